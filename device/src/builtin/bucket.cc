@@ -18,7 +18,7 @@ using P = MoeComputeIdsTpeParams;
 
 constexpr uint8_t kExperts = 0, kRowStride = 1, kPairs = 2, kGateUp = 3;
 
-// The addresses of an array's 32-bit elements.
+// The address range of a matrix with 32-bit elements.
 struct Addresses {
   uintptr_t begin, end;
 
@@ -47,12 +47,12 @@ Status ComputeIdsTpe(const Operands& o) {
     return Status();
   }
   if (row_stride == 0 && pairs != 0) {
-    running.Fail("params: row_stride is 0");  // not kTightStride
+    running.Fail("params: row_stride is 0");  // 0 would mean kTightStride
     return Status();
   }
 
-  // Scratch for the sort, and tpe as it was: BucketStrided writes it even when
-  // row_stride turns out too small.
+  // Scratch memory for the sort, and a copy of tpe: BucketStrided overwrites
+  // tpe even if row_stride turns out to be too small.
   int32_t* const tpe = o[1].As<int32_t>().data;
   const size_t sort = BucketScratchSize(pairs, experts, running.executor);
   const bool may_fail = row_stride < pairs;
@@ -69,7 +69,7 @@ Status ComputeIdsTpe(const Operands& o) {
   out.row_stride = row_stride;
   out.report = &report;
   BucketOptions options;
-  options.allow_dropped = true;  // as the shader, which skips them
+  options.allow_dropped = true;  // like the shader, which skips dropped rows
   Status status = BucketStrided({o[0], {scratch.data(), sort}}, out, options,
                                 running.executor);
   if (status.code() == StatusCode::kFailedPrecondition) {
@@ -87,13 +87,14 @@ Status ComputeIdsTpe(const Operands& o) {
 }
 
 constexpr BuiltIn kKernels[] = {
-    // It has no rows of data: Metal has one name for it, whatever the rows are.
+    // This kernel reads no rows of data, so one name with the suffix _f32
+    // serves all row types, as on Metal.
     {{"moe_compute_ids_tpe", Type::kF32},
      ParamsAt<P>(5),
      {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),
       SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
       SWITCHYARD_DIMENSION(P, m_down)},
-     {// A token of one slot each: the pair index is the same.
+     {// Treats each pair as a token with one slot: the indices are the same.
       {0, "selected_ids", Type::kI32, kPairs, kOne},
       {1, "tpe", Type::kI32, kOne, kExperts, Usage::kWrite},
       {2, "ids", Type::kI32, kExperts, kRowStride, Usage::kWrite},

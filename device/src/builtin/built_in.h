@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Built-in kernels as data: what each binds, the grid it runs over, and a call
-// of the plain API. driver.cc does the rest for all of them; the tests walk the
-// same tables.
+// Built-in kernels as tables: their bindings, their grid, and a call of the
+// plain API. driver.cc runs all of them by these tables; the tests use them,
+// too.
 
 #ifndef SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
 #define SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
@@ -21,7 +21,7 @@
 
 namespace switchyard::device {
 
-// A type of stored rows, and how the names of kernels say it.
+// A type of stored rows and its suffix in kernel names.
 struct RowType {
   Type type;
   const char* suffix;
@@ -32,7 +32,7 @@ constexpr RowType kRowTypes[] = {
     {Type::kBF16, "_bf16"},
 };
 
-// A stem and the suffix of a row type, in one text.
+// A stem and the suffix of a row type, in one string.
 class KernelName {
  public:
   constexpr KernelName() = default;
@@ -52,15 +52,16 @@ class KernelName {
   char text_[48] = {};
 };
 
-// A field of the parameter struct that the driver reads.
+// A field of the parameter struct.
 struct Dimension {
   enum Kind : uint8_t {
-    kSigned,    // 0 to 2^31 - 1
-    kUnsigned,  // the same: on Metal, products of larger ones wrap
-    kPositive,  // as kUnsigned, and not 0
-    kFlag,      // any bits; true if they are not 0
+    kSigned,  // 0 to 2^31 - 1
+    // 0 to 2^31 - 1, because products of larger values wrap on Metal.
+    kUnsigned,
+    kPositive,  // like kUnsigned, but not 0
+    kFlag,      // any bits; true if not 0
   };
-  const char* name = nullptr;  // null: there is none
+  const char* name = nullptr;  // null: an unused entry
   uint8_t offset = 0;
   Kind kind = kSigned;
 };
@@ -72,11 +73,12 @@ constexpr Dimension::Kind kKindOf =
 #define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
   Dimension { #field, offsetof(Params, field), kind }
 
-// A size in a shape is the place of a dimension in BuiltIn::dimensions, or one
-// of these.
+// A size in a shape is an index into BuiltIn::dimensions, or one of these
+// constants.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
-constexpr uint8_t kThree = kOne + 1;  // of an indirect dispatch's arguments
+// The size of an indirect dispatch's arguments.
+constexpr uint8_t kThree = kOne + 1;
 constexpr uint8_t kGridWidth = kThree + 1;      // in threadgroups
 constexpr uint8_t kUnlimited = kGridWidth + 1;  // SIZE_MAX
 constexpr size_t kFactors = kUnlimited + 1;
@@ -92,27 +94,28 @@ enum class Usage : uint8_t { kRead, kWrite, kReadWrite };
 // A dense matrix, bound at an index.
 struct Argument {
   uint8_t index = 0;
-  const char* name = nullptr;  // null: there is none
+  const char* name = nullptr;  // null: an unused entry
   Type type = Type::kF32;
   Extent rows = kOne;
   Extent cols = kOne;
   Usage usage = Usage::kRead;
-  uint8_t only_with = kOne;  // left out if this is 0
+  uint8_t only_with = kOne;  // if this factor is 0, the argument is left out
 };
 constexpr size_t kMaxArguments = 6;
 
-// Which part of the shapes a grid covers: `rows` and `cols` are cut off where
-// it ends, in every argument that has them.
+// The part of the shapes that a grid covers. `rows` and `cols` are factors
+// that the grid limits, in every argument that uses them.
 struct Grid {
   enum Kind : uint8_t {
-    kRows,   // in x a threadgroup per row
-    kTiles,  // in x a thread per column, in y a threadgroup per row
+    kRows,   // x: one threadgroup per row
+    kTiles,  // x: one thread per column, y: one threadgroup per row
   };
   Kind kind = kRows;
-  uint8_t rows = kOne;  // kOne: more than one threadgroup would race on Metal
+  // kOne: one threadgroup, because more would race on Metal.
+  uint8_t rows = kOne;
   uint8_t cols = kOne;
   uint16_t threads = 256;                // per threadgroup
-  uint8_t threads_at_most = kUnlimited;  // fewer of them if this is smaller
+  uint8_t threads_at_most = kUnlimited;  // a smaller factor reduces `threads`
 };
 
 // The binding of the parameter struct.
@@ -135,12 +138,12 @@ struct BuiltIn {
   Dimension dimensions[kMaxDimensions];
   Argument arguments[kMaxArguments];
   Grid grid;
-  // Calls the plain API. What it returns, and what it tells
-  // operands.running.Fail(), is the dispatch's error.
+  // Calls the plain API. The returned status and calls of
+  // operands.running.Fail() become the dispatch's error.
   Status (*call)(const Operands& operands);
 };
 
-// kernels_over(type) for each of kRowTypes, one after the other.
+// The kernels of kernels_over(type) for each of kRowTypes, in one array.
 template <size_t N>
 constexpr auto OverEveryRowType(
     std::array<BuiltIn, N> (*kernels_over)(Type type)) {
@@ -152,15 +155,15 @@ constexpr auto OverEveryRowType(
   return all;
 }
 
-// A dispatch of a built-in kernel when all has been checked: its arguments, of
-// which only the part that the grid covers is left.
+// A dispatch of a built-in kernel after all checks. The arguments are cut to
+// the part that the grid covers.
 struct Operands {
   RunningDispatch& running;
   unsigned char params[kMaxParamsBytes];
   size_t factors[kFactors];  // cut to the grid
   AnyMatrix views[kMaxArguments];
 
-  // The i-th of BuiltIn::arguments; without data if it is left out.
+  // The i-th of BuiltIn::arguments; its data is null if it was left out.
   const AnyMatrix& operator[](size_t i) const { return views[i]; }
   template <class P>
   P Params() const {
@@ -170,8 +173,8 @@ struct Operands {
   }
 };
 
-// Each <stem>.cc has its kernels in one, which it returns from a function named
-// <stem>_kernels: CMakeLists.txt tells driver.cc which there are.
+// Each <stem>.cc has a table of kernels, returned by its function
+// <stem>_kernels. CMakeLists.txt passes the list of stems to driver.cc.
 using BuiltInTable = Span<const BuiltIn>;
 Span<const BuiltInTable> BuiltInTables();
 

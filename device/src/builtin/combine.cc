@@ -11,7 +11,7 @@
 namespace switchyard::device {
 namespace {
 
-// Kernels of one token have no kTokens: theirs is kOne.
+// Kernels for one token have no dimension kTokens; they use kOne instead.
 constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
 
 Status Sum(const Operands& o) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs any built-in kernel by its descriptor: reads the parameters, checks
-// bindings and grid, tells checked mode what is touched, and calls.
+// Runs a built-in kernel by its table: reads the parameters, checks bindings
+// and grid, reports the accesses to checked mode, and calls the plain API.
 
 #include <algorithm>
 #include <cstring>
@@ -29,8 +29,8 @@ bool LooksAt(const Operands& o, const Argument& a) {
   return o.factors[a.only_with] != 0;
 }
 
-// Calls function(argument, i) for those that the dispatch looks at, while all
-// is well.
+// Calls function(argument, i) for each argument that the dispatch uses, until
+// an error occurs.
 template <class Function>
 void ForEachArgument(const BuiltIn& kernel, const Operands& o,
                      const Function& function) {
@@ -48,7 +48,7 @@ const Binding* Find(RunningDispatch& running, const BindingUse& use) {
   return binding;
 }
 
-// In checked mode, before the bytes are touched.
+// Reports an access to checked mode; call it before the access.
 void Touch(RunningDispatch& running, size_t index, const char* name,
            const Rows& rows, bool write, CheckedMode::Fresh if_fresh) {
   if (running.checked == nullptr || !running.ok()) return;
@@ -73,7 +73,8 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   const Binding* const binding = Find(running, use);
   if (binding == nullptr) return;
   std::memcpy(o.params, binding->data, use.bytes);
-  // Padding in a struct may never be written.
+  // Report only a struct without any written word, because padding is never
+  // written.
   Touch(running, use.index, use.name, {binding->data, 1, use.bytes, use.bytes},
         false, CheckedMode::Fresh::kAllWords);
 
@@ -101,7 +102,7 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   }
 }
 
-// Whole shapes, whatever the grid.
+// Binds the whole shapes; CutToGrid() reduces them later.
 void Bind(const BuiltIn& kernel, Operands& o) {
   ForEachArgument(kernel, o, [&o](const Argument& a, size_t i) {
     BindingUse use;
@@ -154,8 +155,8 @@ void CheckGrid(const Grid& grid, const Operands& o) {
   if (grid.rows == kOne) ExpectOne(running, "width", groups.width);
 }
 
-// Rows or columns that the grid leaves out are not computed, which may be
-// meant; an indirect grid is what an earlier dispatch has found to be enough.
+// Warns if the grid leaves out rows or columns, which are then not computed.
+// Indirect grids are exempt: an earlier dispatch has computed their size.
 void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
   RunningDispatch& running = o.running;
   if (running.checked == nullptr || running.dispatch.indirect != nullptr) {
@@ -173,7 +174,8 @@ void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
       covered < rows
           ? Format("the grid covers %zu of %zu rows", covered, rows)
           : Format("the grid covers %zu of %zu columns", width, cols);
-  // Threadgroups in x for rows, and in y for columns.
+  // The caller may have counted threadgroups for rows in x and for columns in
+  // y.
   const size_t threads = kernel.grid.threads;
   if (tiles && groups.width >= rows && height * threads >= cols) {
     text += ": its width and height are swapped";
@@ -210,7 +212,7 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
   }
 }
 
-// How many letters to insert, delete or replace.
+// The edit distance: letters to insert, delete or replace.
 size_t Edits(const std::string& from, const std::string& to) {
   std::vector<size_t> row(to.size() + 1);
   for (size_t j = 0; j < row.size(); ++j) row[j] = j;

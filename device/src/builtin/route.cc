@@ -11,7 +11,7 @@
 namespace switchyard::device {
 namespace {
 
-// The third is one or the other.
+// The third dimension is kTokens or kRenormalize, depending on the kernel.
 enum : uint8_t { kExperts, kTopK, kTokens, kRenormalize = kTokens };
 
 Status Route(const Operands& o, bool renormalize) {
