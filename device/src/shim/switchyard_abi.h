@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Between a compiled .metal file and the library that runs it. Compiled by
-// both: as C++17 without any other header by the Clang that compiles the
-// shader, and as part of device/src/metal. Plain data and functions, so that
-// neither side needs the other's C++ library. A module is cached by the
-// contents of this file, too: there is one version of it.
+// The interface between a compiled .metal file and the library. Both sides
+// compile this header: the shader's Clang, as C++17 without any other header,
+// and device/src/metal. It has only plain data and functions, so that neither
+// side needs the other's C++ library. The cache key of a module includes the
+// contents of this file, so versions never mix.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
@@ -20,7 +20,7 @@ constexpr u32 kSimdWidth = 32;
 constexpr u32 kMaxBuffers = 31;
 constexpr u32 kMaxThreadgroupMemory = 31;
 
-// The kind of a kernel's parameter: the name of its [[...]].
+// The kind of a kernel's parameter, named like its [[attribute]].
 enum class Input : u32 {
   kBuffer,                // [[buffer(index)]]
   kThreadgroup,           // [[threadgroup(index)]]
@@ -43,17 +43,17 @@ enum class Input : u32 {
   kDispatchQuadgroupsPerThreadgroup,
   kGridOrigin,
   kGridSize,
-  kUnsupported,  // the kernel can't be run
+  kUnsupported,  // the kernel cannot run
 };
 
-// Values that the threads of a threadgroup share.
+// Values shared by the threads of a threadgroup.
 struct Group {
   u32 threadgroup_position_in_grid[3];
   u32 threadgroups_per_grid[3];
   u32 threads_per_grid[3];
   u32 threads_per_threadgroup[3];
   u32 dispatch_threads_per_threadgroup[3];
-  // The bindings, null for none; buffers begin at their offset.
+  // The bindings; null: nothing is bound. Buffers begin at their offset.
   void* buffers[kMaxBuffers];
   void* threadgroup_memory[kMaxThreadgroupMemory];
 };
@@ -65,7 +65,7 @@ struct Thread {
   u32 thread_index_in_threadgroup;
 };
 
-// mem_flags of Metal, by their values there.
+// Metal's mem_flags, with the same values as there.
 enum : u32 {
   kMemNone = 0,
   kMemDevice = 1,
@@ -73,9 +73,12 @@ enum : u32 {
   kMemTexture = 4,
 };
 
-// kAligned: the address has to be a multiple of the bytes; alone it is no
-// access. kAcquires, kReleases: a fence, of no bytes. kVolatile: a loop may
-// wait for another thread by such accesses, as by atomic ones.
+// The other kinds:
+// * kAligned: the address must be a multiple of the size. Without other bits,
+//   it is only this check, not an access.
+// * kAcquires, kReleases: a fence; it has no bytes.
+// * kVolatile: such accesses may wait in a loop for another thread, like
+//   atomic ones.
 enum : u32 {
   kReads = 1,
   kWrites = 2,
@@ -86,45 +89,45 @@ enum : u32 {
   kVolatile = 64
 };
 
-// The work of the lanes of a simdgroup or quad that meet in one call, done once
-// on the host's stack. slots[i], of `lanes`, is lane i's argument, null if it
-// is not in the call.
+// The work of a simd or quad function, done once on the host's stack for all
+// lanes that meet in the call. slots[i], i < `lanes`, is the argument of lane
+// i, or null if that lane does not take part.
 using SimdOperation = void (*)(void* const* slots, u32 lanes, const void* arg);
 
-// The library's services for a running thread. An entry is null if the module
-// was compiled unchecked and the entry is of use only in checked mode:
-// `access`.
+// The library's services for a running thread. `access` is null in unchecked
+// modules, because only checked mode uses it.
 struct Runtime {
   void (*threadgroup_barrier)(u32 flags);
   void (*simdgroup_barrier)(u32 flags);
-  // Returns when `operation` has run for all lanes that met. `name` is the
-  // function's, for messages. `quad`: lanes of four meet, and slots and lanes
-  // are theirs.
+  // Returns after `operation` has run for all lanes that met. `name` is the
+  // function's name, for messages. If `quad` is true, groups of four lanes
+  // meet, and the slots are those of one group.
   void (*simd)(void* slot, SimdOperation operation, const void* arg,
                const char* name, bool quad);
-  // The memory of one declaration of threadgroup memory in a kernel, the same
-  // for each thread of the threadgroup. `id` is the declaration's own.
+  // Returns the memory of a variable declared in threadgroup memory; all
+  // threads of the threadgroup get the same. `id` identifies the declaration.
   void* (*threadgroup_variable)(const void* id, const char* name, size bytes,
                                 size alignment);
-  // Only in modules compiled to be checked, before the access. `where` is the
+  // Called before each access, only in checked modules. `where` is the
   // address of the code.
   void (*access)(const void* address, size bytes, u32 kind, const void* where);
-  // The thread does what is not defined: ends it with that text.
+  // Ends the thread with this message, because its next step is undefined.
   void (*fail)(const char* what);
   // The running thread's index in its simdgroup.
   u32 (*lane)();
-  // The thread needs the buffer at that index, and there is none: ends it.
+  // Ends the thread, because it needs the buffer at this index and none is
+  // bound.
   void* (*not_bound)(u32 index);
-  // Only in checked modules: an integer is divided by zero, or the least one by
-  // -1. Returns, and the code divides by 1.
+  // Called only in checked modules, before an integer division by zero or of
+  // the smallest integer by -1. Returns; the code then divides by 1.
   void (*divides)(bool by_zero, const void* where);
 };
 
-// A kernel that is cut where its threads meet: each region is a function of
-// some threads one after the other, from where all are to where they meet next.
-// `first` is the first of `width` threads that are next to each other in x,
-// `begin` its index. It returns the region that comes next, with kLanesMeet if
-// before that the work of a meeting has to be done, or kReturned.
+// A kernel cut into regions at the points where its threads meet. A region is
+// a function that runs some threads, one after the other, from one meeting to
+// the next. `first` is the first of `width` threads that are neighbours in x;
+// `begin` is its index. Returns the next region, or kReturned. If the bit
+// kLanesMeet is set, the work of a meeting has to be done first.
 using Region = u32 (*)(const Thread* first, void* context, void* shared,
                        u64 begin, u32 width);
 constexpr u32 kMostCutThreads = 1024;
@@ -132,8 +135,9 @@ constexpr u32 kLanesMeet = u32{1} << 31;
 constexpr u32 kReturned = ~u32{0};
 struct Cuts {
   const void* const* regions;
-  u64 context_bytes;  // begins with a Meeting for each of kMostCutThreads
-  u64 shared_bytes;   // of what it reads, and once more of what it makes
+  u64 context_bytes;  // starts with a Meeting for each of kMostCutThreads
+  // For the values a region reads, and again for those it makes.
+  u64 shared_bytes;
 };
 struct Meeting {
   void* slot;
@@ -145,27 +149,27 @@ struct Meeting {
 struct Parameter {
   const char* name;
   Input input;
-  u32 index;         // of buffers and threadgroup memory
+  u32 index;         // for buffers and threadgroup memory
   const char* text;  // as declared, for listings: "device const float* x"
   // Filled in by the shim from the kernel's C++ type:
-  u32 bytes;  // of what a pointer or reference points to
+  u32 bytes;  // size of the type pointed or referred to
   u32 alignment;
-  bool reference;  // so all of its bytes are needed
+  bool reference;  // then all `bytes` must be bound
   bool only_reads;
-  // The value of [[function_constant(..)]]: whether the argument exists; null
-  // if it always does.
+  // The value of [[function_constant(..)]]: true if the argument exists. Null
+  // if the argument always exists.
   const bool* when;
 };
 
 struct Kernel {
-  const char* name;  // host_name, or the function's
+  const char* name;  // the host_name, or the function's name
   const char* file;
   u32 line;
   void (*run)(const Thread& thread);
   Parameter* parameters;
   u32 num_parameters;
   u32 max_total_threads_per_threadgroup;  // 0: not given
-  const Cuts* cuts;                       // null: it is not cut
+  const Cuts* cuts;                       // null: not cut
 };
 
 // [[function_constant(index)]]
@@ -178,15 +182,15 @@ struct FunctionConstant {
   bool* defined;
 };
 
-// The struct that a module exports under the name switchyard_metal_module.
+// Each module exports this struct as switchyard_metal_module.
 struct Module {
-  const Runtime** runtime;  // to be set before anything runs
+  const Runtime** runtime;  // must be set before the module runs
   const Kernel* kernels;
   u32 num_kernels;
   const FunctionConstant* constants;
   u32 num_constants;
-  // Sets what is made of function constants, once they are set; null if
-  // nothing is.
+  // Computes the values that depend on function constants; called after these
+  // are set. Null if the module has no such values.
   void (*set_up)();
 };
 

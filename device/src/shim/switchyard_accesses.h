@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions that Clang calls before each access of code that is compiled
-// with -fsanitize=thread. They hand accesses to the library; nothing of
-// ThreadSanitizer itself is in a module.
+// The functions that Clang calls before each access in code compiled with
+// -fsanitize=thread. They pass the accesses to the library. Modules contain
+// no part of ThreadSanitizer itself.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
@@ -16,10 +16,11 @@
 
 namespace switchyard_metal {
 
-// Stacks of running threads lie in blocks of that size, one in each.
+// Each running thread's stack lies in a separate aligned block of this size.
 constexpr u32 kStackBlockBits = 17;
 
-// To a thread's own stack most accesses go, and nobody else's do.
+// Ignores accesses to the thread's stack: most accesses go there, and no
+// other thread uses it.
 SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
                                           u32 kind, const void* frame,
                                           const void* where) {
@@ -40,8 +41,8 @@ SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
     using namespace ::switchyard_metal;                \
     SWITCHYARD_ACCESS(bytes, kind);                    \
   }
-// The names tell whether the address is a multiple of up to 8 bytes; for 16
-// that is accesses.cc's to tell.
+// For up to 8 bytes, the function's name says whether the address is aligned.
+// For 16 bytes, accesses.cc determines it.
 #define SWITCHYARD_ACCESSES(bytes, is_aligned)                               \
   SWITCHYARD_ACCESS_OF(read##bytes, bytes, kReads | is_aligned)              \
   SWITCHYARD_ACCESS_OF(write##bytes, bytes, kWrites | is_aligned)            \
@@ -76,7 +77,7 @@ SWITCHYARD_ENTRY void __tsan_aligned(void* address,
                                      switchyard_metal::size alignment) {
   SWITCHYARD_ACCESS(alignment, ::switchyard_metal::kAligned);
 }
-// divisions.cc calls it in front of an integer division.
+// divisions.cc inserts a call of this function before each integer division.
 SWITCHYARD_ENTRY void __tsan_division(bool by_zero, bool overflows) {
   using namespace ::switchyard_metal;
   if ((!by_zero && !overflows) || runtime == nullptr) return;

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Copies between threadgroup and device memory by a simdgroup, which its lanes
-// do at once; waiting for them is a simdgroup_barrier. Public shaders declare
-// the functions below by the names of Metal's compiler, and a simdgroup_event
-// of their own around them.
+// Copies between threadgroup and device memory by the lanes of a simdgroup.
+// The copies are complete at once; waiting for them is a simdgroup_barrier.
+// Public shaders declare the functions below by the names of Metal's compiler
+// and define a simdgroup_event around them.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
@@ -16,18 +16,18 @@ struct _simdgroup_event_t;
 
 namespace switchyard_metal {
 
-// In elements of `bytes`.
+// Sizes and strides are in elements of `bytes` bytes.
 struct TileCopy {
   u64 bytes;
   char* to;
   u64 to_row, to_step, to_width, to_height;
   const char* from;
   u64 from_row, from_step, from_width, from_height;
-  long x, y;  // of the first in the source's tile
-  bool edge;  // what is outside of that is its edge's, or else 0
+  long x, y;  // position of the first element in the source tile
+  bool edge;  // outside elements repeat the edge; otherwise they are 0
 };
 
-// Which of those that copy a lane is.
+// A lane's number among the `of` lanes that copy.
 struct Share {
   u32 number, of;
 };

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `c ? a : b` where a or b is a half, which becomes a float and is made of one:
-// C++ would have two meanings for that. The translated source has
+// `c ? a : b` with a half as a or b is ambiguous in C++, because half and
+// float convert to each other. The translated source has this instead:
 //   switchyard_metal::Either(c ? (a, Arm()) : (b, Arm()))
-// instead, which is the half for two of them and for one and an integer, float
-// for one and a float, and anything else as it would be without.
+// The result is a half for two halves or a half and an integer, and a float
+// for a half and a float. Other types give the same result as without Either.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
@@ -21,8 +21,8 @@ namespace switchyard_metal {
 
 struct Arm {};
 
-// A half that is made of integers and of no floats, and becomes a float and no
-// integer.
+// A half that converts from integers but not from floats, and to floats but
+// not to integers.
 template <class Format>
 struct SmallArm {
   constexpr SmallArm(SmallFloat<Format> value) : value_(value) {}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions of scalars, applied to scalars and to each element of vectors.
+// Applies functions of scalars to scalars and to each element of vectors.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
@@ -10,9 +10,10 @@
 
 namespace switchyard_metal {
 
-// The type that two arguments have in common: the vector's where there is one;
-// else what arithmetic makes of them, but no int of two shorts of one type, and
-// no double, which Metal has not.
+// The common type of two arguments: the vector type if one is a vector,
+// otherwise the type of their sum. Two exceptions: equal types stay as they
+// are (two shorts do not become int), and double becomes float, because Metal
+// has no double.
 template <class A, class B, class = void>
 struct ScalarCommon : SmallResult<A, B> {};
 template <class A, class B>
@@ -59,7 +60,7 @@ using CommonOfTwo =
 template <class A, class B = A, class C = A>
 using Common = CommonOfTwo<CommonOfTwo<A, B>, C>;
 
-// The same shape with other elements.
+// The same shape with another element type.
 template <class A, class T>
 struct Reshaped {
   using Type = T;
@@ -71,7 +72,7 @@ struct Reshaped<vec<E, N>, T> {
 template <class A, class T>
 using Like = typename Reshaped<Plain<A>, T>::Type;
 
-// Integers become float.
+// The type itself; float for integers.
 template <class R, bool kIsInteger = __is_integral(R)>
 struct FloatOf {
   using Type = R;
@@ -82,7 +83,8 @@ struct FloatOf<R, true> {
 };
 template <class A, class B = A, class C = A>
 using FloatCommon = typename FloatOf<Common<A, B, C>>::Type;
-// Results of tests of floats, and integers made of floats.
+// The result types of tests of floats, and of functions from floats to
+// integers.
 template <class A, class B = A>
 using FloatTests = Like<FloatCommon<A, B>, bool>;
 template <class A>
@@ -102,8 +104,8 @@ constexpr auto Pick(const A& a, int i) {
   }
 }
 
-// F::Of of the arguments, as T's, which is what the elements of R are or, for
-// functions computed in float, float.
+// Applies F::Of to the arguments, element by element, converted to T. T is
+// the element type of R, or float for functions that are computed in float.
 template <class R, class T, class F, class... A>
 constexpr R EachAs(const A&... a) {
   using E = ElementOf<R>;
@@ -120,9 +122,11 @@ constexpr R EachAs(const A&... a) {
 
 }  // namespace switchyard_metal
 
-// Functions of one, two and three arguments: of floats, computed in float and
-// rounded to what the arguments are; of all numbers, in their own type T; of
-// integers. The body is what follows.
+// Define functions with one, two or three arguments; the last macro argument
+// is the body:
+// * FLOAT: computed in float, then rounded to the arguments' type.
+// * ANY: for all numbers, computed in their type T.
+// * INTEGER: for integers, computed in their type T.
 #define SWITCHYARD_OF_1(name, R, T, decl, ...)                  \
   struct name##_function {                                      \
     decl { __VA_ARGS__; }                                       \

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The work of simd and quad functions once all their lanes have met.
+// The work of simd and quad functions after all their lanes have met.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
@@ -12,15 +12,15 @@
 
 namespace switchyard_metal {
 
-// A lane's argument and result.
+// The argument and result of one lane.
 template <class T>
 struct Lane {
   T value;
-  T other;  // what is filled in
+  T other;  // the value to fill in
   T result;
-  u32 number;    // a lane, distance or mask
-  u32 modulo;    // for fills: how many lanes are shifted together
-  bool missing;  // the lane asked for is not there
+  u32 number;    // a lane, a distance or a mask
+  u32 modulo;    // for fills: the size of the blocks of lanes
+  bool missing;  // the requested lane does not exist
 };
 
 template <class T>
@@ -28,7 +28,7 @@ SWITCHYARD_NOT_CHECKED Lane<T>* LaneAt(void* const* slots, u32 i) {
   return static_cast<Lane<T>*>(slots[i]);
 }
 
-// The values of lanes that have met.
+// Access to the values of the lanes that have met.
 template <class T>
 struct ValueAt {
   void* const* slots;
@@ -44,7 +44,7 @@ struct ResultAt {
   }
 };
 
-// All lanes get what a reduction gives.
+// Gives all lanes the result of a reduction.
 template <class Reduction>
 struct ToAll {
   template <class T>
@@ -78,7 +78,7 @@ using ExclusiveSum = ToEach<Prefix<LaneSum, false>>;
 using InclusiveProduct = ToEach<Prefix<LaneProduct, true>>;
 using ExclusiveProduct = ToEach<Prefix<LaneProduct, false>>;
 
-// From says which lane each one reads, or itself.
+// From::Of computes the lane that a lane reads from.
 template <class From>
 struct Move {
   template <class T>
@@ -97,8 +97,8 @@ struct Move {
     }
   }
 };
-// Shuffles by a distance in blocks of `modulo` lanes, where the other value of
-// the block's far end comes in at this one.
+// Shuffles by a distance in blocks of `modulo` lanes. Lanes without a source
+// in their block get the `other` value from the far end of the block.
 template <bool kUp>
 struct Fill {
   template <class T>
@@ -127,7 +127,7 @@ struct Fill {
   }
 };
 
-// Bit l: lane l is there and its value is true.
+// Bit l is set if lane l takes part and its value is true.
 struct Ballot {
   SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
                                          const void*) {
@@ -164,7 +164,7 @@ SWITCHYARD_MEETS inline Lane<ulong> Vote(bool value, const char* name,
   swy_simd(&lane, &Ballot::Run, nullptr, name, quad);
   return lane;
 }
-// simd_vote and quad_vote: a bit for each lane, of which kLanes are all.
+// simd_vote and quad_vote: a bit for each lane; kLanes has all bits.
 template <class T, T kLanes>
 class LaneVote {
  public:
@@ -182,7 +182,7 @@ inline u32 ThisLane() { return swy_lane(); }
 
 }  // namespace switchyard_metal
 
-// The functions of simd_ and of quad_, by their prefix.
+// Define the functions with the prefixes simd_ and quad_.
 #define SWITCHYARD_REDUCTION(name, Operation, prefix, kQuad)    \
   template <class A, class T = switchyard_metal::IfAny<A>>      \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data) {    \
@@ -210,7 +210,7 @@ inline u32 ThisLane() { return swy_lane(); }
         value, other, delta, modulo, #prefix "_" #name,                       \
         #prefix "_" #name " reads from a lane that is not there", kQuad);     \
   }
-// X of each function's name, what it does, and more.
+// Calls X with each function's name, its operation, and the other arguments.
 #define SWITCHYARD_REDUCTIONS(X, ...)                        \
   X(sum, SumToAll, __VA_ARGS__)                              \
   X(product, ProductToAll, __VA_ARGS__)                      \

@@ -107,7 +107,7 @@ struct matrix {
       if (i < kRows) columns[i][i] = diagonal;
     }
   }
-  // Columns, or all elements one after the other.
+  // Takes one column each, or all elements in column order.
   template <class A, class B, class... C>
   constexpr matrix(const A& a, const B& b, const C&... c) : columns{} {
     if constexpr (switchyard_metal::kIsVector<A>) {

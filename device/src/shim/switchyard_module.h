@@ -1,21 +1,21 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The beginning of every compiled .metal file, included before its first line.
-// It has the code that the translated source calls: the module's runtime, and
-// the description and call of a kernel.
+// Included before the first line of every compiled .metal file. It has the
+// code that the translated source calls: the module's runtime, and the
+// functions that describe and call a kernel.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
 
 #include "switchyard_abi.h"
 
-// Braces with an int for a short: Metal takes them.
+// Metal accepts a brace initializer with an int for a short.
 #pragma clang diagnostic ignored "-Wc++11-narrowing"
 
 #define __HAVE_BFLOAT__ 1
 
-// Clang has these where the CPU has the type.
+// Clang defines these only if the CPU has the type.
 #ifndef __FLT16_MAX__
 #define __FLT16_MAX__ half(65504.0f)
 #define __FLT16_MIN__ half(6.103515625e-05f)
@@ -33,7 +33,7 @@
 #define __FLT16_HAS_QUIET_NAN__ 1
 #endif
 
-// Memory is coherent anyway.
+// CPU memory is always coherent.
 #define coherent(scope)
 
 #define __METAL_MEMORY_SCOPE_THREAD__ 0
@@ -42,17 +42,18 @@
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MEMORY_SCOPE_SIMDGROUP__ 4
 
-// On functions that are part of the machinery: checked modules do not see their
-// accesses. The second attribute keeps Clang from inlining them where they
-// would be seen; always_inline would not mind it.
+// For functions of the machinery: checked modules do not report their
+// accesses. The second attribute keeps Clang from inlining them into code
+// with reports; always_inline would ignore it.
 #define SWITCHYARD_NOT_CHECKED                       \
   __attribute__((disable_sanitizer_instrumentation)) \
   __attribute__((no_sanitize("thread")))
-// On functions in which threads meet: where they were called in the shader
-// tells one meeting from another, and is what a finding names.
+// For functions in which threads meet. They are inlined, because the place of
+// the call in the shader identifies the meeting, and findings name that
+// place.
 #define SWITCHYARD_MEETS __attribute__((always_inline))
 #ifdef SWITCHYARD_METAL_CHECKED
-// Needed where the caller's address is looked at.
+// Not inlined, because the function reads the address of its caller.
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED __attribute__((noinline))
 #else
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED
@@ -61,7 +62,7 @@
 namespace metal {
 template <class T, int N>
 struct vec;
-// There without any header, as in Metal, which has no thread_scope_system.
+// Metal has these without any header, and has no thread_scope_system.
 enum thread_scope : int {
   thread_scope_thread = __METAL_MEMORY_SCOPE_THREAD__,
   thread_scope_threadgroup = __METAL_MEMORY_SCOPE_THREADGROUP__,
@@ -72,12 +73,13 @@ enum thread_scope : int {
 
 namespace switchyard_metal {
 
-// Set by the library before anything runs; null while constructors do.
+// Set by the library before the module runs; null while constructors run.
 static const Runtime* runtime = nullptr;
 
-// The library's functions by names of ours. Kernels of unchecked modules are
-// cut where these are called (regions.cc), and only then are they inlined; in
-// checked ones the place of the call is looked at.
+// The library's functions under names of this module. In unchecked modules
+// regions.cc cuts kernels at these calls, so they are inlined only later.
+// Checked modules inline them at once, because they need the place of the
+// call.
 #ifdef SWITCHYARD_METAL_CHECKED
 #define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
 #else
@@ -109,7 +111,7 @@ SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED u32 swy_lane() {
   return runtime->lane();
 }
 #ifndef SWITCHYARD_METAL_CHECKED
-// A region calls this in place of swy_simd().
+// Regions call this instead of swy_simd().
 extern "C" inline __attribute__((used)) void swy_note_meeting(
     void* slot, SimdOperation operation, const void* arg, const char*,
     bool quad, void* to) {
@@ -173,7 +175,8 @@ constexpr Parameter Pointing(const char* name, Input input, u32 index,
           Pointee<T>::kOnlyReads};
 }
 
-// How a parameter is described, and made of what is bound or is the thread's.
+// Describes a parameter, and converts the bound memory or the thread's value
+// to its type.
 template <class P>
 struct Argument {
   static constexpr Parameter Describe(const char* name, Input input, u32 index,
@@ -235,11 +238,11 @@ inline constexpr bool kPoints<T* const> = true;
 template <class T>
 inline constexpr bool kPoints<T&> = true;
 
-// The source of an argument: the `input`, with an index for memory.
+// The source of an argument: its `input`, and an index for memory.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
 
-// The kIndex-th parameter of a kernel whose type is F.
+// Describes the kIndex-th parameter of a kernel with type F.
 template <class F, u32 kIndex>
 constexpr Parameter Describe(const char* name, Input input, u32 index,
                              const char* text) {
@@ -247,7 +250,7 @@ constexpr Parameter Describe(const char* name, Input input, u32 index,
   return Argument<P>::Describe(name, input, index, text);
 }
 
-// How many groups of `per` threads a threadgroup has.
+// The number of groups of `per` threads in a threadgroup.
 SWITCHYARD_NOT_CHECKED constexpr u32 Count(const u32 (&size)[3], u32 per) {
   return (size[0] * size[1] * size[2] + per - 1) / per;
 }
@@ -257,9 +260,9 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
   return parameter;
 }
 
-// It is declared a function of the index, so that there is no call if the
-// kernel makes nothing of that argument: engines leave out arguments that a
-// template's parameter makes a kernel ignore.
+// Declared const, so that Clang drops the call if the kernel does not use the
+// argument: engines do not bind arguments that a template parameter makes a
+// kernel ignore.
 extern "C" inline __attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED void*
 swy_not_bound(u32 index) {
   return runtime->not_bound(index);
@@ -325,7 +328,8 @@ SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
   }
 }
 
-// Runs the kernel for one thread: inlined, to see what arguments it needs.
+// Runs the kernel for one thread. Inlined, so that unused arguments cost
+// nothing.
 template <class... Inputs, class... P>
 __attribute__((always_inline, flatten)) SWITCHYARD_NOT_CHECKED inline void Call(
     void (*function)(P...), const Thread& t) {
@@ -337,8 +341,8 @@ __attribute__((always_inline, flatten)) SWITCHYARD_NOT_CHECKED inline void Call(
 template <class Id>
 inline char variable_id = 0;
 
-// `Id` is the type of a closure of its own, so that each instantiation of a
-// kernel has its own variable.
+// `Id` is the unique type of a lambda, so that each instantiation of a kernel
+// has a separate variable.
 template <class T, class Id>
 SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
   return *static_cast<T*>(
@@ -349,7 +353,7 @@ SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
 
 #ifdef SWITCHYARD_METAL_CHECKED
 #include "switchyard_accesses.h"
-// Notes an access of a SWITCHYARD_CALLED function, which is its caller's.
+// Notes an access in a SWITCHYARD_CALLED function at the place of its caller.
 #define SWITCHYARD_NOTE(address, bytes, kind)                                  \
   ::switchyard_metal::Access(address, bytes, kind, __builtin_frame_address(0), \
                              __builtin_return_address(0))

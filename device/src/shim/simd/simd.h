@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The types that shaders share with their hosts: simd::float4, simd_float4 and
-// vector_float4 are float4, matrix_float4x4 and its like a matrix.
+// The types that shaders share with host code: simd::float4, simd_float4 and
+// vector_float4 are float4; matrix_float4x4 and similar names are matrices.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SIMD_SIMD_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SIMD_SIMD_H_
