@@ -53,8 +53,8 @@ std::string Text(const MTL::UnsupportedFeature& u) {
                    (u.kernel.empty() ? "" : ", in " + u.kernel));
 }
 
-// NAME, or NAME(x, y): Clang's complaint about another would be of a file that
-// the user has never seen.
+// Accepts NAME and NAME(x, y). For other text, Clang would complain about a
+// file that the user has never seen.
 bool IsMacroName(const std::string& text) {
   const std::string name = text.substr(0, text.find('('));
   const auto is_letter = [](unsigned char c) {
@@ -74,7 +74,7 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
   const std::shared_ptr<MTL::Library> library =
       device.newLibraryFromFile(path.c_str(), compile, &error);
   if (library == nullptr) {
-    // Clang's messages are several lines, each with its place.
+    // Clang's messages have several lines, each with a place.
     error = WithOptions(error);
     if (error.find('\n') == std::string::npos) throw InputError(error);
     std::fputs(Printable(error, "\n\t").c_str(), stderr);
@@ -100,8 +100,8 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
   return library->unsupported().empty() ? 0 : 1;
 }
 
-// All below the folder, by name. Links to folders are not followed: they may
-// lead back.
+// All .metal files below the folder, sorted by name. Does not follow links to
+// folders, because they may lead back.
 std::vector<std::string> MetalFilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -122,7 +122,7 @@ std::vector<std::string> MetalFilesIn(const std::string& folder) {
   return files;
 }
 
-// What --json has of a file; null: it does not compile.
+// The --json entry of a file; `library` is null if it does not compile.
 nlohmann::json Described(const std::string& file, const MTL::Library* library,
                          const std::string& error) {
   if (library == nullptr) return {{"file", file}, {"error", error}};
@@ -139,13 +139,13 @@ nlohmann::json Described(const std::string& file, const MTL::Library* library,
           {"unsupported", std::move(unsupported)}};
 }
 
-// A line for each file, and `json` if it is named.
+// Prints a line for each file, and writes `json` if it is not empty.
 int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
            const std::vector<std::string>& files, const std::string& json) {
   if (!json.empty()) program::RequireWritable("--json", json);
   nlohmann::json described = nlohmann::json::array();
   std::string error;
-  // Says once what would go wrong with each file: that there is no Clang.
+  // Reports a missing Clang once, instead of for each file.
   if (device.newLibrary("", compile, &error) == nullptr) {
     throw InputError(FirstError(WithOptions(error)));
   }
@@ -172,7 +172,7 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
       if (missing != 0) line += " not supported";
     }
     std::printf("%s\n", Printable(line).c_str());
-    program::FlushOutput();  // the next may take minutes
+    program::FlushOutput();  // the next file may take minutes
   }
   std::printf("%s: %zu compiled, %zu in part, %zu not; %s\n",
               Counted(files.size(), "file").c_str(), whole, in_part,
@@ -184,7 +184,8 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
                                 {"failed", files.size() - whole - in_part},
                                 {"kernels", kernels},
                                 {"files", std::move(described)}};
-    // Bytes that are no UTF-8 are replaced, and do not throw.
+    // Replaces bytes that are not UTF-8, because dump() would throw
+    // otherwise.
     program::WriteFile(
         "--json", json,
         all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

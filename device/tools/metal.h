@@ -22,23 +22,23 @@ struct MetalOptions {
   std::string json;  // of `swy metal` itself
   bool checked = false;
 };
-// The file and how to compile it; `what` the file may be.
+// Adds the file and the compile options to `app`; `what` describes the file.
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
 // Throws InputError.
 switchyard::device::CompileOptions CompileOptionsOf(
     const MetalOptions& options);
 
-// The library's error with the options of swy in the place of the fields of C++
-// that it names: "--compiler: no such program: ...".
+// Replaces C++ field names in a library error by the options of swy:
+// "--compiler: no such program: ...".
 std::string WithOptions(std::string error);
 
-// Adds `swy metal` and `swy metal run`. The result runs the one that the
-// command line names, and returns the exit code.
+// Adds `swy metal` and `swy metal run`. The result runs the command that the
+// command line names and returns the exit code.
 //
-// `swy metal` compiles a .metal file, lists its kernels with their arguments,
-// and unsupported features with their places; or all files below a folder, with
-// a line each, and all of it as JSON. 1 if a feature is not supported or a file
-// does not compile.
+// `swy metal` compiles a .metal file and lists its kernels with their
+// arguments, and unsupported features with their places. For a folder it
+// prints one line per file below it. --json writes the results as JSON. The
+// exit code is 1 if a feature is not supported or a file does not compile.
 std::function<int()> AddMetal(CLI::App& app);
 
 }  // namespace swy

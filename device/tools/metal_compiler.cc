@@ -60,14 +60,14 @@ int main(int argc, char** argv) {
   std::string error;
   if (!switchyard::device::CompileMetallib(device, input, options, output,
                                            &files, &error)) {
-    // The option here has another name than the field of C++.
+    // Name the option instead of the C++ field.
     for (const std::string field :
          {"DeviceOptions::metal_compiler", "metal_compiler"}) {
       const size_t at = error.find(field);
       if (at == error.npos || error.find('\n') < at) continue;
       error.replace(at, field.size(), "-c");
     }
-    // Clang's messages are several lines, each with its place.
+    // Clang's messages have several lines, each with a place.
     if (error.find('\n') == error.npos) return Fail(error);
     std::fputs(error.c_str(), stderr);
     return 1;

@@ -38,7 +38,7 @@ using program::InputError;
 using program::Plural;
 using program::Printable;
 
-// The texts on the left and on the right of the first '='.
+// Splits NAME=VALUE at the first '='.
 std::pair<std::string, std::string> Assignment(const std::string& option,
                                                const std::string& text) {
   const size_t equals = text.find('=');
@@ -86,7 +86,7 @@ struct Dispatch {
   };
   std::vector<Binding> bindings;
   std::map<size_t, size_t> memory;
-  // Names or indices of function constants.
+  // By name or by index.
   std::vector<std::pair<std::string, std::string>> constants;
 };
 
@@ -166,7 +166,7 @@ Plan PlanOf(const MetalRunOptions& options) {
   return plan;
 }
 
-// Throws if the object has a member of another name.
+// Throws if the object has a member that is not in `names`.
 void RequireMembers(const std::string& where, const json& object,
                     const std::vector<std::string>& names) {
   if (!object.is_object()) throw InputError(where + ": is no JSON object");
@@ -182,8 +182,8 @@ void RequireMembers(const std::string& where, const json& object,
   }
 }
 
-// Numbers, strings and lists of numbers as the command line has them; "" where
-// there is no such member.
+// Formats numbers, strings and lists of numbers as on the command line;
+// returns "" for a missing member.
 std::string TextOf(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text = value.dump();
@@ -236,7 +236,7 @@ Dispatch ReadDispatch(const std::string& where, const json& from, Plan& plan) {
         throw InputError(binding.where + ": no buffer is named '" +
                          binding.buffer + "'");
       }
-      // Values of its own.
+      // The binding gives values instead of a buffer's name.
       AddBuffer(binding.where, binding.buffer, binding.buffer, plan);
     }
     const size_t length = plan.buffers[binding.buffer].bytes.size();
@@ -293,10 +293,10 @@ void RequireBuffer(const Plan& plan, const std::string& option,
   throw InputError(option + " " + name + ": there is no such buffer");
 }
 
-// An expectation, or a buffer to be printed.
+// A buffer to compare or to print.
 struct Look {
   std::string buffer;
-  Data expected;  // empty: print it
+  Data expected;  // no pieces: print the buffer
 };
 
 std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
@@ -320,7 +320,7 @@ std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
   return looks;
 }
 
-// The buffers of --write, and the files that they go to.
+// The buffers of --write with their files.
 std::vector<std::pair<std::string, std::string>> WritesOf(
     const MetalRunOptions& options, const Plan& plan) {
   std::vector<std::pair<std::string, std::string>> writes;
@@ -332,7 +332,7 @@ std::vector<std::pair<std::string, std::string>> WritesOf(
   return writes;
 }
 
-// The value of a function constant that the file has.
+// Sets the function constant `name` to the value in `text`.
 void SetConstant(const std::string& where, const MTL::Library& library,
                  const std::string& name, const std::string& text,
                  MTL::FunctionConstantValues& values) {
@@ -380,7 +380,7 @@ void RequireArguments(const Dispatch& dispatch, const MTL::Function& function) {
   }
 }
 
-// One for each dispatch; null for barriers.
+// One pipeline for each dispatch; null for barriers.
 using Pipelines = std::vector<std::shared_ptr<MTL::ComputePipelineState>>;
 
 Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
@@ -423,15 +423,17 @@ Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
   return pipelines;
 }
 
-// The macros of the files that findings are in, and of what those include. A
-// finding has the line that uses one.
+// Macros defined in the files of the findings and in the files that they
+// include. A finding's place is the line that uses a macro, so its help also
+// names the definition.
 class Macros {
  public:
   explicit Macros(const MetalOptions& options) : options_(options) {
     for (const std::string& file : options.prepended) Read(file);
   }
 
-  // "SCALE is a macro, k.metal:3:9" of each that the line uses up to there.
+  // Returns "SCALE is a macro, k.metal:3:9" for each macro that the line uses
+  // up to the place's column.
   std::vector<std::string> In(const MTL::Place& place) {
     Read(place.file);
     const std::vector<std::string>& lines = lines_[place.file];
@@ -450,7 +452,7 @@ class Macros {
   }
 
  private:
-  // Of the identifier or number there; 0: none.
+  // The length of the identifier or number at `at`, or 0.
   static size_t SizeOfName(const std::string& line, size_t at) {
     size_t end = at;
     while (end < line.size() &&
@@ -461,7 +463,7 @@ class Macros {
     return end - at;
   }
 
-  // Files that are not there, or not regular, have none.
+  // Skips files that are missing or not regular.
   void Read(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -561,8 +563,9 @@ class Runner {
     return device;
   }
 
-  // Runs schedules on all cores, since each is checked on one, and reports them
-  // in order: the output is that of one core. The first error ends the run.
+  // Runs schedules on all cores, because checked mode uses one core for each.
+  // Reports them in order, so the output is the same as on one core. The
+  // first error ends the run.
   void RunSchedules() {
     std::mutex mutex;
     std::condition_variable reported;
@@ -595,15 +598,15 @@ class Runner {
     std::vector<std::thread> others;
     try {
       for (size_t n = Workers(); n > 1; --n) others.emplace_back(work);
-    } catch (const std::system_error&) {  // then with fewer
+    } catch (const std::system_error&) {  // continue with fewer threads
     }
     work();
     for (std::thread& other : others) other.join();
     if (error != nullptr) std::rethrow_exception(error);
   }
 
-  // How many schedules may run at a time: each has buffers of its own, and
-  // several times as much memory that says who touched them.
+  // Limits the schedules that run at the same time: each has a copy of the
+  // buffers, and several times that memory for checked mode's records.
   size_t Workers() const {
     constexpr size_t kMostBytes = size_t{256} << 20;
     size_t bytes = 1;
@@ -613,7 +616,7 @@ class Runner {
                              kMostBytes / bytes});
   }
 
-  // From any thread.
+  // May run on any thread.
   Ran RunOne(uint64_t seed) const {
     const std::shared_ptr<MTL::Device> device = NewDevice(seed);
     Ran ran;
@@ -665,7 +668,7 @@ class Runner {
         continue;
       }
       encoder->setComputePipelineState(pipelines[d]);
-      // Nothing stays bound from the dispatch before.
+      // Unbinds the buffers of the previous dispatch.
       for (size_t i = 0; i < MTL::kMaxBufferBindings; ++i) {
         encoder->setBuffer(nullptr, 0, i);
       }
@@ -687,8 +690,9 @@ class Runner {
     encoder->endEncoding();
   }
 
-  // The findings that no schedule before has had. The two places of a race
-  // change theirs from one to the next, and so do all threads and elements.
+  // Adds the findings that no earlier schedule had. The key has no threads
+  // and no elements, and the two places of a race in a fixed order, because
+  // all of these change between schedules.
   void AddNew(const std::vector<MTL::Finding>& found) {
     std::set<Key> now;
     for (const MTL::Finding& finding : found) {
@@ -705,7 +709,7 @@ class Runner {
         findings_.push_back(finding);
         keys_.push_back(key);
       } else if (finding.help.rfind("threadgroup_barrier", 0) == 0) {
-        // It takes the place of one that asked for a simdgroup_barrier.
+        // Replace an earlier finding that asked for a simdgroup_barrier.
         for (size_t i = 0; i < keys_.size(); ++i) {
           if (keys_[i] == key &&
               findings_[i].help.rfind("simdgroup_barrier", 0) == 0) {
@@ -786,7 +790,7 @@ class Runner {
   bool IsClose(const ScalarType& type, long double is,
                long double expected) const {
     if (is == expected || (std::isnan(is) && std::isnan(expected))) return true;
-    constexpr double kAtol = 1e-5;  // of floats, as torch's
+    constexpr double kAtol = 1e-5;  // for floats, as in torch
     const long double rtol = options_.rtol.value_or(type.rtol);
     const long double atol =
         options_.atol.value_or(type.is_integer ? 0.0 : kAtol);
@@ -804,8 +808,8 @@ class Runner {
   std::vector<MTL::Finding> findings_;
   std::shared_ptr<MTL::Library> library_;
   std::set<Key> seen_;
-  std::vector<Key> keys_;     // of findings_
-  std::set<size_t> printed_;  // of looks_
+  std::vector<Key> keys_;     // the keys of findings_
+  std::set<size_t> printed_;  // indices into looks_
   bool has_differences_ = false;
 };
 

@@ -19,7 +19,7 @@ struct MetalRunOptions {
   MetalOptions compile;
   std::string kernel, grid, groups, threadgroup;
   std::vector<std::string> buffers, memory, constants;  // "NAME=..."
-  std::string dispatches;                               // a file
+  std::string dispatches;                               // a file name
   std::vector<std::string> expect, print, write, suppress;
   std::optional<double> rtol, atol;
   uint64_t seeds = 1;
@@ -27,8 +27,8 @@ struct MetalRunOptions {
 };
 CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options);
 
-// `swy metal run`: dispatches kernels over buffers that arguments describe. 0
-// if all is as expected and nothing was found, else 1.
+// `swy metal run`: dispatches kernels over buffers described by arguments.
+// Returns 0 if all expectations hold and nothing was found, otherwise 1.
 int MetalRun(const MetalRunOptions& options);
 
 }  // namespace swy
