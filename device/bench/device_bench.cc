@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The cost of the device layer above the plain API's calls: dispatches that do
-// nothing, and the chain of one decode token (route, activate, combine with
-// residual and norm) of Qwen3-30B-A3B. Then a user's own kernels, thread by
-// thread, ported to kernel.h and as .metal text: what checked mode costs, and
-// what a text costs above its port, one thread against one thread.
+// The cost of the device layer over direct calls of the plain API: empty
+// dispatches, and the chain of one decode token (route, activate, combine
+// with residual and norm) of Qwen3-30B-A3B. Then users' kernels, as ports to
+// kernel.h and as .metal text: the cost of checked mode, and the cost of a
+// text over its port. Each side uses one thread.
 
 #include <chrono>
 #include <cstdint>
@@ -42,7 +42,7 @@ float* At(const Buffer& buffer) {
   return static_cast<float*>(buffer->contents());
 }
 
-// A device with a queue.
+// A device and a queue.
 struct Metal {
   std::shared_ptr<MTL::Device> device;
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
@@ -54,7 +54,7 @@ struct Metal {
     }
     return made;
   }
-  // Encodes, commits, waits; throws the error.
+  // Encodes, commits and waits; throws the command buffer's error.
   template <class Encode>
   void Run(const Encode& encode) const {
     const auto commands = queue->commandBuffer();
@@ -69,13 +69,14 @@ struct Metal {
   }
 };
 
-// One queue for all, as in an engine.
+// One queue for all contenders, as in an engine.
 const Metal& metal() {
   static const Metal instance = {MTL::CreateSystemDefaultDevice()};
   return instance;
 }
 
-// A dispatch of the buffers from index 0 on and, behind them, the params.
+// Encodes a dispatch with the buffers from index 0 on; the params follow
+// them.
 template <class Params>
 void Encode(Encoder& encoder, const Pipeline& pipeline,
             std::initializer_list<const Buffer*> buffers, const Params& params,
@@ -87,7 +88,7 @@ void Encode(Encoder& encoder, const Pipeline& pipeline,
   encoder.dispatchThreadgroups(grid, threads);
 }
 
-// Verified by themselves.
+// The contenders verify their results themselves.
 struct Unchecked {
   std::vector<Output> Wanted() { return {}; }
 };
@@ -117,7 +118,7 @@ void AddEmpty() {
       ->UseRealTime();
 }
 
-// One decode token, from buffers that both sides read and write.
+// One decode token; both sides read and write the same buffers.
 struct Chain : Unchecked {
   Buffer logits = Floats(kExperts), ids = Floats(kTopK),
          weights = Floats(kTopK), gate = Floats(kTopK * kFfn),
@@ -133,7 +134,7 @@ struct Chain : Unchecked {
   }
   static Buffer Floats(size_t count) { return metal().Floats(count, 11); }
 
-  // Through the plain API.
+  // Calls the plain API.
   Status Call() const {
     Status status =
         RouteTopK({{At(logits), 1, kExperts}},
@@ -173,7 +174,7 @@ struct Chain : Unchecked {
     });
   }
 
-  // Throws if both ways do not give the same bytes.
+  // Throws if the two ways give different bytes.
   void Verify() const {
     const std::vector<float> before(At(residual), At(residual) + kHidden);
     Check(Call());
@@ -194,8 +195,8 @@ struct Chain : Unchecked {
   }
 };
 
-// `chains` chains in one command buffer, against as many direct calls: right
-// after others, or after a millisecond without any.
+// Times `chains` chains in one command buffer against as many direct calls.
+// The calls follow each other, or each follows an idle millisecond.
 void AddChains(size_t chains, bool idle) {
   Case<Chain> contest(
       {"device/chains=" + std::to_string(chains) + (idle ? "_idle" : ""),
@@ -211,8 +212,7 @@ void AddChains(size_t chains, bool idle) {
   benchmark::internal::Benchmark* const queued =
       contest.Add(device, [chains](Chain& chain) {
         chain.Verify();
-        // The scheduler takes a while to give the queue's thread a core of its
-        // own.
+        // The scheduler needs a while to give the queue's thread a core.
         using Clock = std::chrono::steady_clock;
         const Clock::time_point settled =
             Clock::now() + std::chrono::milliseconds(100);
@@ -224,7 +224,7 @@ void AddChains(size_t chains, bool idle) {
 
 template <class Kernel>
 struct Custom : Unchecked {
-  // One thread against one thread.
+  // Uses one thread, for a comparison of one thread with one thread.
   static Metal Make(bool checked) {
     MTL::DeviceOptions options;
     options.executor =
@@ -263,7 +263,7 @@ struct Custom : Unchecked {
   Pipeline pipeline;
 };
 
-// Whether this machine has a Clang that compiles texts.
+// True if this machine has a Clang that compiles .metal texts.
 bool CompilesTexts() {
   return MTL::CreateSystemDefaultDevice()->newLibrary("") != nullptr;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The dispatches, as an engine for Apple Silicon encodes them.
+// Encodes the dispatches as an engine for Apple Silicon does.
 
 #include "engine.h"
 
@@ -21,14 +21,15 @@ namespace {
 
 using switchyard::Span;
 
-// A threadgroup of an engine's own kernels: 64 rows, of a GEMM for 32 pairs.
+// Each threadgroup of Gemv() and Gemm() computes 64 rows; Gemm() for 32
+// pairs.
 constexpr size_t kThreads = 128, kTileRows = 64, kTilePairs = 32;
 
 int32_t Int(size_t value) { return static_cast<int32_t>(value); }
 size_t Tiles(size_t size, size_t tile) { return (size + tile - 1) / tile; }
 
-// Row `index` of a matrix of rows of `size`. What a kernel throws becomes the
-// command buffer's error.
+// Row `index` of a matrix with rows of `size` elements. If a kernel throws,
+// the exception becomes the command buffer's error.
 template <class T>
 T* Row(const Span<T>& matrix, size_t index, size_t size) {
   if (size != 0 && index >= matrix.size / size) {
@@ -37,16 +38,16 @@ T* Row(const Span<T>& matrix, size_t index, size_t size) {
   return matrix.data + index * size;
 }
 
-// The kernels that an engine brings along: the GEMMs. Threadgroups past the end
-// of a matrix do nothing.
+// The GEMMs, which an engine brings along. Threadgroups beyond the end of a
+// matrix do nothing.
 
-// Rows of the experts of `slots` times a vector.
+// Multiplies, for each slot, an expert's rows by a vector.
 //   0 weights [experts, rows, cols], 1 expert of each slot i32 [slots],
 //   2 input [slots / slots_per_input, cols], 3 out [slots, rows], 4 params
 //   grid (ceil(rows / 64), slots)
 struct GemvParams {
   int32_t rows, cols, slots_per_input;
-  int32_t one_matrix;  // 1: of no experts, and nobody reads buffer 1
+  int32_t one_matrix;  // 1: no experts, buffer 1 is not read
 };
 void Gemv(const MTL::ThreadgroupContext& context) {
   const auto params = context.params<GemvParams>(4);
@@ -70,11 +71,11 @@ void Gemv(const MTL::ThreadgroupContext& context) {
   }
 }
 
-// Each expert's rows times the vectors of its pairs. The result of a pair is at
-// the index of the pair.
+// Multiplies each expert's rows by the vectors of its pairs. The result of a
+// pair is stored at the pair's index.
 //   0 weights [experts, rows, cols], 1 input [pairs / pairs_per_input, cols],
-//   2 out [pairs, rows], 3 how many pairs each expert has i32 [experts],
-//   4 which ones i32 [experts, row_stride], 5 params
+//   2 out [pairs, rows], 3 number of pairs of each expert i32 [experts],
+//   4 the pairs of each expert i32 [experts, row_stride], 5 params
 //   grid (ceil(pairs of the busiest / 32), ceil(rows / 64), experts): as
 //   moe_compute_ids_tpe_f32 writes it
 struct GemmParams {
@@ -130,7 +131,7 @@ Engine::Engine(const Layer& layer,
   options.time_dispatches = true;
   device_ = MTL::CreateDevice(options);
   queue_ = device_->newCommandQueue();
-  // Weights stay where they are and cannot be written to.
+  // The buffers wrap the weights without a copy and are read-only.
   const auto wrap = [&](const std::vector<float>& weights) {
     return device_->newBufferWithBytesNoCopy(weights.data(),
                                              weights.size() * sizeof(float));
@@ -153,7 +154,7 @@ Engine::Engine(const Layer& layer,
       if (functions[name] == nullptr) throw std::runtime_error(error);
     }
   }
-  // Adds a built-in kernel by its name, a shader's function, or one in C++.
+  // Adds a built-in kernel by name, a shader's function, or a C++ kernel.
   const auto add = [&](const std::string& name, const auto& kernel) {
     pipelines_[name] = device_->newComputePipelineState(kernel, &error);
     if (pipelines_[name] == nullptr) throw std::runtime_error(error);
@@ -246,8 +247,8 @@ void Engine::EncodeRoute(Encoder& encoder, const Buffers& b) const {
   Set(encoder, "moe_router_topk_softmax_f32", {b.logits, b.ids, b.weights},
       MTL::MoeRouterTopkSoftmaxParams{Int(shape_.experts), Int(shape_.top_k),
                                       1});
-  // A shader's memory: probabilities, the selected and their sum. The built-in
-  // kernel needs none.
+  // Threadgroup memory that a shader needs for the probabilities, the
+  // selected experts and their sum. The built-in kernel needs none.
   encoder.setThreadgroupMemoryLength(
       (shape_.experts + 2 * shape_.top_k + 1) * sizeof(float), 0);
   encoder.dispatchThreadgroups(MTL::Size(b.tokens, 1, 1), MTL::Size(32, 1, 1));

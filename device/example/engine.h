@@ -25,16 +25,16 @@ struct Shape {
   size_t hidden, experts, top_k, intermediate;
 };
 
-// One MoE layer, as a mapped checkpoint would have it.
+// One MoE layer, as in a mapped checkpoint.
 struct Layer {
   Shape shape;
   std::vector<float> router;     // [experts, hidden]
   std::vector<float> gate, up;   // [experts, intermediate, hidden]
   std::vector<float> down;       // [experts, hidden, intermediate]
-  std::vector<float> next_norm;  // [hidden], of the next layer
+  std::vector<float> next_norm;  // [hidden], the norm of the next layer
 };
 
-// The buffers of a chain of `tokens`. Pair p is token p / top_k's.
+// The buffers for a chain of `tokens`. Pair p belongs to token p / top_k.
 struct Buffers {
   size_t tokens;
   BufferPtr input;           // [tokens, hidden], normed
@@ -44,33 +44,34 @@ struct Buffers {
   BufferPtr gate, up, silu;  // [pairs, intermediate]
   BufferPtr down;            // [pairs, hidden]
   BufferPtr normed;          // [tokens, hidden], for the next layer
-  BufferPtr expert_pairs;    // [experts], how many pairs each has
-  BufferPtr buckets;         // [experts, pairs], which ones
-  BufferPtr gate_up_args;    // the grids of the GEMMs, which a kernel writes
+  BufferPtr expert_pairs;    // [experts], number of pairs of each expert
+  BufferPtr buckets;         // [experts, pairs], the pairs of each expert
+  BufferPtr gate_up_args;    // the grids of the GEMMs, written by a kernel
   BufferPtr down_args;
 };
 
-// A sum in 32 lanes, folded 16, 8, 4, 2, 1, as a simdgroup does.
+// A dot product in 32 lanes, folded by 16, 8, 4, 2, 1, as a simdgroup does.
 float Dot(const float* a, const float* b, size_t size);
 
-// A layer on a device. `layer` outlives it. Throws std::runtime_error with the
-// device's text if something goes wrong there.
+// Runs a layer on a device; `layer` must outlive it. Throws
+// std::runtime_error with the device's message.
 class Engine {
  public:
-  // Kernels that a .metal file of `shaders` has under the names used here are
-  // taken from there, the others are the device's own.
+  // Kernels come from the .metal files in `shaders` if these define a kernel
+  // of the same name; the others are the device's built-in kernels.
   Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor,
          const std::vector<std::string>& shaders = {});
 
-  // The kernels that come from a file.
+  // The names of the kernels that come from a file.
   const std::vector<std::string>& shader_kernels() const {
     return shader_kernels_;
   }
 
   Buffers NewBuffers(const std::vector<float>& input) const;
 
-  // Runs one command buffer with one serial encoder, and waits for it: GEMVs
-  // for one token, else the pairs sorted to experts and GEMMs over those.
+  // Runs one command buffer with one serial encoder and waits for it. One
+  // token uses GEMVs; several tokens sort their pairs by expert and use
+  // GEMMs.
   std::vector<MTL::DispatchTime> Run(const Buffers& b,
                                      const std::vector<float>& residual) const;
 
@@ -88,8 +89,8 @@ class Engine {
                   size_t cols, const BufferPtr& input, size_t pairs_per_input,
                   const Buffers& b, const BufferPtr& out,
                   const BufferPtr& args) const;
-  // Sets the pipeline, the buffers from index 0 on and, behind them, the
-  // params.
+  // Sets the pipeline and the buffers from index 0 on; the params follow the
+  // buffers.
   template <class Params>
   void Set(Encoder& encoder, const std::string& kernel,
            const std::vector<BufferPtr>& buffers, const Params& params) const;

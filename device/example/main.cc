@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A decode token and a prefill of one MoE layer, chained as an engine for Apple
-// Silicon does it (engine.cc), and compared with the plain API. Exit codes: 0;
-// 1 if the device fails or one of its buffers differs; 2 for wrong input.
+// Runs a decode token and a prefill of one MoE layer, chained as an engine
+// for Apple Silicon does (engine.cc), and compares them with the plain API.
+// Exit codes: 0; 1 if the device fails or one of its buffers differs; 2 for
+// wrong input.
 
 #include <algorithm>
 #include <cmath>
@@ -32,8 +33,8 @@ using program::Check;
 using program::UniformScale;
 using switchyard::Executor;
 
-// The bound of sums in another order, which shaders have, relative to the
-// buffer's largest number.
+// The error bound for shaders, because they sum in another order; relative to
+// the largest number of the buffer.
 constexpr float kShaderBound = 1e-5f;
 
 struct Options : program::ThreadOptions {
@@ -53,8 +54,7 @@ std::vector<float> Values(size_t size, uint32_t stream, float center,
   return values;
 }
 
-// Weights of the size that trained ones have: logits are around 1.5, the rest
-// around 1.
+// Weights as large as trained ones: logits are around 1.5, the rest around 1.
 Layer MakeLayer(const Shape& shape) {
   const auto [hidden, experts, top_k, intermediate] = shape;
   const size_t size = experts * hidden * intermediate;
@@ -66,8 +66,8 @@ Layer MakeLayer(const Shape& shape) {
           Values(hidden, 5, 1, 0.1f)};
 }
 
-// Compares a buffer with what it should hold: its bits, or with a bound, where
-// others' kernels wrote it, its numbers. Returns whether it holds that.
+// True if a buffer holds the expected values: the same bits, or, with a bound
+// for shaders, close numbers.
 template <class T>
 bool Equal(const char* name, const BufferPtr& buffer,
            const std::vector<T>& right, float bound) {
@@ -79,7 +79,7 @@ bool Equal(const char* name, const BufferPtr& buffer,
   for (size_t i = 0; i < right.size(); ++i) {
     if (std::memcmp(&found[i], &right[i], sizeof(T)) == 0) continue;
     const auto difference = static_cast<float>(found[i] - right[i]);
-    // Not a NaN either.
+    // A NaN is not close either.
     if (bound != 0 && std::fabs(difference) <= bound * largest) continue;
     std::printf("differs: %s, element %zu: %.9g instead of %.9g\n", name, i,
                 static_cast<double>(found[i]), static_cast<double>(right[i]));
@@ -88,8 +88,8 @@ bool Equal(const char* name, const BufferPtr& buffer,
   return true;
 }
 
-// The layer by the plain API, without a device, and whether the device's
-// buffers hold the same.
+// Computes the layer with the plain API, without a device. True if the
+// device's buffers hold the same values.
 bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
                     std::vector<float> residual, const Buffers& b, float bound,
                     Executor& executor) {
@@ -101,7 +101,8 @@ bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
       gate(pairs * intermediate), up(gate.size()), silu(gate.size()),
       down(pairs * hidden), normed(tokens * hidden);
   std::vector<int32_t> ids(pairs);
-  // Row p of `out` is a matrix, that of ids[p] if there are ids, times x's.
+  // Row p of `out` is a matrix times a row of x: the matrix of expert ids[p],
+  // or the only matrix.
   const auto multiply = [&](const std::vector<float>& matrices, size_t rows,
                             bool by_expert, const std::vector<float>& x,
                             size_t pairs_per_x, std::vector<float>& out) {
@@ -144,7 +145,7 @@ bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
          Equal("normed", b.normed, normed, bound);
 }
 
-// Runs, prints and compares a chain of so many tokens.
+// Runs, prints and compares a chain of `tokens` tokens.
 bool RunChain(const Layer& layer, const Engine& engine, size_t tokens,
               Executor& executor) {
   const size_t size = tokens * layer.shape.hidden;
