@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The device layer: any sequence of calls from up to three threads on two
-// queues, checked mode on and off. Every buffer that was committed completes,
-// with a text if it is an error; every handler and deallocator comes once. Run
-// by ThreadSanitizer (CI's replay of the corpus), nothing races.
+// Makes any sequence of calls of the device layer, from up to three threads
+// on two queues, with checked mode on and off. Every committed buffer must
+// complete, with a message if it is an error, and every handler and
+// deallocator must run once. Under ThreadSanitizer (CI's replay of the
+// corpus), nothing may race.
 
 #include <atomic>
 #include <stdexcept>
@@ -70,7 +71,7 @@ struct Shared {
       pipelines.push_back(device->newComputePipelineState(name));
       FUZZ_CHECK(pipelines.back() != nullptr, name);
     }
-    // The user's own kernels: one that stays inside, and one that fails.
+    // Two user kernels: one stays inside its buffers, the other fails.
     KernelFunction add;
     add.name = "add";
     add.threadgroup = [](const ThreadgroupContext& context) {
@@ -82,7 +83,7 @@ struct Shared {
       throw std::runtime_error("as agreed");
     };
     pipelines.push_back(device->newComputePipelineState(add));
-    // Checked mode stops it where it leaves its buffers or races.
+    // Checked mode stops this kernel if it leaves its buffers or races.
     if (checked) {
       const auto shift = [](auto& tg) {
         const auto x = buffer<uint32_t>(tg, 0);
@@ -102,17 +103,17 @@ struct Shared {
   bool checked = false;
   std::shared_ptr<Device> device;
   std::shared_ptr<CommandQueue> queues[kQueues];
-  std::vector<std::shared_ptr<Buffer>> buffers;  // kBuffers of each queue's
+  std::vector<std::shared_ptr<Buffer>> buffers;  // kBuffers for each queue
   std::vector<std::shared_ptr<ComputePipelineState>> pipelines;
   std::atomic<int> live{0};
 };
 
-// The objects that a thread holds.
+// The objects of one thread.
 struct Work {
   std::shared_ptr<CommandBuffer> commands;
   std::shared_ptr<ComputeCommandEncoder> encoder;
   size_t queue = 0;
-  bool own_kernel = false;  // that is set in the encoder
+  bool own_kernel = false;  // the encoder has a user's kernel set
   bool enqueued = false, committed = false;
   std::shared_ptr<std::atomic<int>> handled =
       std::make_shared<std::atomic<int>>(0);
@@ -177,7 +178,8 @@ class Script {
     work.commands->commit();
     work.committed = true;
   }
-  // Nobody waits while holding a place in a queue that others may wait for.
+  // Gives up places in queues before a wait, because other threads may wait
+  // for them.
   void Settle() {
     for (Work& work : works_) {
       if (work.commands == nullptr || work.committed) continue;
@@ -255,8 +257,8 @@ class Script {
         return e.dispatchThreadgroups(grid, PerGroup());
       }
       case 4: {
-        // The words in a buffer may make a grid that takes years, unless it is
-        // cut off at the shapes of a built-in kernel.
+        // The words in a buffer may make a grid that takes years, unless a
+        // built-in kernel cuts it off at its shapes.
         if (work.own_kernel) return;
         const auto buffer = AnyBuffer(work);
         const size_t offset = Offset();
@@ -285,8 +287,8 @@ class Script {
     }
   }
 
-  // A dispatch with nothing wrong, amid all others, gives what the plain API
-  // gives.
+  // A valid dispatch among all others must give the same results as the plain
+  // API.
   void Silu(size_t queue) {
     Settle();
     const SiluMulStackedParams params = {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Metal's text, whatever it is: every line is still there, and none of it took
-// longer than the length allows.
+// For any text, the translation must keep all lines, and its time must be
+// bounded by the length of the text.
 
 #include <algorithm>
 #include <cstddef>
