@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `// switchyard: allow(race)` in a shader: which line each comment is about,
-// which of them are wrong, and what a checked run then says. The first need no
-// Clang.
+// `// switchyard: allow(race)` in a shader: the line that each comment
+// applies to, the comments that are wrong, and the findings of a checked run.
+// The first tests need no Clang.
 
 #include "device/src/metal/allow_comments.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 using device::metal::AllowComments;
 
-// "line:column kinds for line" of each.
+// Returns "line:column kinds for line" for each comment.
 std::vector<std::string> CommentsOf(const std::string& text) {
   AllowComments comments;
   comments.Read(text, "k.metal");
@@ -112,8 +112,8 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
   }
 }
 
-// A race in each of several lines: all threads write one element, the first of
-// them what it has not.
+// Each of several lines has a race: all threads write one element, and most
+// of them write different values.
 constexpr char kRaces[] = R"(#include <metal_stdlib>
 using namespace metal;
 #define PUT(p, v) \
@@ -135,14 +135,14 @@ class AllowCommentsRunTest : public testing::Test {
     options_.zeroed_buffers = true;
   }
 
-  // kRaces with this behind a line.
+  // kRaces with `comment` at the end of line `line`.
   static std::string With(size_t line, const std::string& comment,
                           std::string text = kRaces) {
     size_t at = 0;
     while (line-- != 0) at = text.find('\n', at) + 1;
     return text.insert(at - 1, comment);
   }
-  // "kind line other line" of what a run of k with two threads finds.
+  // Runs k with two threads; returns "kind line other line" for each finding.
   Texts Findings(Library& library) {
     const auto queue = device_->newCommandQueue();
     const auto commands = queue->commandBuffer();
@@ -201,25 +201,25 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
   EXPECT_EQ(Findings(With(7, " // switchyard: allow(same-value)")),
             without({1}));
   EXPECT_EQ(Findings(With(8, race)), without({2}));
-  // Either place of a race.
+  // A comment at either place of a race suppresses it.
   EXPECT_EQ(Findings(With(10, race)), without({3, 5}));
   EXPECT_EQ(library_->allowComments()[0].suppressed, 2u);
   EXPECT_EQ(Findings(With(9, race)), without({3, 4}));
-  // Another kind's.
+  // The comment names another kind.
   EXPECT_EQ(Findings(With(6, " // switchyard: allow(same-value)")), all);
   EXPECT_EQ(library_->allowComments()[0].suppressed, 0u);
   EXPECT_EQ(Findings(With(6, " // switchyard: allow(never-written)")), all);
   EXPECT_EQ(Findings(With(6, " // switchyard: allow(missing-barrier)")),
             without({0}));
-  // On a line of its own, all that are behind it are one further down.
+  // A comment on a separate line moves all later lines down by one.
   EXPECT_EQ(Findings(With(6, "\n  // switchyard: allow(race)")),
             (Texts{"missing-barrier 6 6", "missing-barrier 9 9",
                    "missing-barrier 10 11", "missing-barrier 10 10",
                    "missing-barrier 11 11"}));
 }
 
-// If only the first finding is wanted, it stops the access before it happens,
-// unless it matters which value that writes.
+// With max_findings = 1, the first finding stops the access before it
+// happens, unless the comment depends on the written value.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
@@ -229,7 +229,7 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
             Texts{"missing-barrier 8 8"});
 }
 
-// A write that may race with one access may not race with another.
+// A write that may race with one access may not race with others.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string text =
@@ -260,7 +260,7 @@ TEST_F(AllowCommentsRunTest, InIncludedFilesAndFunctionConstants) {
   device_ = CreateDevice(options_);
   const auto library = device_->newLibraryFromFile(path.c_str(), {}, &error_);
   ASSERT_NE(library, nullptr) << error_;
-  // Nobody has set n.
+  // The constant n is not set.
   const Texts found = {"never-written 5 0", "missing-barrier 6 6"};
   EXPECT_EQ(Findings(*library), found);
   ASSERT_EQ(library->allowComments().size(), 1u);
@@ -268,7 +268,7 @@ TEST_F(AllowCommentsRunTest, InIncludedFilesAndFunctionConstants) {
   EXPECT_EQ(library->allowComments()[0].suppressed, 1u);
 }
 
-// Two sources that differ in comments alone share one compiled module.
+// Two sources that differ only in comments share one compiled module.
 TEST_F(AllowCommentsRunTest, ComeFromTheSourceAndNotFromTheCache) {
   SWITCHYARD_NEEDS_CLANG();
   const size_t all = Findings(kRaces).size();

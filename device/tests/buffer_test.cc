@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers: their memory, and that it stays until the work with it is done.
+// Buffers: their memory, and that it stays allocated until the work with it
+// is done.
 
 #include <unistd.h>
 
@@ -27,7 +28,8 @@ namespace {
 
 class DeviceBuffer : public DeviceTest {
  protected:
-  // A buffer that counts its deallocations, and tells the thread of the last.
+  // A buffer that counts its deallocations and stores the thread of the last
+  // one.
   BufferPtr Counted() {
     return device_->newBufferWithBytesNoCopy(
         static_cast<void*>(memory_), sizeof(memory_), ResourceStorageModeShared,
@@ -38,8 +40,8 @@ class DeviceBuffer : public DeviceTest {
           ++deallocated_;
         });
   }
-  // A command buffer whose kernel waits for `release_`, and finds every buffer
-  // still there.
+  // A command buffer with a kernel that waits for `release_` and then checks
+  // that no buffer was deallocated.
   std::shared_ptr<CommandBuffer> Blocked(
       const std::function<void(Encoder&)>& bind) {
     const auto buffer = queue_->commandBuffer();
@@ -56,7 +58,7 @@ class DeviceBuffer : public DeviceTest {
     return buffer;
   }
 
-  // In one that is never committed.
+  // Binds the buffer in a command buffer that is never committed.
   void BindInAnother(const BufferPtr& buffer) {
     const auto other = queue_->commandBuffer();
     other->computeCommandEncoder()->setBuffer(buffer, 0, 0);
@@ -112,7 +114,7 @@ TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
         EXPECT_EQ(whole.data, odd);
         EXPECT_EQ(whole.size, 9u);
         whole.data[8] = 7;
-        // Whole elements, from the offset on.
+        // Whole elements, starting at the offset.
         const Span<const int32_t> ints = context.buffer<const int32_t>(1);
         EXPECT_EQ(static_cast<const void*>(ints.data), bytes + 4);
         EXPECT_EQ(ints.size, 15u);
@@ -140,7 +142,7 @@ TEST_F(DeviceBuffer, DeallocatedOnceByTheLastReference) {
   EXPECT_EQ(deallocated_on_, std::this_thread::get_id());
 }
 
-// Every way of binding keeps the buffer, whatever is bound afterwards.
+// Every way of binding keeps the buffer, even if others are bound later.
 TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
   const std::vector<std::function<void(Encoder&)>> ways = {
       [this](Encoder& e) { e.setBuffer(Counted(), 0, 0); },
@@ -157,7 +159,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         const auto buffer = Counted();
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
-        // Another command buffer takes it in between, and is dropped.
+        // Another command buffer retains it in between and is dropped.
         BindInAnother(buffer);
         DispatchOne(e);
         e.setBuffer(buffer, 0, 2);
@@ -180,11 +182,11 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
     buffer->waitUntilCompleted();
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran_);
-    EXPECT_EQ(deallocated_, 1);  // not kept any longer, either
+    EXPECT_EQ(deallocated_, 1);  // and no longer than that
   }
 }
 
-// One that is bound, and never committed.
+// The buffer is bound, but the command buffer is never committed.
 TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
   for (const bool enqueue : {false, true}) {
     deallocated_ = 0;
@@ -198,7 +200,8 @@ TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
   }
 }
 
-// A mistake keeps the buffer from running, not from letting go.
+// After a mistake the command buffer does not run, but it still releases
+// buffers.
 TEST_F(DeviceBuffer, LetGoAfterAnError) {
   const auto buffer = Blocked([this](Encoder& e) {
     e.setBuffer(Counted(), 0, 0);
@@ -297,7 +300,8 @@ TEST_P(DeviceBlit, FillsAndCopies) {
   EXPECT_EQ(Contents<unsigned char>(x), bytes);
 }
 
-// In the order of the command buffer, and kept until it has run.
+// Blits run in the order of the command buffer and keep their buffers until
+// then.
 TEST_P(DeviceBlit, BetweenDispatches) {
   auto from = NewBuffer(*device_, std::vector<int32_t>{1, 2, 3});
   const auto to = NewBuffer(*device_, std::vector<int32_t>{0, 0, 0});
@@ -367,7 +371,7 @@ TEST_P(DeviceBlit, Mistakes) {
   EXPECT_EQ(commands->error(), "blitCommandEncoder: another encoder is open");
 }
 
-// Memory that was never written stays so where it is copied to.
+// A copy of memory that was never written counts as never written, too.
 TEST(DeviceBlitChecked, NeverWritten) {
   CheckedQueue q;
   const auto fresh = q.device->newBuffer(8), copy = q.device->newBuffer(8);
@@ -425,7 +429,7 @@ TEST_F(DeviceHeap, CountsWhatItsBuffersTake) {
   EXPECT_EQ(heap->usedSize(), 512u);
   EXPECT_NE(heap->newBuffer(1, 0), nullptr);
   heap.reset();
-  std::memset(b->contents(), 1, b->length());  // lives on
+  std::memset(b->contents(), 1, b->length());  // the buffer outlives its heap
   b.reset();
   EXPECT_EQ(device_->currentAllocatedSize(), 0u);
   EXPECT_EQ(device_->newHeap(nullptr), nullptr);

@@ -33,27 +33,29 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A built-in kernel with its arguments, on memory that notices.
+// A built-in kernel and its arguments, in memory that reveals wrong accesses.
 struct BoundBuffer {
   size_t index;
   BufferPtr buffer;
   size_t offset;
 };
 
-// A vector in a device buffer that starts 5 elements in front of it, so that
-// its offset is a multiple of an element's size and of nothing more, and ends 0
-// to 2 elements behind it, at a guard page. Must outlive the work that uses it.
+// A vector in a device buffer. It starts 5 elements after the buffer's start,
+// so that its offset is only a multiple of the element size. The buffer ends
+// 0 to 2 elements after it, at a guard page. Must outlive the work that uses
+// it.
 template <class T>
 class DeviceArray {
  public:
-  // Canaries, for a kernel to write. Elements may be of several T.
+  // Filled with canaries, for a kernel to write. An element may have several
+  // T.
   DeviceArray(Device& device, size_t size, size_t element = 1)
       : front_(kFront * element),
         memory_(1, size, 0, Behind(size, element)),
         buffer_(device.newBufferWithBytesNoCopy(
             static_cast<void*>(memory_.data() - front_),
             Bytes(size, element))) {}
-  // Read-only: a kernel that could write it is an error.
+  // Read-only, so that a kernel that could write it causes an error.
   DeviceArray(Device& device, const std::vector<T>& values, size_t element = 1)
       : front_(kFront * element),
         memory_(values, Behind(values.size(), element)),
@@ -70,7 +72,8 @@ class DeviceArray {
 
  private:
   static constexpr size_t kFront = 5;
-  // An offset has to be inside the buffer.
+  // Elements after the vector, because a binding's offset must be inside the
+  // buffer.
   static size_t Behind(size_t size, size_t element) {
     return size == 0 ? element : size / element % 3 * element;
   }
@@ -83,16 +86,16 @@ class DeviceArray {
   const BufferPtr buffer_;
 };
 
-// The binding of a kernel's argument.
+// The contents to bind as a kernel's argument.
 struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };
   Kind kind = kUnbound;
   RawBytes before = {};
-  RawBytes whole = {};  // what the plain API writes
+  RawBytes whole = {};  // expected contents, from the plain API
   size_t element = 4;   // bytes
-  size_t same_as = 0;   // another argument
+  size_t same_as = 0;   // index of another argument
 
-  // For floats, in memory of that type: rounded to it.
+  // The same floats rounded to `type`.
   Given As(Type type) const {
     return {kind, ToBytes(type, Recast<float>(before)),
             ToBytes(type, Recast<float>(whole)), SizeOf(type), same_as};
@@ -116,15 +119,15 @@ Given Out(const std::vector<T>& whole) {
 }
 Given SameAs(size_t argument) { return {Given::kSameAs, {}, {}, 4, argument}; }
 
-// A built-in kernel, what it is called with, and what it has to write.
+// A built-in kernel, its arguments and the expected results.
 struct Job {
   std::string kernel;
   std::vector<uint32_t> params;
   std::vector<Given> arguments;  // in the order of the library's table
-  size_t rows = 1, cols = 0;     // that grids cover; no `cols`: whole rows
+  size_t rows = 1, cols = 0;     // covered by grids; cols == 0: whole rows
   size_t threads = 256;          // per threadgroup
   size_t local_memory = 0;
-  std::string error = {};  // instead of anything written
+  std::string error = {};  // if not empty, expected instead of results
 
   const BuiltIn& BuiltInKernel() const { return *FindBuiltIn(kernel.c_str()); }
   bool OverTiles() const { return BuiltInKernel().grid.kind == Grid::kTiles; }
@@ -133,10 +136,11 @@ struct Job {
   }
 };
 
-// Built-in kernels dispatched in every way: direct, indirect and in threads,
-// parameters in bytes and in buffers, over grids larger and smaller than the
+// Runs built-in kernels in every way: direct, indirect and in threads; with
+// parameters in bytes and in buffers; over grids larger and smaller than the
 // work.
-// The part of its rows and columns that a grid covers.
+//
+// The part of a job's rows and columns that a grid covers.
 struct Covered {
   size_t rows;
   size_t cols;
@@ -144,8 +148,9 @@ struct Covered {
 
 enum class Encoding { kThreadgroups, kIndirect, kThreads };
 
-// How a dispatch is encoded. What is written is so by an earlier dispatch of
-// the same command buffer: parameters, and always an indirect grid.
+// How a dispatch is encoded. An earlier dispatch of the same command buffer
+// writes the parameters if params_written is set, and always an indirect
+// grid.
 struct How {
   Encoding grid;
   bool params_written;
@@ -170,7 +175,8 @@ class BuiltInTest : public IsaPoolTest {
   }
   void TearDown() override {
     EXPECT_TRUE(ran_) << "no kernel of the device ran";
-    // For the base's own check: the last grid may have been one of nothing.
+    // Satisfies the check of the base class, because the last grid may have
+    // been empty.
     float x = 1.0f;
     EXPECT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
     copy_.reset();
@@ -180,7 +186,7 @@ class BuiltInTest : public IsaPoolTest {
     IsaPoolTest::TearDown();
   }
 
-  // A device over that executor, from here on.
+  // Makes a device with this executor and uses it from now on.
   void Use(Executor& pool) {
     DeviceOptions options;
     options.executor = std::shared_ptr<Executor>(&pool, [](Executor*) {});
@@ -205,7 +211,7 @@ class BuiltInTest : public IsaPoolTest {
   Device& device() { return *device_; }
   CommandQueue& queue() { return *queue_; }
 
-  // A job's memory: arguments of one dispatch.
+  // The memory of a job: the arguments of one dispatch.
   class Memory {
    public:
     Memory(Device& device, const Job& job) {
@@ -230,8 +236,8 @@ class BuiltInTest : public IsaPoolTest {
     BoundBuffer At(size_t argument, size_t index) const {
       return arrays_[argument]->At(index);
     }
-    // Expects the plain API's values where the grid covers them, and nothing
-    // else.
+    // Expects the plain API's values where the grid covers them, and
+    // unchanged memory elsewhere.
     void Expect(const Job& job, Covered covered) const {
       for (size_t i = 0; i < arrays_.size(); ++i) {
         const Given& given = job.arguments[i];
@@ -265,8 +271,8 @@ class BuiltInTest : public IsaPoolTest {
     std::vector<std::shared_ptr<Array>> arrays_;
   };
 
-  // Over a grid of so many threads, rounded up to threadgroups unless it is
-  // encoded in threads.
+  // Runs over a grid of `threads` threads, rounded up to whole threadgroups
+  // unless it is encoded in threads.
   void Expect(const Job& job, How how, Size threads, Covered covered) {
     SCOPED_TRACE(testing::Message()
                  << job.kernel << ", [" << job.rows << ", " << job.cols << "], "
@@ -282,7 +288,8 @@ class BuiltInTest : public IsaPoolTest {
   void ExpectWhole(const Job& job) {
     Expect(job, kEveryHow[0], job.WholeGrid(), {job.rows, SIZE_MAX});
   }
-  // In every way, over grids that cover all of it, more, less and nothing.
+  // Runs in every way, over grids that cover all of the work, more, less and
+  // nothing.
   void ExpectPlain(const Job& job) {
     if (job.OverTiles()) {
       ForTileGrids(job);
@@ -291,12 +298,12 @@ class BuiltInTest : public IsaPoolTest {
     }
   }
 
-  // Commits and waits. Kernels that run have to run on the test's ISA.
+  // Commits and waits. Checks that kernels ran on the test's ISA.
   std::string Finish(CommandBuffer& commands) {
-    // Whoever looks before the dispatch that writes it finds nonsense.
+    // A read before the dispatch that writes this buffer gets wrong values.
     std::memset(written_->contents(), 0xFF, kWrittenBytes);
     {
-      const ScopedIsa fresh(GetParam().isa);  // forgets what ran last
+      const ScopedIsa fresh(GetParam().isa);  // clears LastIsa()
       commands.commit();
       commands.waitUntilCompleted();
       if (LastIsa() != nullptr) {
@@ -304,7 +311,8 @@ class BuiltInTest : public IsaPoolTest {
         EXPECT_EQ(LastIsa()->name, GetParam().isa);
       }
     }
-    EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());  // the scope lifted it
+    // ScopedIsa has lifted the cap.
+    EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());
     EXPECT_EQ(commands.status(), commands.error().empty()
                                      ? CommandBufferStatusCompleted
                                      : CommandBufferStatusError);
@@ -335,7 +343,7 @@ class BuiltInTest : public IsaPoolTest {
     for (size_t i = 0; i < job.arguments.size(); ++i) {
       if (!memory.Has(i)) continue;
       const BoundBuffer b = memory.At(i, kernel.arguments[i].index);
-      // Whichever call an engine may use for it.
+      // Uses each of the calls that an engine may use.
       if (how.grid == Encoding::kThreadgroups) {
         Bind(encoder, b);
       } else if (how.grid == Encoding::kIndirect) {
@@ -350,7 +358,8 @@ class BuiltInTest : public IsaPoolTest {
     } else {
       encoder.setBytes(params, params_length, kernel.params.index);
     }
-    // Asked for or not.
+    // Sets the memory in only half of the cases, because built-in kernels
+    // ignore it.
     encoder.setThreadgroupMemoryLength(
         how.params_written ? job.local_memory : 0, 0);
     if (how.grid == Encoding::kThreadgroups) {
@@ -364,13 +373,13 @@ class BuiltInTest : public IsaPoolTest {
   }
 
  private:
-  // Bindings that no built-in kernel looks at.
+  // Binding indices that no built-in kernel uses.
   static constexpr size_t kCopyFrom = 29, kCopyTo = 30;
   static constexpr size_t kWrittenBytes = 256;
   static constexpr size_t kParamsOffset = 4, kGridOffset = 132;
 
-  // Tiles of 256 columns by one row. Kernels of a single row take no more
-  // threadgroups than one in y.
+  // Tiles of 256 columns by one row. Kernels of a single row allow only one
+  // threadgroup in y.
   void ForTileGrids(const Job& job) {
     const size_t rows = job.rows, cols = job.cols;
     const size_t more = rows == 1 ? 1 : rows + 3;
@@ -393,7 +402,8 @@ class BuiltInTest : public IsaPoolTest {
       }
     }
   }
-  // A threadgroup per row. More of them only where the kernel knows its rows.
+  // One threadgroup per row. Larger grids only for kernels that know their
+  // number of rows.
   void ForRowGrids(const Job& job) {
     const uint8_t rows = job.BuiltInKernel().grid.rows;
     const bool cut_off = rows != kOne && rows != kGridWidth;
@@ -472,7 +482,7 @@ TEST_P(DeviceSiluMulTest, EqualsThePlainApi) {
     for (const Covered shape :
          {Covered{1, 1}, Covered{1, 1001}, Covered{3, 255}, Covered{2, 256},
           Covered{5, 257}, Covered{9, 31}, Covered{4, 700},
-          // A grid over nothing.
+          // Grids that cover nothing.
           Covered{0, 300}, Covered{3, 0}}) {
       ExpectPlain(SiluMulJob(kernel, type, shape.rows, shape.cols));
     }
@@ -488,7 +498,7 @@ TEST_P(DeviceSiluMulTest, InPlaceOnGateAndOnUp) {
 
 TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
   executor().Rendezvous();
-  // Well over seven grains of 30 us.
+  // Far more than seven grains of 30 us.
   ExpectWhole(SiluMulJob(Kernel::kBatched, kRowTypes[0], 1021, 1001));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
 }
@@ -497,8 +507,9 @@ struct RouteShape {
   size_t tokens, experts, top_k;
 };
 
-// Beyond the seeds' limits too: top_k above 32 and 64, experts that are no
-// power of two; the last is where the clamp of the renormalisation matters.
+// Also exceeds the seeds' limits: top_k above 32 and 64, and a number of
+// experts that is no power of two. In the last shape, the clamp of the
+// renormalisation matters.
 constexpr RouteShape kShapes[] = {
     {1, 1, 1},   {3, 16, 4},    {5, 60, 4},    {7, 60, 33},
     {4, 100, 3}, {6, 128, 128}, {9, 257, 100}, {2, 65536, 1},
@@ -512,7 +523,7 @@ std::vector<float> Logits(const RouteShape& s, Type type = Type::kF32) {
   if (s.tokens >= 4) {
     float* const row = &logits[2 * s.experts];
     row[s.experts / 2] = kNaN;
-    row[s.experts] = kInf;  // of the next row
+    row[s.experts] = kInf;  // in the next row
     std::fill_n(&logits[s.experts], s.experts, -kInf);
   }
   RoundEach(type, &logits);
@@ -540,21 +551,21 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class RouteKernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-// A job whose logits are numbers of the type.
+// A job whose logits are representable in the type.
 Job RouteJob(RouteKernel kernel, const RouteShape& s,
              const std::vector<float>& logits,
              const RowType& type = kRowTypes[0]) {
   const Routed plain = Plain(s, logits, kernel != RouteKernel::kRouterAsIs);
   Job job = {
       std::string("moe_router_topk_softmax") + type.suffix,
-      // Anything but 0 is true.
+      // Any value except 0 means true.
       Words<MoeRouterTopkSoftmaxParams>(
           {{static_cast<int32_t>(s.experts), static_cast<int32_t>(s.top_k),
             kernel == RouteKernel::kRouter ? 1 << s.tokens : 0}}),
       {In(logits).As(type.type), Out(plain.ids), Out(plain.weights)}};
   job.rows = s.tokens;
   job.threads = 32;
-  job.local_memory = 580;  // what the seed asks for
+  job.local_memory = 580;  // the size that the seed asks for
   if (kernel == RouteKernel::kSoftmaxTopk) {
     job.kernel = std::string("moe_softmax_topk") + type.suffix;
     job.params = Words<MoeSoftmaxTopkParams>(
@@ -585,24 +596,25 @@ TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
       ExpectPlain(
           RouteJob(RouteKernel::kSoftmaxTopk, s, Logits(s, type.type), type));
     }
-    // No tokens.
+    // Without tokens.
     ExpectPlain(RouteJob(RouteKernel::kSoftmaxTopk, {0, 60, 4}, {}, type));
   }
 }
 
 TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
-  const RouteShape s = {8191, 60, 4};  // well over seven grains of 30 us
+  const RouteShape s = {8191, 60, 4};  // far more than seven grains of 30 us
   executor().Rendezvous();
   ExpectWhole(RouteJob(RouteKernel::kRouterAsIs, s, Logits(s)));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
 }
 
-// The kernel's arguments.
+// Indices of the kernel's arguments.
 enum : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs };
 
-constexpr int32_t kNothing = static_cast<int32_t>(kCanary);  // is written
+// The kernel writes nothing here.
+constexpr int32_t kNothing = static_cast<int32_t>(kCanary);
 
-// All that the kernel writes.
+// The tables that the kernel writes.
 struct Tables {
   std::vector<int32_t> tpe, ids;
   std::vector<uint32_t> gate_up_args, down_args;
@@ -619,7 +631,7 @@ Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
            Out(tables.gate_up_args), Out(tables.down_args)}};
 }
 
-// The plain API's results for `selected`, over tables that hold canaries.
+// The plain API's results for `selected`, in tables filled with canaries.
 Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
               size_t row_stride, size_t m_gate_up = 768, size_t m_down = 2049) {
   Tables t = {std::vector<int32_t>(experts, kNothing),
@@ -654,7 +666,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
          {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
       const size_t pairs = s.tokens * s.top_k;
       const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, pairs);
-      // Always enough, just enough, and in between.
+      // A stride that is always large enough, the smallest that works, and
+      // one more.
       const size_t tight = std::max<size_t>(1, BusiestCount(ids, s.experts));
       for (const size_t stride : {pairs, tight, tight + 1}) {
         SCOPED_TRACE(testing::Message() << s << ", stride " << stride);
@@ -665,7 +678,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
 }
 
 TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
-  // total_pairs is always enough of a row_stride: no table at all.
+  // total_pairs is always a sufficient row_stride; without pairs, the table
+  // is empty.
   const Tables none = {std::vector<int32_t>(8), {}, {1, 12, 8}, {1, 33, 8}};
   ExpectPlain(BucketJob({}, 8, 0, none));
   const Job three = BucketJob({1, 2, 3}, 4, 3);
@@ -676,11 +690,11 @@ TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
     }
   }
   ExpectPlain(BucketJob({}, 8, 5));
-  ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // none that stays
+  ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // all ids are invalid
 }
 
-// A GEMM consumer's grid is read from the args after they have been written:
-// every (pair, row tile) is visited by exactly one threadgroup.
+// A GEMM reads its grid from the args after they have been written: exactly
+// one threadgroup visits each pair of (pair, row tile).
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   const size_t experts = 6, pairs = 701, stride = pairs;
   const std::vector<int32_t> ids =
@@ -736,8 +750,9 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   down.memory().ExpectIntact("down");
 }
 
-// The same args before a built-in kernel: one expert, 70 pairs and 300 features
-// make 3 x 5 x 1 tiles, of a 5 x 900 product 768 columns.
+// Uses the same args for a built-in kernel: one expert, 70 pairs and 300
+// features give a grid of 3 x 5 x 1 tiles, which covers 768 columns of a 5 x
+// 900 product.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
   const size_t pairs = 70, rows = 5, cols = 900;
   const Job bucket = BucketJob(std::vector<int32_t>(pairs), 1, pairs, 300, 64);
@@ -759,7 +774,7 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
 
   const auto commands = Encoded(queue(), [&](Encoder& e) {
     Encode(e, bucket, tables, kEveryHow[1], bucket.WholeGrid());
-    // A grid of nothing, for all that it binds.
+    // An empty grid, with all bindings in place.
     Encode(e, silu, memory, kEveryHow[0], Size(0, 1, 1));
     e.dispatchThreadgroups(args.buffer, args.offset, Size(256, 1, 1));
   });
@@ -785,19 +800,19 @@ TEST_P(DeviceBucketTest, RowStrideTooSmallChangesNothing) {
                   std::to_string(busiest) + " pairs";
       ExpectPlain(job);
     }
-    ExpectPlain(BucketJob(ids, s.experts, busiest));  // the queue goes on
+    ExpectPlain(BucketJob(ids, s.experts, busiest));  // the queue still works
   }
 }
 
 TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
-  // Several grains of 30 us for 7 threads, at about 1 ns a pair.
+  // Several grains of 30 us for 7 threads; a pair takes about 1 ns.
   const size_t pairs = 480001, experts = 128;
   const std::vector<int32_t> ids =
       MakeIds(pairs, experts, Load::kStrangers, 33);
   const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
   ExpectWhole(job);
-  // One thread does it without asking the executor at all.
+  // With one thread, the executor is not called at all.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
 }
@@ -820,7 +835,7 @@ std::vector<CombineShape> Batched() {
           MakeShape(3, 2, 0)};
 }
 
-// The sizes in a parameter struct.
+// The sizes in the parameter struct.
 struct Sizes {
   int32_t tokens, top_k, hidden;
   explicit Sizes(const CombineShape& s)
@@ -847,7 +862,7 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// The job of a kernel over tiles.
+// The job of a kernel with a grid of tiles.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),
@@ -902,7 +917,7 @@ Job NormJob(CombineShape s, const RowType& type, float eps, bool batched) {
           s.tokens};
 }
 
-// kUnwanted: too short a buffer is bound, and add_residual is 0.
+// kUnwanted: add_residual is 0, and the bound buffer is too short.
 enum class Residual { kNone, kUnwanted, kIs, kIsOut };
 
 Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
@@ -911,8 +926,8 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   s.kind = SharedGate::kLogit;
   s.residual = kind == Residual::kIs || kind == Residual::kIsOut;
   const CombineCase c = MakeCase(s, 23 + s.hidden, type.type);
-  // The plain API knows a shared expert by its data, which is null without
-  // columns.
+  // For the plain API, null data means that there is no shared expert;
+  // without columns, the data is null.
   std::vector<float> whole;
   if (s.tokens * s.hidden != 0) whole = Sums(c);
   Given shared = In(c.shared), residual = In(c.residual), out = Out(whole);
@@ -928,7 +943,7 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   return TileJob("moe_weighted_reduce", type, s,
                  Words<MoeWeightedReduceParams>(
                      {{u32(s.tokens), u32(s.top_k), u32(s.hidden),
-                       // Anything but 0 is true.
+                       // Any value except 0 means true.
                        s.residual ? u32(s.hidden) : 0u}}),
                  std::move(arguments));
 }
@@ -984,25 +999,26 @@ TEST_P(DeviceCombineTest, EveryThreadOfTheDevicesExecutor) {
   const RowType& f32 = kRowTypes[0];
   for (const Job& job : {BatchedJob(s, f32), NormJob(s, f32, kEps, true),
                          ReduceJob(s, f32, Residual::kIsOut, false)}) {
-    // One executor each: they count over their lives.
+    // A new executor for each job, because executors count threads over their
+    // lifetime.
     const std::unique_ptr<RecordingExecutor> pool =
         MakeExecutor(GetParam().pool);
     Use(*pool);
     pool->Rendezvous();
     ExpectWhole(job);
     EXPECT_EQ(pool->DistinctThreads(), pool->ExpectedThreads()) << job.kernel;
-    Use(executor());  // nothing of the device holds on to the pool
+    Use(executor());  // release the device's references to the pool
   }
 }
 
-// Grids of built-in kernels that leave out what their parameters name: legal,
-// and told in checked mode.
+// Grids of built-in kernels that leave out part of the shapes: they are
+// legal, but checked mode warns.
 
 using Warnings = std::vector<std::string>;
 
 class DeviceWarnings : public testing::Test {
  protected:
-  // silu_mul_batched over [rows, cols], and what is said of the grid.
+  // Runs silu_mul_batched over [rows, cols]; returns the warnings.
   Warnings Silu(uint32_t rows, uint32_t cols, Size grid, size_t times = 1,
                 bool check = true) {
     CheckedQueue q(NewDevice(false, {check, 0}));
@@ -1029,11 +1045,12 @@ class DeviceWarnings : public testing::Test {
 
 TEST_F(DeviceWarnings, AGridThatIsTooSmall) {
   EXPECT_EQ(Silu(7, 512, Size(2, 7, 1)), Warnings());
-  EXPECT_EQ(Silu(7, 512, Size(3, 9, 1)), Warnings());  // larger is usual
+  // Larger grids are common.
+  EXPECT_EQ(Silu(7, 512, Size(3, 9, 1)), Warnings());
   EXPECT_EQ(Silu(7, 512, Size(2, 5, 1)),
             Warnings({"silu_mul_batched_f32: the grid covers 5 of 7 rows "
                       "[encoder \"mlp\"]"}));
-  EXPECT_EQ(Silu(7, 512, Size(1, 7, 1), 3),  // once
+  EXPECT_EQ(Silu(7, 512, Size(1, 7, 1), 3),  // a single warning
             Warnings({"silu_mul_batched_f32: the grid covers 256 of 512 "
                       "columns [encoder \"mlp\"]"}));
 }
@@ -1052,7 +1069,7 @@ TEST_F(DeviceWarnings, OnlyInCheckedMode) {
   EXPECT_EQ(Silu(7, 512, Size(2, 5, 1), 1, false), Warnings());
 }
 
-// An earlier dispatch has found the threads to be enough.
+// An earlier dispatch has computed the grid.
 TEST_F(DeviceWarnings, NotOfIndirectGrids) {
   CheckedQueue q;
   const SiluMulBatchedParams params = {7, 512};

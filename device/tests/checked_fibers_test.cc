@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode as a runner with one fiber per thread drives it: whose accesses
-// are ordered by what, and where in the code they are said to be.
+// Drives checked mode as a runner with one fiber per thread does. Tests which
+// accesses are ordered, and which places in the code findings name.
 
 #include "device/src/core/checked_fibers.h"
 
@@ -19,7 +19,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A runner of kernels that are scripts, as far as checked mode is told of one.
+// Kernels here are scripts that make the runner's calls to checked mode.
 using device::kernel_internal::kAtomically;
 using device::kernel_internal::kReads;
 using device::kernel_internal::kWrites;
@@ -28,7 +28,7 @@ using device::kernel_internal::View;
 constexpr uint32_t kNone = 0, kDevice = 1, kLocal = 2;
 constexpr uint32_t kAll = UINT32_MAX;
 
-// Code at address 1000 * line + column.
+// Code addresses have the form 1000 * line + column.
 struct Lines : Places {
   Place PlaceOf(const void* where) const override {
     const uint32_t at =
@@ -40,7 +40,7 @@ const void* At(uint32_t line, uint32_t column = 1) {
   return reinterpret_cast<const void*>(uintptr_t{line} * 1000 + column);
 }
 
-// A threadgroup of 64 threads that does as it is told, with 64 words of
+// Makes the calls for a threadgroup of 64 threads that has 64 words of
 // threadgroup memory and a buffer.
 struct Script {
   CheckedFibers& fibers;
@@ -54,7 +54,7 @@ struct Script {
     if (offset + size > view.length) return;
     if ((kind & kWrites) != 0) view.data[offset] = ++*next;
   }
-  // To scratch, in words.
+  // Accesses a word of scratch.
   void Write(size_t thread, size_t word, uint32_t line) const {
     Do(thread, scratch, 4 * word, 4, kWrites, At(line));
   }
@@ -71,7 +71,7 @@ struct Runner {
   std::vector<Finding> findings;
 
   Runner() { options.check_kernels = true; }
-  // The texts of what is found.
+  // Returns the texts of the findings.
   std::vector<std::string> Run(const std::function<void(const Script&)>& script,
                                size_t threadgroups = 1) {
     KernelFunction kernel;
@@ -110,8 +110,8 @@ TEST(DeviceCheckedFibers, BothPlacesAreNamed) {
   EXPECT_EQ(r.Run([](const Script& s) {
     s.Write(0, 5, 10);
     s.Read(33, 5, 20);
-    s.Read(33, 5, 21);  // elsewhere
-    s.Read(34, 5, 21);  // there again
+    s.Read(33, 5, 21);  // another place: a second finding
+    s.Read(34, 5, 21);  // the same place: no new finding
   }),
             (Strings{"k: threadgroup (0, 0, 0), thread 33: reads tile[5] at "
                      "k.metal:20:1, which thread 0 wrote at k.metal:10:1 in "
@@ -121,7 +121,7 @@ TEST(DeviceCheckedFibers, BothPlacesAreNamed) {
                      "the same phase: a threadgroup_barrier is missing"}));
   EXPECT_EQ(r.findings[1].where.text(), "k.metal:21:1");
   EXPECT_EQ(r.findings[1].other.text(), "k.metal:10:1");
-  // There are many reads, all of another thread.
+  // All threads have read the word.
   const auto reads_then_write = [](const Script& s) {
     s.Write(9, 5, 1);
     s.fibers.ThreadgroupBarrier(kLocal);
@@ -160,7 +160,7 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "k: threadgroup (0, 0, 0), thread 3: reads buffer 0, byte "
                      "250, at k.metal:6:1, which has 32 elements"}));
   EXPECT_EQ(r.findings[2].where.line, 6u);
-  // Halves of a word have places of their own.
+  // Each half of a word keeps its own place.
   EXPECT_EQ(r.Run([](const Script& s) {
     s.Do(1, s.scratch, 0, 4, kWrites, At(1));
     s.fibers.ThreadgroupBarrier(kLocal);
@@ -177,7 +177,8 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "the same phase: a simdgroup_barrier is missing"}));
 }
 
-// Another threadgroup's place, and a second dispatch's of other code.
+// Names the place of another threadgroup, and of another dispatch with other
+// code.
 TEST(DeviceCheckedFibers, OtherThreadgroups) {
   Runner r;
   EXPECT_EQ(
@@ -208,15 +209,16 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   };
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 4), 0u);
   EXPECT_EQ(write_meet_read(1, true, kLocal, 33, 34), 0u);
-  // Another simdgroup's, a simd function, between simdgroups.
+  // These order nothing: another simdgroup's barrier, a simd function, and a
+  // simdgroup_barrier for threads in different simdgroups.
   EXPECT_EQ(write_meet_read(1, true, kLocal, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 33, 34), 1u);
   EXPECT_EQ(write_meet_read(0, false, kNone, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 34), 1u);
   EXPECT_EQ(write_meet_read(0, true, kDevice, 3, 4), 1u);
   EXPECT_EQ(r.findings[0].kind, FindingKind::kBarrierFlags);
-  // Reads are over for those that have met, however often the other simdgroup
-  // has.
+  // Reads are over for lanes that have met. Meetings of the other simdgroup
+  // do not matter.
   const auto read_meet_write = [&](size_t simdgroup, size_t others) {
     return r
         .Run([=](const Script& s) {
@@ -235,7 +237,7 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   EXPECT_EQ(read_meet_write(1, 3), 1u);
 }
 
-// Lanes that are not in a meeting are not ordered by it.
+// A meeting orders only the lanes that take part.
 TEST(DeviceCheckedFibers, SomeLanesMeet) {
   Runner r;
   const auto run = [&](uint32_t lanes, bool write, size_t first,
@@ -284,7 +286,7 @@ TEST(DeviceCheckedFibers, BarriersOfTheThreadgroup) {
             "this is device memory: it needs mem_device");
   EXPECT_EQ(run(kDevice).size(), 1u);
   EXPECT_EQ(run(kNone).size(), 2u);
-  // Which other threadgroups come to in any order.
+  // The same with other threadgroups, in a shuffled order.
   r.options.schedule_seed = 7;
   EXPECT_EQ(r.Run(
                 [](const Script& s) {
@@ -323,8 +325,7 @@ TEST(DeviceCheckedFibers, TheRunnersOwnFindings) {
   EXPECT_EQ(r.findings[1].thread, Finding::kNoThread);
 }
 
-// The common cases take a shorter way: it finds what the longer one does, which
-// kernel.h takes.
+// The fast path must find the same as the slow path, which kernel.h takes.
 TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
   Runner r;
   uint64_t state = 1;
@@ -355,7 +356,7 @@ TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
               s.Do(5, view, 2 * i, 2, kWrites, At(1));
             }
             s.fibers.ThreadgroupBarrier(kLocal | kDevice);
-            // The word is split, or not.
+            // The word is split in every other round.
             if (round % 2 == 0) s.Do(5, view, 0, 8, kWrites, At(1));
             s.fibers.ThreadgroupBarrier(kLocal | kDevice);
             for (const Step& step : steps) {
@@ -385,7 +386,8 @@ TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
   EXPECT_LT(found, 2000u);
 }
 
-// The common cases take a shorter way: it finds what the longer one does.
+// The fast path must find the same as the slow path for elements of several
+// words.
 TEST(DeviceCheckedFibers, WordsOfLargerElements) {
   Runner r;
   for (const size_t size : {4u, 8u, 16u}) {
@@ -396,7 +398,7 @@ TEST(DeviceCheckedFibers, WordsOfLargerElements) {
       }
     }),
               kNothing);
-    // Its last word alone.
+    // Only its last word.
     EXPECT_EQ(r.Run([=](const Script& s) {
                  s.Do(1, s.buffer, 60, 4, kWrites, At(1));
                  s.Do(2, s.buffer, 64 - size, size, kReads, At(2));

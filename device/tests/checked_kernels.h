@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs kernels in checked mode: what a test of a detector needs.
+// Runs kernels in checked mode, for tests of findings.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
 #define SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard::testing_support {
 
-// A word for each thread of the grid.
+// Writes a word for each thread of the grid.
 const auto kFill = [](auto& tg) {
   const auto out = buffer<uint32_t>(tg, 0);
   tg.for_each_thread(
@@ -43,7 +43,8 @@ struct CheckedQueue {
   explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 
-  // The error of a command buffer with one encoder; empty if it completed.
+  // Returns the error of a command buffer with one encoder, or "" if it
+  // completed.
   std::string Run(const Encode& encode,
                   DispatchType type = DispatchTypeSerial) {
     const auto commands = Encoded(*queue, encode, type);
@@ -51,7 +52,7 @@ struct CheckedQueue {
     commands->waitUntilCompleted();
     return commands->error();
   }
-  // The same of Dispatch() with these arguments.
+  // The same for Dispatch() with these arguments.
   template <class Kernel>
   std::string Run(const char* name, const Kernel& kernel,
                   const std::vector<BufferPtr>& buffers, size_t threadgroups,
@@ -65,8 +66,8 @@ struct CheckedQueue {
     encoder.setComputePipelineState(
         device->newComputePipelineState(std::move(kernel)));
   }
-  // Over a threadgroup of 256 threads for each row; buffers from index 0 on,
-  // then the parameters.
+  // Dispatches one threadgroup of 256 threads per row. Buffers start at index
+  // 0; the parameters follow.
   template <class Params>
   void DispatchBuiltIn(Encoder& encoder, const char* name, const Params& params,
                        const std::vector<BufferPtr>& buffers, size_t rows) {
@@ -75,7 +76,8 @@ struct CheckedQueue {
     encoder.setBytes(&params, sizeof(params), buffers.size());
     encoder.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   }
-  // `threadgroups` of `threads`; buffers from index 0 on.
+  // Dispatches `threadgroups` threadgroups of `threads` threads; buffers
+  // start at index 0.
   template <class Kernel>
   void Dispatch(Encoder& encoder, const char* name, const Kernel& kernel,
                 const std::vector<BufferPtr>& buffers, size_t threadgroups,
@@ -85,7 +87,7 @@ struct CheckedQueue {
     encoder.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   }
 
-  // kFill and kCopy over threadgroups of 32, to be encoded later.
+  // Encode kFill and kCopy later, over threadgroups of 32 threads.
   Encode Fill(const BufferPtr& out, size_t threadgroups = 2) {
     return [=](Encoder& e) {
       Dispatch(e, "fill", kFill, {out}, threadgroups, 32);

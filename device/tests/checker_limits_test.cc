@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Limits of checked mode: code that is no mistake, though it looks like one.
+// Limits of checked mode: correct code that looks like a mistake.
 
 #include <cstdint>
 #include <limits>
@@ -29,7 +29,7 @@ TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   EXPECT_EQ(Contents<uint32_t>(unchecked), std::vector<uint32_t>(16));
 }
 
-// A copy of the host's, memory of the host's, and a kernel's own value.
+// The pattern in a copied buffer, in host memory, and written by a kernel.
 TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   CheckedQueue q;
   std::vector<uint32_t> host(32, kPattern);
@@ -67,12 +67,12 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
   const BufferPtr x = q.Floats(64), out = q.Floats(64);
   const auto both = [&](Encoder& e) {
     q.Fill(x)(e);
-    e.memoryBarrier(nullptr, 0);  // says nothing
+    e.memoryBarrier(nullptr, 0);  // a barrier for no resources
     q.Copy(x, out)(e);
   };
   EXPECT_EQ(q.Run(both), "");
   EXPECT_NE(q.Run(both, DispatchTypeConcurrent), "");
-  // Two encoders, two command buffers.
+  // Two encoders, then two command buffers.
   const auto commands = q.queue->commandBuffer();
   for (const bool fill : {true, false}) {
     const auto encoder =
@@ -87,7 +87,7 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
             "memoryBarrier: resources is null");
 }
 
-// Bound from the middle first: the cells move, and what they hold stays.
+// Binds the middle first: the cells move and keep their contents.
 TEST(DeviceCheckerLimits, RangesThatGrow) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(96), out = q.Floats(96);
@@ -114,7 +114,7 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// The same for their halves, of which the upper one was written.
+// The same for the cells of halves, with a write to the upper half.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);
@@ -129,7 +129,7 @@ TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
     };
   };
   const auto read_after_upper = [&](size_t half) {
-    CheckedQueue q;  // without cells
+    CheckedQueue q;  // starts without cells
     const BufferPtr x = q.Floats(96), out = q.Floats(96);
     return q.Run(
         [&](Encoder& e) {
@@ -165,7 +165,8 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   EXPECT_EQ(Contents<int32_t>(count)[0], 300);
 }
 
-// The plain read, which conflicts with atomics, is the access that is named.
+// The finding names the plain read, because it conflicts with the atomic
+// write.
 TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -205,7 +206,7 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
             "threadgroup_barrier with mem_device is missing");
 }
 
-// An atomic read by others does not go when the threadgroup reads plainly.
+// A plain read by this threadgroup does not erase another's atomic read.
 TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -228,8 +229,9 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
             "dispatch");
 }
 
-// A lane masks what another one has read before a simd function: the value that
-// it acts on tells that the read is done. Another simdgroup's may not be.
+// A lane overwrites a value that another lane has read before a simd
+// function. The function's result proves that the read is done. Another
+// simdgroup's read may not be done.
 struct Mask {
   size_t masked;
   template <class Tg>
@@ -241,7 +243,8 @@ struct Mask {
     tg.threadgroup_barrier();
     for (int round = 0; round < 3; ++round) {
       tg.for_each_thread([&](auto t) {
-        // All lanes look at what lane 0 masks, some of them twice.
+        // All lanes read the value that lane 0 overwrites, lane 0 reads it
+        // twice.
         const size_t first = t.thread_index_in_threadgroup / 32 * 32;
         v[t] = scratch[first] + scratch[t.thread_index_in_threadgroup];
       });
@@ -267,7 +270,7 @@ TEST(DeviceCheckerLimits, SimdFunctionsWaitForReads) {
             "threadgroup_barrier is missing");
 }
 
-// Elements of two words: the second one counts.
+// In an element of two words, the second word counts, too.
 TEST(DeviceCheckerLimits, WideElements) {
   CheckedQueue q;
   const auto wide = [](auto& tg) {
@@ -290,7 +293,7 @@ TEST(DeviceCheckerLimits, WideElements) {
             "byte 4, is not a multiple of 8");
 }
 
-// An element of four bytes that may lie in two words, and does.
+// An element of four bytes that lies in two words.
 TEST(DeviceCheckerLimits, ElementsAcrossWords) {
   struct Pair {
     uint16_t x, y;
@@ -317,7 +320,8 @@ TEST(DeviceCheckerLimits, ElementsAcrossWords) {
   }
 }
 
-// Built-in kernels give what they do unchecked, from buffers that were fresh.
+// Built-in kernels give the same results as unchecked, and their buffers were
+// new.
 TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   std::vector<std::vector<uint32_t>> results;
   for (const bool checked : {false, true}) {
@@ -337,7 +341,7 @@ TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-// More cells than are kept from one command buffer to the next.
+// Uses more cells than are kept for the next command buffer.
 TEST(DeviceCheckerLimits, LargeBuffers) {
   CheckedQueue q;
   std::vector<uint32_t> host(size_t{20} << 20, 1);
@@ -349,7 +353,7 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
   EXPECT_EQ(host[63] + host[64], 4u);
 }
 
-// A kernel of the older kind, told by its bindings.
+// A kernel without checked code: checked mode only knows its bindings.
 TEST(DeviceCheckerLimits, OpaqueKernels) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(64), out = q.device->newBuffer(256);
@@ -378,13 +382,13 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             "wrote: memoryBarrier is missing between it and dispatch 1");
 }
 
-// Mistakes that a port makes before it races: a meeting is called by one
-// thread, everybody has returned, errors are caught; and padding, which is not
-// wrong.
+// Mistakes in ported kernels other than races: one thread calls a function
+// where all must meet, all threads have returned, errors are caught. Also
+// padding, which is no mistake.
 
 constexpr int kKinds = 7;
 
-// A meeting point of a kind inside for_each_thread(), or behind it.
+// Calls a meeting function inside for_each_thread(), or after it.
 struct MeetsAt {
   int kind;
   bool inside;
@@ -439,7 +443,7 @@ TEST(DeviceCheckerMisuse, ThreadsMeetOutside) {
   }
 }
 
-// A loop until all are done, whose threads return when they are.
+// Loops until all threads are done; each thread returns when it is done.
 const auto kAllReturn = [](auto& tg) {
   const auto out = buffer<float>(tg, 0);
   auto rounds = tg.per_thread(0);
@@ -474,7 +478,7 @@ TEST(DeviceCheckerMisuse, NaNIsAValueToAgreeOn) {
   EXPECT_EQ(queue.Run("nan", kUniformNaN, {queue.Floats(1)}, 1, 64), "");
 }
 
-// Out of bounds, and kept quiet about.
+// Catches the error of an access out of bounds.
 struct Catches {
   bool clean;
   template <class Tg>
@@ -515,7 +519,7 @@ const auto kReadsPadded = [](auto& tg) {
   });
 };
 
-// The host writes the fields; what is between them stays as it was.
+// The host writes only the fields, not the padding between them.
 TEST(DeviceCheckerMisuse, PaddingNeedNotBeWritten) {
   CheckedQueue queue;
   const auto from = queue.device->newBuffer(2 * sizeof(Padded));

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode finds every planted defect, says exactly where, and nothing of
-// the clean twins; in any order of threads and threadgroups. Here are those
-// that no shader has: of built-in kernels, of which checked mode knows what
-// they access as a whole, and of an index that is wrong before it is an
+// Checked mode finds every planted defect, names its place, and reports
+// nothing for the clean twin, in any order of threads and threadgroups. This
+// file has the defects that no shader can have: in built-in kernels, which
+// access whole buffers, and an index that overflows before it becomes an
 // address. All others are in metal/planted.metal and
 // metal/planted_dispatches.metal.
 
@@ -27,14 +27,15 @@ namespace {
 
 struct Planted {
   const char* name;
-  // The error of a run without a schedule_seed; the clean one has none.
+  // The error of the broken run without a schedule_seed. The clean run has no
+  // error.
   std::string error;
   std::function<std::string(CheckedQueue&, bool clean)> run;
-  // Unchecked, it would write out of bounds.
+  // Writes out of bounds if it runs unchecked.
   bool is_dangerous = false;
 };
 
-// A weighted sum of 2 tokens with 2 experts' rows of 32 columns.
+// A weighted sum of 2 tokens over the rows of 2 experts, with 32 columns.
 Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                    const BufferPtr& weights, const BufferPtr& out) {
   return [=, &q](Encoder& e) {
@@ -43,7 +44,7 @@ Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                       2);
   };
 }
-// `rows` rows of 32 columns, from `first` of `out` on.
+// `rows` rows of 32 columns; the output starts at row `first` of `out`.
 Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
                const BufferPtr& out, size_t rows = 4, size_t first = 0) {
   return [=, &q](Encoder& e) {
@@ -56,8 +57,7 @@ Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
     e.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   };
 }
-// One row of half elements, from `gate` and to `out` as many halves into the
-// buffers: 33 of them, or as many as are said.
+// One row of `cols` halves. `gate_at` and `out_at` are offsets in halves.
 Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
                    const BufferPtr& out, size_t out_at, int32_t cols = 33) {
   return [=, &q](Encoder& e) {
@@ -71,7 +71,7 @@ Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
     e.dispatchThreadgroups(Size(1, 1, 1), Size(256, 1, 1));
   };
 }
-// A kernel that the checker sees the bindings of only.
+// A kernel without checked code: the checker only sees its bindings.
 Encode Opaque(CheckedQueue& q, const BufferPtr& written) {
   return [=, &q](Encoder& e) {
     q.SetKernel(e, {"opaque", [](const ThreadgroupContext& tg) {
@@ -92,7 +92,7 @@ std::string Concurrent(CheckedQueue& q, bool barrier, const Encode& first,
       DispatchTypeConcurrent);
 }
 
-// The error of one of two dispatches.
+// The error for the second of two dispatches.
 std::string NoBarrier(const std::string& what) {
   return what + ": memoryBarrier is missing between it and dispatch 1";
 }
@@ -105,7 +105,7 @@ std::vector<Planted> All() {
        [](CheckedQueue& q, bool clean) {
          const auto huge = [clean](auto& tg) {
            const auto out = buffer<float>(tg, 0);
-           // In bytes this is 0 again.
+           // As a byte offset, the index overflows to 0.
            tg.for_each_thread(
                [&](auto) { out[clean ? 0 : SIZE_MAX / 4 + 1] = 1.0f; });
          };
@@ -134,7 +134,7 @@ std::vector<Planted> All() {
        NoBarrier("silu_mul_batched_f16: writes buffer 2 (out)[0], which "
                  "dispatch 0 (silu_mul_batched_f16) wrote"),
        [](CheckedQueue& q, bool clean) {
-         // The first ends, and the second begins, inside a word.
+         // The first range ends, and the second begins, inside a word.
          const BufferPtr x = q.Floats(64), out = q.Floats(64);
          return Concurrent(q, false, HalfSiluMul(q, x, 0, out, 0),
                            HalfSiluMul(q, x, 0, out, clean ? 33 : 32));
@@ -199,7 +199,7 @@ std::vector<Planted> All() {
   };
 }
 
-// Run it alone to have the list.
+// Run this test alone for the list of defects.
 TEST(DeviceChecker, FindsWhatIsPlanted) {
   CheckedQueue queue;
   for (const Planted& planted : All()) {
@@ -212,8 +212,7 @@ TEST(DeviceChecker, FindsWhatIsPlanted) {
   }
 }
 
-// Which of the defects comes first depends on the order, that there is one does
-// not.
+// The order decides which defect is found first, but one is always found.
 TEST(DeviceChecker, FindsItInAnyOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CheckedQueue queue(seed);
@@ -230,8 +229,8 @@ TEST(DeviceChecker, FindsItInAnyOrder) {
   }
 }
 
-// Unchecked, the same kernels run, the broken ones too (those that stay in
-// bounds; on one thread).
+// Runs the same kernels unchecked on one thread, including the broken ones
+// that stay in bounds.
 TEST(DeviceChecker, IsOffByDefault) {
   DeviceOptions options;
   options.executor =
@@ -244,12 +243,13 @@ TEST(DeviceChecker, IsOffByDefault) {
   }
 }
 
-// Checked mode's knowledge of built-in kernels: every buffer that each of them
-// reads or writes, and its parameters.
+// Checked mode knows every buffer that each built-in kernel reads or writes,
+// and its parameters.
 
-constexpr size_t kParams = SIZE_MAX;  // in the place of an arg
+// Stands for the parameters instead of an arg.
+constexpr size_t kParams = SIZE_MAX;
 
-// Its last element.
+// Reads or writes element `at`.
 template <class T>
 struct Touch {
   bool write;
@@ -265,8 +265,9 @@ struct Touch {
   }
 };
 
-// The case with zeros for all that it reads. Each arg is bound one element into
-// its buffer, so that those of two bytes begin inside a word.
+// A kernel case with zeros in all inputs. Each arg is bound one element after
+// the start of its buffer, so that args of two-byte elements begin inside a
+// word.
 struct Bound {
   const KernelCase& c;
   CheckedQueue& q;
@@ -307,7 +308,8 @@ struct Bound {
     }
     e.dispatchThreadgroups(c.grid, Size(c.width, 1, 1));
   }
-  // After a kernel that touches the last element of an arg.
+  // The result after a kernel that reads or writes the last element of an
+  // arg.
   std::string After(size_t arg, bool write, bool barrier) const {
     return q.Run(
         [&](Encoder& e) {
@@ -359,7 +361,7 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
   const KernelCase& c = GetParam();
   for (size_t arg = 0; arg < c.args.size(); ++arg) {
     const Bound bound(c, q);
-    // The other kernel reads memory that has been written.
+    // Write the memory, because the other kernel reads it.
     std::memset(bound.At(arg)->contents(), 0, bound.At(arg)->length());
     const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, false, false),
@@ -381,7 +383,8 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
     if (arg != kParams && !c.args[arg].read) continue;
     Bound bound(c, q);
     const BufferPtr fresh = q.device->newBuffer(bound.At(arg)->length());
-    // All but the last word, of which the first element is told.
+    // Write all but the last word; the finding names that word's first
+    // element.
     const size_t words = arg == kParams ? 0 : (fresh->length() + 3) / 4 - 1;
     const size_t last = bound.IndexOf(arg, 4 * words);
     std::memset(fresh->contents(), 0, 4 * words);
@@ -396,13 +399,14 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceCheckerBuiltIn,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// Memory that nothing has written: reads of it, and what a run leaves so.
+// Memory that nothing has written: reads of it, and words that a run leaves
+// unwritten.
 
-// Bytes of threadgroup memory next to written ones.
+// Reads of bytes next to written bytes, in threadgroup memory.
 TEST(DeviceNeverWritten, Parts) {
   FindingQueue q;
-  // Thread 0 writes `size` bytes at `written`, each in turn, and after a
-  // barrier thread 1 reads.
+  // Thread 0 writes the parts in order; after a barrier, thread 1 reads one
+  // part.
   struct Part {
     size_t offset, size;
   };
@@ -448,7 +452,7 @@ TEST(DeviceNeverWritten, Parts) {
       {{{4, 2}}, {4, 4}, true},
       {{{6, 2}}, {4, 4}, true},
       {{{4, 2}, {6, 2}}, {4, 4}, false},
-      {{{4, 2}, {7, 1}}, {4, 4}, false},  // one may be padding
+      {{{4, 2}, {7, 1}}, {4, 4}, false},  // one byte may be padding
       {{{4, 4}, {4, 1}}, {5, 1}, false},
       {{{4, 4}, {4, 2}}, {4, 4}, false},
       {{{4, 4}, {6, 1}, {4, 1}}, {7, 1}, false},
@@ -531,19 +535,19 @@ TEST(DeviceNeverWritten, Outputs) {
     EXPECT_EQ(RangesOf(outputs[1]),
               "some 0 buffer 1 of 36: 0+2 4+2 12+2 20+2 28+2 34+2");
   }
-  // Bytes that another dispatch writes count.
+  // Bytes that another dispatch has written count.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);
     q.Dispatch(e, "fill", kFill, {words}, 1, 16);
   });
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]), "some 0 buffer 0 of 70: 64+6");
-  // Bytes that an earlier run has written do not.
+  // Bytes that an earlier run has written do not count.
   q.Find("some", some, {words, halves}, 1, 16);
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]),
             "some 0 buffer 0 of 70: 12+4 32+38");
-  // A kernel of which only the bindings are known writes all of them.
+  // A kernel without checked code counts as writing its whole bindings.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);
     KernelFunction opaque;

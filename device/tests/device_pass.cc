@@ -40,7 +40,7 @@ bool Holds(const Buffer& buffer, const std::vector<T>& values) {
                      values.size() * sizeof(T)) == 0;
 }
 
-// A whole number of threadgroups of experts, for ReverseKernel.
+// Rounds the experts up to whole threadgroups, for ReverseKernel.
 Shape WholeThreadgroups(Shape shape) {
   shape.experts = (shape.experts + kWidth - 1) / kWidth * kWidth;
   return shape;
@@ -56,7 +56,7 @@ DevicePass::DevicePass(const Shape& shape, uint64_t seed)
     : shape_(WholeThreadgroups(shape)),
       pairs_(shape_.tokens * shape_.top_k),
       layer_(shape_, seed) {
-  // The kernel renormalises, with the default clamp.
+  // The kernel renormalises with the default clamp.
   if (!layer_.RouteAsMetal().ok() || !layer_.Pack(SerialExecutor()).ok()) {
     std::abort();
   }

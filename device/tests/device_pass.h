@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A command buffer of built-in kernels and one of the user's, and whether what
-// came out is right. No GoogleTest, as in layer.h.
+// Runs a command buffer of built-in kernels and one user kernel, and checks
+// the results. Does not use GoogleTest, for the same reason as layer.h.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
 #define SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
@@ -20,22 +20,22 @@ namespace switchyard::testing_support {
 
 class DevicePass {
  public:
-  // The same arguments as Layer's.
+  // Takes the same arguments as Layer.
   DevicePass(const Shape& shape, uint64_t seed);
 
   enum class Outcome {
     kRight,
     kRefused,  // a null pointer or a command buffer with an error
-    kWrong,    // it claims to have completed, and the results are others
+    kWrong,    // completed, but with wrong results
   };
-  // Copies a threadgroup's words last first, through threadgroup memory.
+  // A kernel that reverses a threadgroup's words through threadgroup memory.
   static device::KernelFunction Reverse();
 
-  // Routes, sorts to experts and reverses the counts of tokens. Allocates
-  // nothing itself.
+  // Routes, sorts pairs by expert and reverses the counts of tokens.
+  // Allocates no memory itself.
   Outcome Run(device::Device& device, device::CommandQueue& queue,
               device::KernelFunction reverse) const noexcept;
-  // The same on a device and a queue of its own.
+  // The same with a new device and queue.
   Outcome Run(const device::DeviceOptions& options,
               device::KernelFunction reverse) const noexcept;
   Outcome Run(const device::DeviceOptions& options) const {

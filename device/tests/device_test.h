@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A device and a queue for a test, kernels from lambdas, and flags that threads
-// wait for: what is tested is order, never time.
+// A device and a queue for tests, kernels from lambdas, and flags that
+// threads wait for. The tests check the order of events, never the time.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
 #define SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
@@ -33,7 +33,7 @@ using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// The words of everything that kernels read and write, in 32 bits.
+// Converts all values that kernels read and write to 32-bit words.
 template <class T>
 std::vector<uint32_t> Words(const std::vector<T>& values) {
   return Recast<uint32_t>(values);
@@ -76,7 +76,7 @@ class Flag {
   bool set_ = false;
 };
 
-// Ends a program that hangs, so that the test fails instead.
+// Ends a program that hangs, so that the test fails.
 class Watchdog {
  public:
   Watchdog() : thread_([this] { Run(); }) {}
@@ -106,8 +106,8 @@ class Watchdog {
   std::thread thread_;
 };
 
-// Runs bodies on a thread that is not the caller's, and tells when it is
-// destroyed: the last thing that a queue's thread does.
+// Runs bodies on another thread than the caller's. Its destructor sets a
+// flag: destroying it is the last action of a queue's thread.
 class TellingExecutor final : public Executor {
  public:
   explicit TellingExecutor(std::shared_ptr<Flag> gone)
@@ -124,7 +124,7 @@ class TellingExecutor final : public Executor {
   const std::shared_ptr<Flag> gone_;
 };
 
-// How a device runs kernels: unchecked on three threads, or checked.
+// The device's mode: unchecked on three threads, or checked.
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
@@ -145,7 +145,7 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   return CreateDevice(options);
 }
 
-// The pool, and the memory that it works on.
+// The pool and the memory that it uses.
 struct Setup {
   Pool pool;
   Mode mode;
@@ -176,7 +176,7 @@ inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
 using Body = std::function<void(const ThreadgroupContext&)>;
 using Encode = std::function<void(Encoder&)>;
 
-// A command buffer with one encoder, which has ended.
+// Returns a command buffer with one ended encoder.
 inline std::shared_ptr<CommandBuffer> Encoded(
     CommandQueue& queue, const Encode& encode,
     DispatchType type = DispatchTypeSerial) {
@@ -187,7 +187,7 @@ inline std::shared_ptr<CommandBuffer> Encoded(
   return buffer;
 }
 
-// One threadgroup of one thread.
+// Dispatches one threadgroup of one thread.
 inline void DispatchOne(Encoder& encoder) {
   encoder.dispatchThreadgroups(Size(1, 1, 1), Size(1, 1, 1));
 }
@@ -204,7 +204,7 @@ class DeviceTest : public testing::Test {
     return device_->newComputePipelineState(std::move(kernel));
   }
 
-  // A command buffer of one threadgroup, to be committed.
+  // Returns an uncommitted command buffer with one threadgroup.
   std::shared_ptr<CommandBuffer> Work(
       const std::shared_ptr<CommandQueue>& queue, std::function<void()> what) {
     return Encoded(*queue, [&](Encoder& e) {
@@ -221,7 +221,7 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(buffer.status(), CommandBufferStatusCompleted);
     EXPECT_EQ(buffer.error(), "");
   }
-  // `error`, or that with the numbers of Status::details() behind it.
+  // Expects `error`, or `error` followed by the numbers of Status::details().
   static void ExpectError(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     if (buffer.error().rfind(error + ": ", 0) == 0) return;
@@ -231,7 +231,7 @@ class DeviceTest : public testing::Test {
     buffer.commit();
     buffer.waitUntilCompleted();
   }
-  // The error, empty if it completed.
+  // Returns the error, or "" if it completed.
   std::string Run(const Encode& encode) {
     const auto buffer = Encoded(*queue_, encode);
     CommitAndWait(*buffer);
@@ -240,7 +240,7 @@ class DeviceTest : public testing::Test {
                                     : CommandBufferStatusError);
     return buffer->error();
   }
-  // The queue goes on: a good buffer after all that was.
+  // Checks that the queue still works: a good buffer runs.
   void ExpectQueueRuns() {
     bool ran = false;
     const auto buffer = Work([&ran] { ran = true; });
@@ -248,8 +248,8 @@ class DeviceTest : public testing::Test {
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran);
   }
-  // Encodes between two dispatches that are good: if there is to be an error,
-  // the second of them does not run.
+  // Encodes between two good dispatches. If an error is expected, the second
+  // one must not run.
   void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     int before = 0, after = 0, handlers = 0;
@@ -284,22 +284,22 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// Command buffers that write a log, one after the other.
+// Tests with command buffers that write a log, one after another.
 class LogTest : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {
     return Work([this, letter] { log_ += letter; });
   }
 
-  // Kernels of a queue run one at a time and see what those before wrote: not
-  // guarded, for ThreadSanitizer to look at.
+  // Kernels of a queue run one at a time and see the writes of earlier ones.
+  // Not guarded by a mutex, so that ThreadSanitizer can check this.
   std::string log_;
 };
 
-// Command buffers that are misused, of kernels that count their runs.
+// Tests that misuse command buffers; the kernels count their runs.
 class MisuseTest : public DeviceTest {
  protected:
-  // Before commit(): nothing of the buffer runs.
+  // For errors before commit(): nothing in the buffer runs.
   void ExpectNotRun(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.error(), error);
     int handlers = 0;
@@ -313,7 +313,7 @@ class MisuseTest : public DeviceTest {
     EXPECT_EQ(handlers, 1);
     ExpectQueueRuns();
   }
-  // After it: the work is done, and the error reported all the same.
+  // For errors after commit(): the work runs, and the error is reported.
   void ExpectRunYetError(CommandBuffer& buffer, const std::string& error) {
     buffer.waitUntilCompleted();
     ExpectError(buffer, error);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Misuse of devices, encoders and command buffers: its text, what has run, and
-// that the queue goes on. The kernels' own errors: device_kernel_errors_test.
+// Misuse of devices, encoders and command buffers: the message, the
+// dispatches that ran, and that the queue still works. Errors of built-in
+// kernels are in device_kernel_errors_test.
 
 #include <atomic>
 #include <cstdint>
@@ -23,12 +24,12 @@ namespace {
 
 class DeviceErrors : public MisuseTest {
  protected:
-  // Encodes one more run.
+  // Encodes one more dispatch that counts.
   void Count(Encoder& encoder) {
     encoder.setComputePipelineState(count_);
     DispatchOne(encoder);
   }
-  // A mistake between two good dispatches: none of them runs.
+  // Encodes a mistake between two good dispatches: neither of them runs.
   void ExpectEncodeError(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     const auto buffer = queue_->commandBuffer();
@@ -207,7 +208,7 @@ TEST_F(DeviceErrors, IndirectBuffer) {
                     dispatch(eight_, 0));
 }
 
-// The first mistake is the one that is told.
+// Only the first mistake is reported.
 TEST_F(DeviceErrors, TheFirstErrorIsKept) {
   ExpectEncodeError("count: setBytes: index 1: bytes is null", [&](Encoder& e) {
     e.setBytes(nullptr, 4, 1);
@@ -246,8 +247,8 @@ TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
     call(*encoder);
     ExpectNotRun(*buffer, error);
 
-    // After commit() it is told too, and keeps nothing from being done. The
-    // kernel may be gone by then: it is not named.
+    // Mistakes after commit() are reported, too, but do not stop the work.
+    // The message does not name the kernel, because it may no longer exist.
     const auto committed = queue_->commandBuffer();
     const auto late = committed->computeCommandEncoder();
     Count(*late);
@@ -299,7 +300,7 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
-  // The encoder is of no use any more, and harmless.
+  // Calls of a useless encoder are harmless.
   encoder->setBytes("x", 1, 0);
   DispatchOne(*encoder);
   encoder->endEncoding();
@@ -322,7 +323,7 @@ TEST_F(DeviceMisuse, CommittedTwice) {
   const std::string error = "commit: the command buffer is committed already";
   const auto before_it_runs = CountOne();
   const auto first = queue_->commandBuffer();
-  first->enqueue();  // holds the queue up
+  first->enqueue();  // blocks the queue
   before_it_runs->commit();
   before_it_runs->commit();
   EXPECT_EQ(before_it_runs->error(), error);
@@ -340,7 +341,7 @@ TEST_F(DeviceMisuse, CommittedTwice) {
 
 TEST_F(DeviceMisuse, WaitBeforeCommit) {
   const auto buffer = CountOne();
-  buffer->waitUntilCompleted();  // returns
+  buffer->waitUntilCompleted();  // must return
   ExpectNotRun(*buffer,
                "waitUntilCompleted: the command buffer is not committed");
 }
@@ -398,7 +399,7 @@ TEST_F(DeviceMisuse, HandlerThatThrows) {
   }
 }
 
-// The kernel's error came first.
+// The kernel's error is the first error.
 TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   const auto buffer = Work([] { throw std::runtime_error("first"); });
   buffer->addCompletedHandler(
@@ -408,7 +409,7 @@ TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   ExpectQueueRuns();
 }
 
-// It would wait for itself.
+// The wait would be a deadlock.
 TEST_F(DeviceMisuse, WaitInsideAKernel) {
   std::shared_ptr<CommandBuffer> own, later;
   own = Work([&] {
@@ -428,8 +429,8 @@ TEST_F(DeviceMisuse, WaitInsideAKernel) {
   ExpectRunYetError(*own, error);
 }
 
-// On whatever thread its threadgroups are, and whosever the buffer is: another
-// queue's would call the executor inside one of its bodies.
+// Waits fail on all threads that run the kernel, and for all buffers: running
+// another queue's buffer would call the executor from one of its bodies.
 TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   const auto other_queue = device_->newCommandQueue();
   const auto other = Work(other_queue, [] {});
@@ -472,8 +473,7 @@ TEST_F(DeviceMisuse, WaitInsideADeallocator) {
   ExpectQueueRuns();
 }
 
-// Only the raw pointer is left in the handler: an encoder of it has nothing to
-// encode into.
+// The handler only has the raw pointer. A new encoder of it encodes nothing.
 TEST_F(DeviceMisuse, EncoderOfABufferThatWasLetGo) {
   auto buffer = CountOne();
   Flag dropped, called;
@@ -533,14 +533,14 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_TRUE(IsUnknown(error, "moe_router")) << error;
   EXPECT_EQ(device_->newComputePipelineState("", &error), nullptr);
   EXPECT_TRUE(IsUnknown(error, "")) << error;
-  // No suffix, another one, one of rows where there are none.
+  // No suffix, a wrong suffix, and a row type for a kernel without rows.
   for (const char* name :
        {"silu_mul_stacked", "silu_mul_stacked_f1", "silu_mul_stacked_f64",
         "silu_mul_stacked_f16_", "moe_compute_ids_tpe_f16"}) {
     EXPECT_EQ(device_->newComputePipelineState(name, &error), nullptr);
     EXPECT_TRUE(IsUnknown(error, name)) << error;
   }
-  // All that there are follow, each once, and the one that was meant first.
+  // The message lists all names, each once and the most similar first.
   EXPECT_EQ(device_->newComputePipelineState("weighted_sum_stacked_f1", &error),
             nullptr);
   const std::string begin =
@@ -573,8 +573,8 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_EQ(error, "as it was");
 }
 
-// Errors that fail a dispatch of a user's kernel while it executes: dispatches
-// before it have run, those after it have not.
+// Errors of a user's kernel while it executes: earlier dispatches have run,
+// later ones do not.
 
 struct Pair {
   int32_t first, second;
@@ -603,14 +603,14 @@ TEST_F(DeviceUserKernelErrors, Throws) {
   const std::string other =
       "faulty: the kernel threw something that is not a std::exception";
   ExpectFails(other, [](const ThreadgroupContext&) { throw 7; });
-  // Longer than the buffer that texts are formatted in.
+  // Longer than the buffer that formats messages.
   const std::string text(1000, 'x');
   ExpectFails("faulty: " + text, [&](const ThreadgroupContext&) {
     throw std::runtime_error(text);
   });
 }
 
-// The dispatch as a whole fails, with one text, and none runs twice.
+// The whole dispatch fails with one message, and no threadgroup runs twice.
 TEST_F(DeviceUserKernelErrors, ThrowsInManyThreadgroups) {
   std::atomic<int> runs{0};
   ExpectFails(
@@ -674,7 +674,7 @@ TEST_F(DeviceUserKernelErrors, Misaligned) {
 }
 
 TEST_F(DeviceUserKernelErrors, ReadOnly) {
-  // Bytes of setBytes, and a buffer made from a pointer to const.
+  // Bytes of setBytes, and a buffer of const memory.
   ExpectFails("faulty: buffer 1 is written, and is read-only",
               [](const ThreadgroupContext& context) {
                 EXPECT_EQ(context.buffer<const char>(1).size, 4u);
@@ -746,7 +746,7 @@ TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
               });
 }
 
-// A pool that has no threads left, say.
+// For example, a pool that has no threads left.
 TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
   class Broken final : public Executor {
     size_t Concurrency() const noexcept override { return 2; }
@@ -762,7 +762,8 @@ TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
   kernel.name = "any";
   kernel.threadgroup = [](const ThreadgroupContext&) {};
   const auto pipeline = device->newComputePipelineState(kernel);
-  for (const size_t threadgroups : {2u, 1u}) {  // one needs no executor
+  for (const size_t threadgroups : {2u, 1u}) {
+    // One threadgroup needs no executor.
     const auto buffer = queue->commandBuffer();
     const auto encoder = buffer->computeCommandEncoder();
     encoder->setComputePipelineState(pipeline);

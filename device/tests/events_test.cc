@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events between queues and with the host, handlers when work is scheduled, and
-// that nobody waits for ever.
+// Events between queues and with the host, handlers of scheduled work, and
+// that no wait is endless.
 
 #include <functional>
 #include <memory>
@@ -20,7 +20,8 @@ namespace {
 
 class DeviceEvents : public LogTest {
  protected:
-  // Waits, does something, and signals; 0: does not.
+  // Returns a buffer that waits, works and signals; a value of 0 omits the
+  // step.
   std::shared_ptr<CommandBuffer> Between(
       const std::shared_ptr<CommandQueue>& queue,
       const std::shared_ptr<Event>& wait, uint64_t wait_value,
@@ -41,8 +42,7 @@ class DeviceEvents : public LogTest {
   const Watchdog watchdog_;
 };
 
-// Work of two queues, one after the other by events alone, whichever thread is
-// the first to wait.
+// Events alone order the work of two queues, whichever thread waits first.
 TEST_F(DeviceEvents, OrderTwoQueues) {
   for (const bool first_waits : {true, false}) {
     const std::shared_ptr<Event> event = device_->newEvent();
@@ -53,7 +53,7 @@ TEST_F(DeviceEvents, OrderTwoQueues) {
           Between(i % 2 == 0 ? queue_ : other_, event, i, event, i + 1,
                   [this, i] { log_ += static_cast<char>('a' + i % 26); }));
     }
-    // The waiters first.
+    // Commit the waiting buffers first.
     for (size_t i = 0; i < all.size(); ++i) {
       if (i % 2 == 1) all[i]->commit();
     }
@@ -75,13 +75,13 @@ TEST_F(DeviceEvents, TheHostSignalsAndWaits) {
   commands->commit();
   event->setSignaledValue(4);
   EXPECT_FALSE(event->waitUntilSignaledValue(6, 1));
-  log_ += 'h';  // nobody else writes yet
+  log_ += 'h';  // no other thread writes the log yet
   event->setSignaledValue(5);
   EXPECT_TRUE(event->waitUntilSignaledValue(6, 60000));
   EXPECT_EQ(log_, "hk");
   commands->waitUntilCompleted();
   ExpectCompleted(*commands);
-  event->setSignaledValue(3);  // it only grows
+  event->setSignaledValue(3);  // values only grow
   EXPECT_EQ(event->signaledValue(), 6u);
 }
 
@@ -108,7 +108,7 @@ TEST_F(DeviceEvents, Listeners) {
   CommitAndWait(*commands);
   ExpectCompleted(*commands);
   EXPECT_EQ(called, "2/2 2/2 ");
-  listen(1);  // at once
+  listen(1);  // called at once
   EXPECT_EQ(called, "2/2 2/2 2/2 ");
   event->setSignaledValue(3);
   EXPECT_EQ(called, "2/2 2/2 2/2 3/3 ");
@@ -130,7 +130,7 @@ TEST_F(DeviceEvents, AWaitThatTakesTooLongIsAnError) {
   CommitAndWait(*after);
   ExpectError(*never,
               "encodeWait: the event is at 0 after 1 ms, and 7 is waited for");
-  ExpectCompleted(*after);  // what failed has signalled all the same
+  ExpectCompleted(*after);  // a failed buffer signals, too
   EXPECT_EQ(log_, "a");
   event->setLabel("weights");
   const auto labelled = queue_->commandBuffer();
@@ -141,7 +141,7 @@ TEST_F(DeviceEvents, AWaitThatTakesTooLongIsAnError) {
               "waited for");
 }
 
-// A buffer that is an error before it runs signals, too.
+// A buffer with an error before it runs signals, too.
 TEST_F(DeviceEvents, RejectedBuffersSignal) {
   const auto event = device_->newSharedEvent();
   const auto commands = queue_->commandBuffer();
@@ -168,7 +168,7 @@ TEST_F(DeviceEvents, Mistakes) {
   ExpectError(*commands, "encodeSignalEvent: the command buffer is committed");
 }
 
-// Dropping a queue waits for work that waits for another queue's.
+// Dropping a queue waits for its work, which waits for another queue's work.
 TEST_F(DeviceEvents, QueuesDroppedWhileTheyWait) {
   const std::shared_ptr<Event> event = device_->newEvent();
   Flag go;
@@ -200,14 +200,14 @@ TEST_F(DeviceEvents, ScheduledHandlersComeBeforeTheWork) {
   }
 }
 
-// It returns while the work waits for the one who called it.
+// Returns while the work waits for the caller.
 TEST_F(DeviceEvents, WaitUntilScheduledDoesNotWaitForTheWork) {
   const auto event = device_->newSharedEvent();
   Flag scheduled;
   const auto commands = Between(queue_, event, 1, nullptr, 0, [] {});
   commands->addScheduledHandler([&](CommandBuffer*) { scheduled.Set(); });
   commands->commit();
-  scheduled.Wait();  // by the queue's thread
+  scheduled.Wait();  // set by the queue's thread
   commands->waitUntilScheduled();
   EXPECT_EQ(commands->status(), CommandBufferStatusScheduled);
   event->setSignaledValue(1);
@@ -247,14 +247,14 @@ TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
             "waitUntilScheduled: the command buffer is not committed");
 }
 
-// Completion handlers: when they are called, and what they may do. Those that
-// throw are in device_errors_test, those that let go of everything in
-// device_queue_test.
+// Completion handlers: when they run, and the calls they may make.
+// device_errors_test has handlers that throw, device_queue_test handlers that
+// release the last references.
 
 using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
-  // Often enough for either thread to have run the work.
+  // Often enough that either thread runs the work at times.
   for (int round = 0; round < 2000; ++round) {
     log_.clear();
     const auto buffer = Log('k');
@@ -282,13 +282,13 @@ TEST_F(DeviceHandlers, OfAFailedBuffer) {
   EXPECT_EQ(called, 1);
 }
 
-// A handler's captures are released while the buffer lives on.
+// A handler's captures are released while the buffer still exists.
 TEST_F(DeviceHandlers, CapturesAreReleased) {
   auto captured = std::make_shared<int>(7);
   const std::weak_ptr<int> weak = captured;
   const auto buffer = Log('a');
   buffer->addCompletedHandler([captured](CommandBuffer*) {});
-  // Even the buffer itself: no cycle is left.
+  // A handler that holds the buffer itself leaves no cycle.
   buffer->addCompletedHandler([buffer](CommandBuffer*) {});
   captured.reset();
   EXPECT_FALSE(weak.expired());
@@ -328,7 +328,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
     ExpectCompleted(*b);
     ExpectCompleted(*c);
     log_ += '1';
-    // Nobody else may run it: the queue's runner is here.
+    // Only this thread can run it, because it is the queue's runner.
     CommitAndWait(*d);
     handler = std::this_thread::get_id();
   });
@@ -343,7 +343,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
   EXPECT_NE(handler, std::thread::id());
 }
 
-// Handlers within handlers; each may wait for those around it.
+// Nested handlers; each may wait for the outer buffers.
 TEST_F(DeviceHandlers, Nested) {
   constexpr size_t kDepth = 20;
   std::vector<std::shared_ptr<CommandBuffer>> buffers;
@@ -361,12 +361,12 @@ TEST_F(DeviceHandlers, Nested) {
   for (size_t i = 1; i <= kDepth; ++i) buffers[i]->enqueue();
   buffers[0]->commit();  // the last in the queue
   for (size_t i = kDepth; i > 0; --i) buffers[i]->commit();
-  buffers[1]->waitUntilCompleted();  // whose handler returns last
+  buffers[1]->waitUntilCompleted();  // its handler returns last
   EXPECT_EQ(log_, "bcdefghijklmnopqrstuaATSRQPONMLKJIHGFEDCB");
 }
 
-// The later buffer has to wait itself, for one that another thread commits or
-// lets go of meanwhile.
+// The later buffer cannot start: it waits for a buffer that another thread
+// commits or drops meanwhile.
 TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
   for (const bool commit : {true, false}) {
     log_.clear();
@@ -384,8 +384,8 @@ TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
     b->commit();
     a->commit();
     in_handler.Wait();
-    // Nothing tells when the handler has gone to sleep: it has by then, or it
-    // has been spared that.
+    // No signal shows that the handler sleeps; after this it does, or did not
+    // need to.
     for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     if (commit) held->commit();
     held.reset();
@@ -403,7 +403,7 @@ TEST_F(DeviceHandlers, CommitsNewBuffers) {
       done.Set();
       return;
     }
-    // Nobody keeps it but the queue.
+    // Only the queue keeps the buffer.
     const auto buffer = Work([&runs] { ++runs; });
     buffer->addCompletedHandler(next);
     buffer->commit();
@@ -411,10 +411,10 @@ TEST_F(DeviceHandlers, CommitsNewBuffers) {
   next(nullptr);
   done.Wait();
   EXPECT_EQ(runs, kChain);
-  ExpectQueueRuns();  // and the last handler has returned
+  ExpectQueueRuns();  // the last handler has returned
 }
 
-// Two queues whose handlers wait for each other's work.
+// Handlers of two queues wait for each other's work.
 TEST_F(DeviceHandlers, WaitsForAnotherQueue) {
   const auto other = device_->newCommandQueue();
   for (int round = 0; round < 200; ++round) {
@@ -433,8 +433,8 @@ TEST_F(DeviceHandlers, WaitsForAnotherQueue) {
   }
 }
 
-// Another thread waits for the buffer while its handler runs: it returns only
-// afterwards.
+// Another thread waits for the buffer while its handler runs. The wait
+// returns only after the handler.
 TEST_F(DeviceHandlers, OthersWaitForTheHandler) {
   const auto buffer = Log('a');
   Flag in_handler, release;

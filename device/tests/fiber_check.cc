@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fibers that suspend, go on with each other, keep numbers in registers across
-// that, throw, and run again. A program of its own, which `setup.sh aarch64`
-// runs as well: a switch is written for each architecture.
+// Fibers that suspend, continue each other, keep numbers in registers across
+// switches, throw, and run again. A separate program, because `setup.sh
+// aarch64` runs it, too: each architecture has a different switch.
 
 #include <cstddef>
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kFibers = 64, kSteps = 300;
 using Fibers = std::vector<std::unique_ptr<Fiber>>;
 
-// A function that takes 300 steps, and stops after each by `stop(steps)`.
+// Takes 300 steps and calls `stop(steps)` after each.
 template <class Stop>
 double Walk(size_t self, const Stop& stop) {
   double sum = static_cast<double>(self);
@@ -70,7 +70,7 @@ bool Resumes(const Fibers& fibers) {
   return Walked("Resume", results);
 }
 
-// Each goes on with the next one, and every third time with the host.
+// Each fiber continues the next one, and every third time the host.
 struct Ring {
   std::vector<double> results = std::vector<double>(kFibers);
   std::vector<void*> tops = std::vector<void*>(kFibers);

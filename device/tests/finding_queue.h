@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs kernels in checked mode for what is found.
+// Runs kernels in checked mode and returns the findings.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_FINDING_QUEUE_H_
 #define SWITCHYARD_DEVICE_TESTS_FINDING_QUEUE_H_

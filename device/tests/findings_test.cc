@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Findings of a run: several of them, each once, and the kernel goes on
-// where it can.
+// The findings of a run: a run reports several, each once, and the kernel
+// continues if it can.
 
 #include "switchyard/device/findings.h"
 
@@ -20,8 +20,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Reads scratch that nothing has written, races over two arrays, and leaves the
-// bounds of a buffer; each in every threadgroup.
+// In every threadgroup, reads scratch memory that nothing has written, races
+// over two arrays, and accesses a buffer out of bounds.
 const auto kBroken = [](auto& tg) {
   const auto out = buffer<float>(tg, 0);
   const auto a = threadgroup_array<float, 64>(tg);
@@ -70,7 +70,7 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
   EXPECT_EQ(found[3].thread, 5u);
   EXPECT_EQ(found[3].threadgroup.width, 1u);
   EXPECT_FALSE(found[3].where.known());
-  // All went on but threadgroup 1, from there.
+  // Threadgroup 1 ended early; all others completed.
   EXPECT_EQ(q.last->status(), CommandBufferStatusError);
   const std::vector<float> values = Contents<float>(out);
   EXPECT_EQ(values[4], 63.0f);
@@ -78,12 +78,13 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
   EXPECT_EQ(values[8], 2.0f);
   EXPECT_EQ(values[9], 0.0f);
   EXPECT_EQ(values[10], 2.0f);
-  // The next command buffer starts anew.
+  // The next command buffer starts without findings.
   EXPECT_EQ(Kinds(q.Find("broken", kBroken, {out}, 1, 64)),
             (Strings{"never-written", "missing-barrier", "missing-barrier"}));
 }
 
-// Threads 0 and 1 need less than threads 31 and 32, which come later.
+// A weaker barrier is enough for threads 0 and 1 than for threads 31 and 32,
+// which race later.
 TEST(DeviceFindings, TheStrongestPairNamesTheBarrier) {
   for (const uint32_t threads : {64u, 32u}) {
     FindingQueue q;
@@ -123,7 +124,7 @@ TEST(DeviceFindings, TheFirstN) {
   const BufferPtr out = q.Floats(16, 0.0f);
   EXPECT_EQ(Kinds(q.Find("broken", kBroken, {out}, 3, 64)),
             (Strings{"never-written", "missing-barrier"}));
-  // Before the second one happens.
+  // The run ends before the second write.
   EXPECT_EQ(Contents<float>(out)[8], 0.0f);
   options.max_findings = 0;
   EXPECT_EQ(FindingQueue(options).Find("broken", kBroken, {out}, 3, 64).size(),
@@ -149,7 +150,7 @@ TEST(DeviceFindings, OneStopsBeforeItHappens) {
   EXPECT_EQ(Contents<float>(x)[0], 64.0f);
 }
 
-// Behind a threadgroup that could not go on, dispatches do not run.
+// After a threadgroup that could not continue, later dispatches do not run.
 TEST(DeviceFindings, OfSeveralDispatches) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64, 0.0f), y = q.Floats(64, 0.0f);
@@ -183,7 +184,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// Whether threads write the same value, for words, halves and more.
+// Tells races that write the same value from others: words, halves, larger
+// elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -220,18 +222,18 @@ TEST(DeviceFindings, SameValue) {
                          }),
                          {x}, 1, 40)),
             other);
-  // The last thread alone writes something else.
+  // Only the last thread writes another value.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i == 39 ? 6u : 5u; }),
                          {x}, 1, 40)),
             (Strings{"same-value", "missing-barrier"}));
-  // Threadgroups, too.
+  // Also between threadgroups.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t) { return 5u; }), {x}, 2, 1)),
             same);
 }
 
 TEST(DeviceFindings, TwoThreadsAreNamed) {
   FindingQueue q;
-  // All read, then each of them writes: the other one of the two is named.
+  // All threads read, then one writes: the finding names another thread.
   for (size_t writer = 0; writer < 64; writer += 21) {
     const auto kernel = [writer](auto& tg) {
       const auto scratch = threadgroup_array<float, 1>(tg);
@@ -318,7 +320,7 @@ TEST(DeviceFindings, BarrierFlags) {
     EXPECT_EQ(found[0].text.substr(found[0].text.rfind("phase: ") + 7), c.end);
     EXPECT_EQ(found[0].help, c.help);
   }
-  // Before the write, it is no barrier between them.
+  // A barrier before the write does not separate the two accesses.
   const auto before = [](auto& tg) {
     const auto scratch = threadgroup_array<float, 64>(tg);
     tg.threadgroup_barrier(mem_flags::mem_none);
@@ -383,7 +385,7 @@ TEST(DeviceFindingsReport, Json) {
       "]}\n");
 }
 
-// The demands of code scanning on a SARIF file, read by Python.
+// The requirements of code scanning for a SARIF file, checked in Python.
 constexpr char kCheck[] = R"(
 import json, sys
 log = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -445,8 +447,8 @@ TEST(DeviceFindingsReport, Sarif) {
   }
 }
 
-// DeviceOptions::suppressions: which findings they are for, and which of them
-// are wrong.
+// DeviceOptions::suppressions: the findings that they match, and invalid
+// ones.
 
 using device::kernel_internal::Suppressions;
 
@@ -536,7 +538,7 @@ TEST(DeviceSuppressions, WhatIsWrong) {
             "suppressions: \"rays:k\": there is no kind \"rays\"");
 }
 
-// Suppressed findings are not counted, and those behind them are found.
+// Suppressed findings do not count, and later findings are found.
 TEST(DeviceSuppressions, TheRestIsFound) {
   const auto kernel = [](auto& tg) {
     const auto out = buffer<uint32_t>(tg, 0);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads that trap floating-point exceptions, as engines under test do: what
-// the device does on them must not raise any.
+// Engines under test may trap floating-point exceptions. The device's own
+// work on such threads must not raise any.
 
 #include <cfenv>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kAll =
     FE_INEXACT | FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW;
 
-// Not on every machine: AArch64 leaves it to the implementation.
+// Not all machines can trap: AArch64 leaves it to the implementation.
 class ScopedTraps {
  public:
   ScopedTraps() {
@@ -43,8 +43,8 @@ class ScopedTraps {
 
 class DeviceFpTraps : public testing::TestWithParam<Setup> {
  protected:
-  // Encodes, commits and waits with all traps set, on a queue whose thread has
-  // them too: threads are made with their maker's mode.
+  // Encodes, commits and waits with all traps set. The queue's thread has
+  // them, too, because threads inherit their creator's mode.
   void ExpectRuns(const std::shared_ptr<ComputePipelineState>& pipeline,
                   const Encode& encode) {
     SCOPED_TRACE(pipeline->label());
@@ -89,7 +89,7 @@ TEST_P(DeviceFpTraps, BuiltInKernels) {
   }
 }
 
-// Raises every exception: kernels run with all of them masked.
+// Raises every exception: kernels run with all traps masked.
 struct Raises {
   template <class Tg>
   void operator()(Tg& tg) const {
@@ -109,7 +109,7 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   using Limits = std::numeric_limits<float>;
   const BufferPtr in = NewBuffer(
       *device_, std::vector<float>{1.0f, 0.0f, Limits::max(), Limits::min()});
-  // Numbers that do not divide a grain, down to what makes it overflow.
+  // Numbers that do not divide a grain evenly, or that make it overflow.
   for (const double ns : {30000.0, 7.0, 0.3, 1e-300, 0.0, -1.0,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {
@@ -131,7 +131,7 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   }
 }
 
-// Whatever went wrong: texts are made on the thread that waits.
+// The waiting thread formats the messages of all errors.
 TEST_P(DeviceFpTraps, Errors) {
   std::string error;
   {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// device/docs/metal.md: its kernel, and what it says of the broken ones.
+// The kernel of device/docs/metal.md, and the page's output for its broken
+// variants.
 
 #include <cmath>
 #include <cstdint>
@@ -104,11 +105,12 @@ TEST(DeviceGuide, TheBrokenOnesSayWhatIsWrong) {
             "which has 700 elements");
 }
 
-// The guide of device/docs/metal.md: its program on its shader, and the output.
+// The program of device/docs/metal.md, run on the page's shader, and its
+// output.
 
 namespace MTL = switchyard::device;
 
-// The guide's main(), which gets a path and gives back what it prints.
+// The guide's main(), with a path as argument and the output as a string.
 std::vector<MTL::Finding> Check(const char* path, std::string* printed) {
   std::vector<float> row(256, 1.0f);
   std::vector<MTL::Finding> findings;
@@ -155,7 +157,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
   EXPECT_EQ(findings[0].kind, MTL::FindingKind::kBarrierFlags);
   EXPECT_EQ(findings[0].where.line, 15u);
   EXPECT_EQ(findings[0].other.line, 12u);
-  // The page has these lines, but for the place of the file.
+  // The page shows these lines, with another path of the file.
   for (const char* const said :
        {"row_max: threadgroup (0, 0, 0), thread 0: reads part[1] at ",
         "guide.metal:15:43, which thread 32 wrote at ", "guide.metal:12:27",
@@ -164,7 +166,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
     EXPECT_NE(printed.find(said), std::string::npos) << said;
   }
 
-  // The repaired one is tested too.
+  // Also test the repaired shader.
   std::string text = TextOfFile(MetalPath("guide"));
   text.replace(text.find("mem_none"), 8, "mem_threadgroup");
   const std::string path = testing::TempDir() + "guide_repaired.metal";
