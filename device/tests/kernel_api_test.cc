@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels written thread by thread: positions, variables, threads that return,
-// errors of accessors; on a pool's threads and in checked mode alike.
+// Kernels written thread by thread: positions, variables, threads that
+// return, and errors of accessors. The results are the same on a pool's
+// threads and in checked mode.
 
 #include <algorithm>
 #include <cmath>
@@ -24,20 +25,20 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A fixture for kernels written thread by thread, run in every mode.
-// Unchecked on three threads, checked, checked in a shuffled order.
+// Runs kernels written thread by thread in every mode: unchecked on three
+// threads, checked, and checked in a shuffled order.
 class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
  protected:
   KernelTest() : DeviceTest(GetParam()) {}
 
-  // At the end of an error.
+  // The text at the end of an error.
   static std::string Seed() {
     const uint64_t seed = GetParam().schedule_seed;
     return seed == 0 ? std::string()
                      : " (schedule_seed " + std::to_string(seed) + ")";
   }
 
-  // The error, empty if it completed.
+  // Returns the error, or "" if it completed.
   std::string Run(const KernelFunction& kernel, const Encode& encode) {
     return DeviceTest::Run([&](Encoder& e) {
       e.setComputePipelineState(device_->newComputePipelineState(kernel));
@@ -48,7 +49,8 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
   BufferPtr Make(const std::vector<T>& values) {
     return NewBuffer(*device_, values);
   }
-  // One threadgroup of `threads`, that reads buffer 0 and writes buffer 1.
+  // Runs one threadgroup of `threads` threads; it reads buffer 0 and writes
+  // buffer 1.
   template <class In, class Out, class Kernel>
   std::vector<Out> Threadgroup(const std::vector<In>& in, size_t outputs,
                                size_t threads, const Kernel& kernel) {
@@ -70,7 +72,7 @@ size_t Lanes(size_t thread, size_t threads) {
 
 using DeviceKernelApi = KernelTest;
 
-// Each thread notes where it is, and its place in the grid is its own.
+// Each thread stores its positions at its position in the grid.
 const auto kPlaces = [](auto& tg) {
   const auto all = buffer<uint32_t>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -139,7 +141,7 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   }
 }
 
-// Threads from `n` on return at once; the others fold without them.
+// Threads from `n` on return at once; reductions ignore them.
 struct Returns {
   uint32_t n;
   template <class Tg>
@@ -162,7 +164,7 @@ struct Returns {
       to[2] = __builtin_popcountll(bits[t]);
       to[3] = crossed[t];
       t.exit();
-      t.exit();  // once is enough
+      t.exit();  // a second call has no effect
     });
     tg.for_each_thread([&](auto) { out[0] = -1; });
     const int32_t nobody = tg.uniform(one);
@@ -192,7 +194,7 @@ TEST_P(DeviceKernelApi, ThreadsThatReturn) {
   }
 }
 
-// Copies and assignments of variables keep each thread's own.
+// Copies and assignments of variables keep the values of each thread.
 const auto kVariables = [](auto& tg) {
   const auto out = buffer<int32_t>(tg, 1);
   auto a = tg.per_thread(1);
@@ -278,7 +280,7 @@ TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// `const T` cannot be written, and an element is not to be kept.
+// `const T` cannot be written, and references to elements cannot be stored.
 template <class T>
 using ElementOf = decltype(std::declval<const CheckedPointer<T>&>()[size_t{0}]);
 static_assert(std::is_same_v<ElementOf<const float>, float>);
@@ -291,11 +293,11 @@ static_assert(
 static_assert(
     !std::is_convertible_v<CheckedPointer<const float>, CheckedPointer<float>>);
 
-// Threadgroup memory and atomics of kernels.
+// Threadgroup memory and atomics in kernels.
 
 using DeviceKernelMemory = KernelTest;
 
-// No division of integers in a vector ends the process.
+// An integer division of vectors must not end the process.
 template <class T>
 void DivideVectors() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -325,7 +327,8 @@ TEST(DeviceKernelVectors, DivideByZeroAndMinusOne) {
   DivideVectors<uint64_t>();
 }
 
-// A tree in threadgroup memory, with a loop that all threads agree to leave.
+// A tree sum in threadgroup memory, with a loop that all threads leave
+// together.
 const auto kTreeSum = [](auto& tg) {
   const auto n = params<uint32_t>(tg, 2);
   const auto in =
@@ -382,7 +385,7 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   }
 }
 
-// The memory behind a region that was set, and float scratch as integers.
+// Uses threadgroup memory behind the floats, and as integers.
 const auto kCarve = [](auto& tg) {
   const auto memory = threadgroup_memory<float>(tg, 0);
   const auto ids = pointer_cast<int32_t>(memory + 4);
@@ -410,7 +413,7 @@ TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
-// All threadgroups count in the same words.
+// All threadgroups update the same words.
 template <class T>
 const auto kAtomics = [](auto& tg) {
   const auto a = atomic_buffer<T>(tg, 0);
@@ -464,7 +467,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
   }
 };
 
-// Across threadgroups that run in parallel.
+// Threadgroups that run in parallel update the same words.
 TEST_P(DeviceKernelAtomics, Int32) { Test<int32_t>(); }
 TEST_P(DeviceKernelAtomics, Uint32) { Test<uint32_t>(); }
 TEST_P(DeviceKernelAtomics, Float) { Test<float>(); }
@@ -500,8 +503,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelMemory, testing::ValuesIn(kModes),
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// Pointers of kernels: that move, compare and subtract, and members of what
-// they point to, which checked mode looks at one by one.
+// Pointers in kernels: they move, compare and subtract. Checked mode checks
+// each member of the struct that they point to.
 
 struct Block {
   half scale;
@@ -530,7 +533,7 @@ const auto kWalk = [](auto& tg) {
     q[2] = static_cast<int32_t>(in - end);
     *--q = *(p-- - 1);  // q is out + 3
     q[4] = *p;
-    q[5] = in[in[0]];  // an element for an index
+    q[5] = in[in[0]];  // an element as an index
     q += in[0];
     *q += in[1];
   });
@@ -590,8 +593,8 @@ TEST_P(DeviceKernelPointers, Members) {
   }
 }
 
-// Each thread has its member of one element: no race, and no read of what is
-// next to it.
+// Each thread accesses another member of one element. This is no race and
+// does not read neighbouring members.
 const auto kOwnMember = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   const auto vectors = buffer<float4>(tg, 1);
@@ -606,7 +609,7 @@ const auto kOwnMember = [](auto& tg) {
     }
   });
 };
-// The kernel uses the whole element.
+// The kernel reads the whole element.
 const auto kWholeElement = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -660,13 +663,15 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// The simd functions and the types of kernels in C++, each once, in full
-// simdgroups and partial ones. They are those of shaders, whose values
-// metal/shim/ tests one by one; here is that each does what its name says, that
-// lanes which are not there take no part, and that this build's compiler, which
-// is not the shaders', gives the same halves.
+// The simd functions and the types of kernels in C++, each tested once, in
+// full and in partial simdgroups. Shaders have the same functions;
+// metal/shim/ tests their values one by one. Here the tests check three
+// things:
+// * Each function does what its name says.
+// * Missing lanes take no part.
+// * This build's compiler gives the same halves as the shaders' compiler.
 
-// The results of `function` for each of the threads' values.
+// Returns the results of `function` for each thread's value.
 template <class T, class Function>
 auto Each(const Function& function) {
   return [function](auto& tg) {
@@ -682,7 +687,7 @@ auto Each(const Function& function) {
   };
 }
 
-// Some are 0, for simd_all and simd_any.
+// Some values are 0, for simd_all and simd_any.
 std::vector<int32_t> Inputs(size_t threads) {
   std::vector<int32_t> in(threads);
   for (size_t i = 0; i < threads; ++i) {
@@ -693,7 +698,7 @@ std::vector<int32_t> Inputs(size_t threads) {
 }
 
 using Lanes32 = std::vector<int32_t>;
-// The value of a lane of a simdgroup that has these.
+// The expected result of a lane, from the values of its simdgroup.
 using Want = std::function<int32_t(const Lanes32& lanes, size_t lane)>;
 
 Want Folded(int32_t (*function)(int32_t, int32_t)) {
@@ -794,7 +799,7 @@ TEST_P(DeviceSimdFunctions, Shuffle) {
          [](const Lanes32& lanes, size_t) { return lanes[0]; });
   Expect(full_, SIMD(simd_broadcast(v, 4)),
          [](const Lanes32& lanes, size_t) { return lanes[4]; });
-  // 0 where the other lane is not there, and no error.
+  // If the other lane is missing, the result is 0, without an error.
   Expect(all_, SIMD(simd_shuffle_xor(v, 5)),
          [](const Lanes32& lanes, size_t lane) {
            return (lane ^ 5) < lanes.size() ? lanes[lane ^ 5] : 0;
@@ -860,7 +865,8 @@ TEST_P(DeviceSimdFunctions, ALaneThatIsNotThere) {
       SIMD(simd_shuffle_rotate_up(v, 1)));
 }
 
-// Lane l + 16 to lane l, then 8, 4, 2, 1, each sum rounded; NaN loses.
+// Lane l + 16 is added to lane l, then 8, 4, 2, 1; each sum is rounded. A
+// number wins over NaN.
 TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
   std::vector<half> in(32);
   for (size_t i = 0; i < 32; ++i) in[i] = half(static_cast<int>(i * i) + 100);
@@ -881,8 +887,8 @@ TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
             -INFINITY);
 }
 
-// Compares with <cmath>: every bit pattern, and the two floats around each
-// middle.
+// Compares with <cmath>: every bit pattern, and the two floats next to each
+// midpoint.
 template <class F>
 void RoundsToNearestEven(int mantissa_bits, int bias) {
   const auto value = [=](uint32_t bits) {

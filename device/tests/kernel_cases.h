@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A valid dispatch of each built-in kernel, to be spoilt: made from the
-// library's own tables.
+// A valid dispatch of each built-in kernel, made from the library's tables.
+// Tests change it to cause errors.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
 #define SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
@@ -30,7 +30,7 @@ struct Arg {
 
   size_t Element() const { return SizeOf(type); }
   size_t Bytes() const { return Element() * rows * cols; }
-  // So many bytes of the number; an integer is 1.
+  // Returns `bytes` bytes of elements with this value; integers are 1.
   RawBytes Numbers(float value, size_t bytes) const {
     const size_t count = bytes / Element();
     if (type == Type::kI32 || type == Type::kU32) {
@@ -42,13 +42,13 @@ struct Arg {
 
 struct KernelCase {
   const BuiltIn* kernel;
-  std::vector<int32_t> params;  // the words of its struct
+  std::vector<int32_t> params;  // the words of the parameter struct
   std::vector<Arg> args;
   Size grid;
-  size_t width;  // of a threadgroup
+  size_t width;  // threads per threadgroup
 
-  // Dimensions descend, since they are named in that order: experts before
-  // top_k, row_stride before pairs.
+  // The dimensions descend, because the tables name experts before top_k and
+  // row_stride before pairs.
   explicit KernelCase(const BuiltIn& k,
                       std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Errors of a dispatch of each built-in kernel: the text, and that no buffer
-// has changed.
+// Errors of a dispatch of each built-in kernel: the message, and that no
+// buffer has changed.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ class DeviceKernelErrors : public DeviceTest,
  protected:
   DeviceKernelErrors() {
     for (const Arg& arg : c_.args) {
-      // An element more, for offsets; with what nobody takes for a result.
+      // One more element, for offsets, and a fill that cannot be a result.
       buffers_.push_back(device_->newBuffer(arg.Bytes() + arg.Element()));
       Fill(buffers_.size() - 1, kCanary);
     }
@@ -47,7 +47,7 @@ class DeviceKernelErrors : public DeviceTest,
   void SetParams(Encoder& encoder, const std::vector<int32_t>& params) {
     encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
-  // Exactly as long as they need to be.
+  // Binds buffers of exactly the required length.
   void Bind(Encoder& encoder) {
     encoder.setComputePipelineState(
         device_->newComputePipelineState(c_.name()));
@@ -73,7 +73,7 @@ class DeviceKernelErrors : public DeviceTest,
     });
     EXPECT_EQ(Contents(), contents);
   }
-  // Spoils a binding, then dispatches.
+  // Changes a binding, then dispatches.
   void ExpectFailsWith(const std::string& error, const Encode& spoil) {
     ExpectFails(error, [&](Encoder& e) {
       spoil(e);
@@ -100,8 +100,8 @@ class DeviceKernelErrors : public DeviceTest,
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// The names, and the type of each argument in the order of the kernel's
-// comment: 'r' is that of rows.
+// The kernels' names, and the types of their arguments in the order of the
+// kernel's comment: 'r' is the row type.
 TEST(DeviceKernels, NamesAndTypes) {
   const std::pair<const char*, const char*> kOverRows[] = {
       {"moe_router_topk_softmax", "rif"},
@@ -143,7 +143,7 @@ TEST(DeviceKernels, NamesAndTypes) {
   EXPECT_TRUE(actual == expected);
 }
 
-// Checks that the errors below come from the spoiling.
+// Without a change, the dispatch has no error.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   const std::vector<RawBytes> before = Contents();
   ExpectRuns([&](Encoder& e) { Dispatch(e); });
@@ -158,7 +158,7 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
       EXPECT_EQ(after[i], before[i]);
     }
   }
-  // Read-only is enough where nothing is written.
+  // Read-only buffers are enough for arguments that are not written.
   ExpectRuns([&](Encoder& e) {
     for (size_t i = 0; i < c_.args.size(); ++i) {
       if (c_.args[i].written) continue;
@@ -171,8 +171,8 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   });
 }
 
-// Arguments that are only written are not read: whatever they held, the bytes
-// that the kernel writes are the same.
+// Kernels do not read write-only arguments: the written bytes do not depend
+// on the old contents.
 TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   std::vector<RawBytes> results[2];
   const uint32_t fills[2] = {0x40404040, 0x41414141};
@@ -189,7 +189,7 @@ TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
     for (size_t at = 0; at < results[0][i].size(); ++at) {
       const unsigned a = results[0][i][at], b = results[1][i][at];
-      if (a == 0x40 && b == 0x41) continue;  // not written
+      if (a == 0x40 && b == 0x41) continue;  // a byte that was not written
       EXPECT_EQ(a, b) << c_.args[i].name << ", byte " << at;
     }
   }
@@ -290,8 +290,8 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
   }
 }
 
-// Threadgroups in dimensions where they would race on Metal. Which may have
-// more is in each kernel's comment.
+// Rejects several threadgroups in dimensions where they would race on Metal.
+// Each kernel's comment names the dimensions that may be larger.
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
   const auto grid = [this](Size size) {
@@ -318,7 +318,7 @@ TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   }
 }
 
-// A grid without threadgroups does nothing, whatever is bound.
+// A grid without threadgroups does nothing, even with invalid bindings.
 TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   const std::vector<RawBytes> contents = Contents();
   for (const Size empty : {Size(0, 1, 1), Size(1, 0, 1), Size(1, 1, 0)}) {
@@ -331,10 +331,11 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   EXPECT_EQ(Contents(), contents);
 }
 
-// Errors of single built-in kernels: what the plain API refuses, in its words,
-// and what else is in the way of their shapes. No buffer has changed.
+// Errors of single built-in kernels: errors of the plain API, with its
+// messages, and shapes that are impossible for other reasons. No buffer has
+// changed.
 
-// `spoil` works on the parameters and buffers of the kernel's case.
+// `spoil` changes the parameters and buffers of the kernel's case.
 class DevicePlainErrors : public DeviceTest {
  protected:
   struct Spoilt {
@@ -343,7 +344,7 @@ class DevicePlainErrors : public DeviceTest {
     std::vector<size_t> offsets;
     Size grid;
   };
-  // The same of every row type.
+  // The same for every row type.
   void ExpectAllFail(const std::string& stem, const std::string& error,
                      const std::function<void(Spoilt&)>& spoil) {
     for (const RowType& type : kRowTypes) {
@@ -362,7 +363,7 @@ class DevicePlainErrors : public DeviceTest {
     spoilt.params = c.params;
     spoilt.grid = c.grid;
     for (size_t i = 0; i < c.args.size(); ++i) {
-      // Room enough for a shape that is spoilt.
+      // Large enough for a changed shape.
       spoilt.buffers.push_back(device_->newBuffer(4096));
       spoilt.offsets.push_back(0);
       int32_t* words = static_cast<int32_t*>(spoilt.buffers[i]->contents());
@@ -398,7 +399,7 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
                 s.params[0] = INT32_MAX;
                 s.grid = Size(SIZE_MAX / 32, 1, 1);
               });
-  // 2^62 elements, of which four bytes each come to 0.
+  // 2^62 elements of four bytes: their size wraps to 0.
   ExpectFails(
       "moe_router_topk_softmax_f32",
       "buffer 0 (logits): [72057594037927936, 64] overflows the address "
@@ -427,7 +428,7 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
               [](Spoilt& s) {
                 s.params = {INT32_MAX, INT32_MAX};
               });
-  // 2^63 elements, of which two bytes each come to 0.
+  // 2^63 elements of two bytes: their size wraps to 0.
   ExpectFails("moe_router_topk_softmax_bf16",
               "buffer 0 (logits): [144115188075855872, 64] overflows the "
               "address space",
@@ -456,7 +457,7 @@ TEST_F(DevicePlainErrors, Route) {
 
 TEST_F(DevicePlainErrors, Bucket) {
   const char* const kernel = "moe_compute_ids_tpe_f32";
-  // All three pairs are of expert 0.
+  // All three pairs belong to expert 0.
   ExpectFails(kernel, "params: row_stride is 2, and an expert has 3 pairs",
               [](Spoilt& s) { s.params[1] = 2; });
   ExpectFails(kernel, "params: row_stride is 0",
@@ -465,7 +466,7 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[0] = 0; });
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
-  // The same, where tpe would have to be restored.
+  // The same in a case that would have to restore tpe.
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];
@@ -480,7 +481,7 @@ TEST_F(DevicePlainErrors, Bucket) {
   for (const size_t other : {0u, 1u, 2u}) {
     ExpectFails(kernel, overlap, [&](Spoilt& s) {
       s.buffers[4] = s.buffers[other];
-      s.offsets[4] = 8;  // by its last element
+      s.offsets[4] = 8;  // overlaps by its last element
     });
   }
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Labels and debug groups, in errors and in times.
+// Labels and debug groups in errors and in times.
 
 #include <memory>
 #include <stdexcept>
@@ -24,7 +24,7 @@ class DeviceLabels : public DeviceTest {
     device_ = NewDevice(true);
     queue_ = device_->newCommandQueue();
   }
-  // A dispatch that fails when it runs.
+  // Encodes a dispatch that fails when it runs.
   void Fails(Encoder& e) {
     e.setComputePipelineState(Pipeline(
         [](const ThreadgroupContext&) { throw std::runtime_error("no"); }));
@@ -51,7 +51,7 @@ TEST_F(DeviceLabels, OfADispatchThatFails) {
             }),
             "user: no [encoder \"layer 3\", group \"attention/qk\", after "
             "\"softmax\"]");
-  // Closed groups and what was before are not named.
+  // Errors do not name closed groups or earlier signposts.
   EXPECT_EQ(Run([&](Encoder& e) {
               e.pushDebugGroup("outer");
               e.pushDebugGroup("inner");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// newLibrary() and what it gives, apart from what kernels compute: errors,
+// newLibrary() and its results, except the kernels' computations: errors,
 // function constants, the cache.
 
 #include "switchyard/device/library.h"
@@ -49,7 +49,7 @@ kernel void first(device int* x [[buffer(0)]], uint i [[thread_position_in_grid]
 }
 )";
 
-// A device that has a cache of its own.
+// A device with a new cache folder.
 class LibraryTest : public testing::Test {
  protected:
   LibraryTest() { options_.metal_cache = folder_.path(); }
@@ -59,7 +59,8 @@ class LibraryTest : public testing::Test {
     device_ = CreateDevice(options_);
     return device_->newLibrary(source, options, &error_);
   }
-  // The kernel's results for {1, 2, 3, 4}, a thread for each.
+  // Runs the kernel on {1, 2, 3, 4} with one thread per element; returns the
+  // results.
   std::vector<int32_t> Run(const std::shared_ptr<Function>& function) {
     const auto pipeline = device_->newComputePipelineState(function, &error_);
     EXPECT_NE(pipeline, nullptr) << error_;
@@ -202,8 +203,8 @@ TEST_F(LibraryTest, UnknownAndUnsupportedKernelsAreErrors) {
   EXPECT_EQ(error_, "newFunction: name is null");
 }
 
-// Threadgroup memory holds nothing before threads write it, whatever a shader
-// says: that is listed, and reads of it are findings.
+// Threadgroup memory ignores initializers of a shader. They are listed as
+// unsupported, and reads before a write are findings.
 TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   SWITCHYARD_NEEDS_CLANG();
   options_.check_kernels = true;
@@ -241,7 +242,7 @@ TEST_F(LibraryTest, TheSameIsCompiledOnce) {
   const auto second = Compile(kTwoKernels);
   ASSERT_NE(second, nullptr) << error_;
   EXPECT_TRUE(second->cached());
-  // Whatever it is made of tells it apart.
+  // Any change of the source gives another module.
   const std::string changed = std::string(kTwoKernels) + "\n// more\nint x;";
   EXPECT_FALSE(Compile(changed.c_str())->cached());
   options_.check_kernels = true;
@@ -380,8 +381,8 @@ TEST_F(LibraryTest, Labels) {
   EXPECT_EQ(buffer->error(), text + " [queue \"main\"]");
 }
 
-// Which files newLibrary() reads of those that a shader's text names. tests/
-// swy_metal_test.cc has the devices, in a process with little memory.
+// The files that newLibrary() reads because a shader's text names them.
+// tests/swy_metal_test.cc tests devices, in a process with limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;
@@ -391,8 +392,8 @@ using device::metal::SourceFile;
 
 constexpr char kKernel[] = "kernel void k(device int* x) { *x = 1; }\n";
 
-// A FIFO that nobody writes to, which whoever opens it waits for: for a minute,
-// then the alarm ends the test.
+// A FIFO without a writer: opening it blocks. The alarm ends the test after a
+// minute.
 class SourceFiles : public testing::Test {
  protected:
   SourceFiles() {
@@ -405,7 +406,7 @@ class SourceFiles : public testing::Test {
     std::ofstream(folder_.File(name)) << text;
     return folder_.File(name);
   }
-  // Why the text is not compiled; empty if it is.
+  // Returns the error, or "" if the text compiles.
   std::string ErrorOf(const std::string& text, unsigned seconds = 60) const {
     CompileRequest request;
     request.source = text;
@@ -443,7 +444,7 @@ TEST_F(SourceFiles, AreReadIfRegularAndNotTooLarge) {
   std::filesystem::resize_file(large, kMaxSourceBytes);
   EXPECT_EQ(ReadSource(large).text.size(), kMaxSourceBytes);
   EXPECT_EQ(ReadSource(Write("text", "abc")).text, "abc");
-  // Which says that it has 0 bytes.
+  // This file claims a size of 0 bytes.
   EXPECT_NE(ReadSource("/proc/self/maps").text, "");
 }
 
@@ -458,7 +459,7 @@ TEST_F(SourceFiles, OfATextAreThoseOfTheFolders) {
   EXPECT_EQ(ErrorOf(std::string("#line 7 \"") + fifo_ + "\"\n" + kKernel), "");
   EXPECT_EQ(ErrorOf(std::string(kMaxSourceBytes + 1, ' ')),
             "source: has more than 16 MiB");
-  // No directive, and one that is not there.
+  // These texts contain no directive, or one in an inactive block.
   for (const char* const text :
        {"// #include \"fifo\"\n", "constant char s[] = \"#include <fifo>\";\n",
         "#if 0\n#include \"absent\"\n#endif\n"}) {
@@ -466,8 +467,8 @@ TEST_F(SourceFiles, OfATextAreThoseOfTheFolders) {
   }
 }
 
-// Only the preprocessor knows what a macro stands for: it waits for the FIFO,
-// but not for ever.
+// Only the preprocessor can expand a macro, so it blocks at the FIFO. A time
+// limit ends it.
 TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
   SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(
@@ -477,8 +478,8 @@ TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
       "#include name a device or a FIFO?");
 }
 
-// Clang reads the text twice, and what the first time is no directive might be
-// one the second time.
+// Clang reads the text twice. Text that is no directive in the first pass
+// might become one in the second.
 TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(ErrorOf(std::string("#define HASH #\nHASH include \"") + fifo_ +
@@ -488,7 +489,7 @@ TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   EXPECT_NE(ErrorOf(std::string("%:include \"") + fifo_ + "\"\n" + kKernel)
                 .find("program_source:1:2: error: "),
             std::string::npos);
-  // In two parts: no test of ours has any.
+  // In two parts, because no test may contain this word.
   const std::string word = "asm";
   EXPECT_NE(ErrorOf(word + "(\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
                 .find("program_source:1:1: error: "),
@@ -516,7 +517,7 @@ void SetAge(const std::string& path, time_t seconds) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
 }
 
-// The folder by itself: modules are files of 1000 bytes, keys of 10.
+// Tests the folder alone: modules are files of 1000 bytes, keys of 10.
 class MetalCache : public testing::Test {
  protected:
   static std::string Key(char letter) { return std::string(10, letter); }
@@ -528,7 +529,7 @@ class MetalCache : public testing::Test {
     std::ofstream(key) << Key(letter);
     return cache.Add(Key(letter), module, key);
   }
-  // Sets the age of a file's module.
+  // Sets the age of the letter's module.
   void SetAgeOf(char letter, time_t seconds) {
     const std::string name = device::metal::HashOf(Key(letter));
     SetAge(folder_.File((name + ".so").c_str()), seconds);
@@ -560,12 +561,12 @@ TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
   SetAgeOf('a', 10);
   SetAgeOf('b', 20);
   SetAgeOf('c', 30);
-  EXPECT_TRUE(Has(cache, 'c'));  // a use
+  EXPECT_TRUE(Has(cache, 'c'));  // counts as a use
   Add(cache, 'd');
   EXPECT_EQ(Those(cache), "acd");
   EXPECT_FALSE(Has(cache, 'b'));
   EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
-  // To less than that, and without a bound.
+  // A smaller cache, then one without a limit.
   const Cache small(folder_.path(), 1);
   Add(small, 'b');
   EXPECT_EQ(Those(cache), "b");
@@ -585,7 +586,7 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   EXPECT_EQ(again->path(), a->path());
   Add(cache, 'c');
   EXPECT_EQ(Those(cache), "ac");
-  // This one stands for another process's.
+  // Another object stands for another process.
   const Cache same(folder_.path(), 1);
   auto d = Add(same, 'd');
   int ready[2], done[2];
@@ -627,7 +628,7 @@ TEST_F(MetalCache, AnotherKeyOfTheSameNameIsNone) {
   EXPECT_FALSE(Has(cache, 'a'));
 }
 
-// Processes that were killed leave their work behind, versions their headers.
+// Removes leftovers: work of killed processes and headers of older versions.
 TEST_F(MetalCache, OldWorkGoes) {
   const Cache cache(folder_.path(), 1 << 20);
   constexpr time_t kDay = 24 * 60 * 60;
@@ -651,7 +652,7 @@ TEST_F(MetalCache, OldWorkGoes) {
   }
 }
 
-// Libraries of a device live on.
+// Libraries of a device stay valid after their module leaves the cache.
 TEST_F(MetalCache, LibrariesKeepTheirModules) {
   SWITCHYARD_NEEDS_CLANG();
   DeviceOptions options;
@@ -678,7 +679,7 @@ TEST_F(MetalCache, LibrariesKeepTheirModules) {
   EXPECT_EQ(modules(), 2u);
   EXPECT_TRUE(device->newLibrary(text(1))->cached());
   ASSERT_NE(first->newFunction("k", &error), nullptr) << error;
-  // A function is a use of it as well.
+  // A function keeps the module, too.
   first.reset();
   ASSERT_NE(device->newLibrary(text(4)), nullptr);
   EXPECT_EQ(modules(), 2u);
@@ -686,7 +687,7 @@ TEST_F(MetalCache, LibrariesKeepTheirModules) {
   ASSERT_NE(device->newLibrary(text(5)), nullptr);
   EXPECT_EQ(modules(), 1u);
 
-  // At the same time, as processes would.
+  // Two threads work at the same time, like two processes.
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {

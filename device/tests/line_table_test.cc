@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Line tables of objects that Clang makes here, whole and broken.
+// Line tables of objects that Clang compiles here, intact and damaged.
 
 #include "device/src/metal/line_table.h"
 
@@ -28,8 +28,8 @@ using device::metal::AllowComments;
 using device::metal::LineTable;
 using device::metal::ModulePlaces;
 
-// Code behind a #line is at that line. Each function returns the address that
-// its call of note() returns to.
+// Code after a #line belongs to that line. Each function returns the return
+// address of its call of note().
 constexpr char kSource[] =
     "#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
     "static const void* volatile at;\n"
@@ -60,7 +60,8 @@ struct Object {
   std::string path = folder.File("module.so");
   std::vector<unsigned char> bytes;
 
-  // Whether Clang, which has to be there, compiles it so.
+  // Compiles the source with `options`; returns false on failure. Needs
+  // Clang.
   bool Make(const std::string& options) {
     std::ofstream(folder.File("source.cc")) << kSource;
     const std::string command =
@@ -75,7 +76,7 @@ struct Object {
   }
 };
 
-// The place of the code that calls note() in a function of the loaded module.
+// The place of the call of note() in a function of the loaded module.
 std::string PlaceIn(const Object& object, const char* function) {
   void* const module = dlopen(object.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) return dlerror();
@@ -104,7 +105,7 @@ TEST(DeviceLineTable, FindsWhatClangHasCompiled) {
     LineTable table;
     EXPECT_EQ(table.ReadFile(object.path), "");
     EXPECT_FALSE(table.empty());
-    // No code is there.
+    // These addresses contain no code.
     for (uint64_t address = 0; address < 16; ++address) {
       EXPECT_EQ(table.Find(address).text(), "");
     }
@@ -132,8 +133,9 @@ TEST(DeviceLineTable, SaysWhichVersionItDoesNotRead) {
   EXPECT_EQ(PlaceIn(object, "first"), "");
 }
 
-// Every truncation, and every byte of the file's headers and of .debug_line
-// with other bits: an error or a table, and no access outside.
+// Truncates the file everywhere, and changes each byte of its headers and of
+// .debug_line. The result is an error or a table, without accesses out of
+// bounds.
 TEST(DeviceLineTable, SurvivesBrokenFiles) {
   SWITCHYARD_NEEDS_CLANG();
   Object object;
@@ -141,7 +143,8 @@ TEST(DeviceLineTable, SurvivesBrokenFiles) {
   const std::vector<unsigned char>& whole = object.bytes;
   ASSERT_GT(whole.size(), sizeof(Elf64_Ehdr));
   const auto look = [](const std::vector<unsigned char>& bytes) {
-    // In memory of just that size, for the sanitizers.
+    // Memory of exactly this size, so that sanitizers notice accesses beyond
+    // it.
     const std::vector<unsigned char> exact(bytes);
     LineTable table;
     const std::string error = table.Read(exact.data(), exact.size());
@@ -152,7 +155,8 @@ TEST(DeviceLineTable, SurvivesBrokenFiles) {
     return error;
   };
   EXPECT_EQ(look(whole), "");
-  // The sections' headers come last: without their end there is no table.
+  // The section headers are at the end of the file. Without them, reading
+  // fails.
   for (size_t size = 0; size < whole.size(); size += size < 128 ? 1 : 17) {
     EXPECT_NE(look({whole.begin(), whole.begin() + static_cast<long>(size)}),
               "")

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// No access of a checked module is left out: device/src/metal/accesses.h.
+// Checked modules report every access: device/src/metal/accesses.h.
 
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 using testing_support::MetalPath;
 using testing_support::TempFolder;
 
-// A function of a module; the other one is the shim's.
+// A module with one function of the shader and one of the shim.
 std::string Module(const std::string& body) {
   return "@table = internal constant [2 x i32] [i32 1, i32 2]\n"
          "@sum = internal global i32 0\n"
@@ -54,7 +54,7 @@ TEST(MetalAccesses, GetTheCallThatClangHasLeftOut) {
       {"  store void (i32)* @f, void (i32)** %1, align 8\n",
        "  %swy.access.0 = bitcast void (i32)** %1 to i8*\n"
        "  call void @__tsan_write_range(i8* %swy.access.0, i64 8)\n"},
-      // Even one that Clang would have seen.
+      // Also for an access that Clang would report.
       {"  %2 = load float, float* %1, align 4\n",
        "  %swy.access.0 = bitcast float* %1 to i8*\n"
        "  call void @__tsan_read_range(i8* %swy.access.0, i64 4)\n"},
@@ -104,8 +104,8 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// Types that want more than the call before tells, or than their size; and
-// nothing may fault.
+// Reports alignments larger than the previous call shows, or than the type's
+// size. The access itself must not fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
                     aligned = "  call void @__tsan_aligned(ptr %1, i64 16)\n",
@@ -156,10 +156,10 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
     InstrumentRest(text);
     EXPECT_EQ(text, Module(after));
   }
-  // This call alone is not enough.
+  // The alignment call alone is not enough.
   EXPECT_THROW(CountAccesses(Module(aligned + scalar + "4\n")),
                std::runtime_error);
-  // The shim's code may not fault either.
+  // Code of the shim must not fault either.
   const std::string shim =
       "define void @s(ptr %0) #0 {\n  store i64 1, ptr %0, ";
   std::string text = shim + "align 16\n}\n";
@@ -190,11 +190,12 @@ TEST(MetalAccesses, HavePlacesInTheShader) {
 
 TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   for (const char* const text : {
-           // The call is for another address, or not next to the access.
+           // The call has another address, or does not directly precede the
+           // access.
            "  call void @__tsan_read4(ptr %10)\n  %2 = load float, ptr %1\n",
            "  call void @__tsan_read4(ptr %1)\n  %3 = add i32 1, 1\n"
            "  %2 = load float, ptr %1\n",
-           // It is not the constant that is written here.
+           // A write to a constant, and a read of a variable.
            "  store i32 1, i32* getelementptr ([2 x i32], [2 x i32]* @table, "
            "i64 0, i64 1)\n",
            "  %2 = load i32, ptr @sum\n",
@@ -210,7 +211,7 @@ TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   }
 }
 
-// A module in which one is not would not compile at all.
+// A module with an unreported access would not compile.
 TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder cache;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Missing bindings of a dispatch: an error where the kernel uses them, nothing
-// where it does not.
+// Missing bindings of a dispatch are an error only if the kernel uses them.
 
 #include <cstdint>
 #include <string>
@@ -29,8 +28,8 @@ kernel void sum(device const int* x [[buffer(0)]],
 }
 )";
 
-// Runs with no threadgroup memory, and with so many of the two buffers; the
-// fourth thread uses that memory if `last` is above 9.
+// Runs without threadgroup memory and with `buffers` of the two buffers. The
+// fourth thread uses threadgroup memory if `last` is above 9.
 std::string ErrorOf(bool checked, int32_t last, size_t buffers) {
   DeviceOptions options;
   options.check_kernels = checked;
@@ -65,8 +64,8 @@ TEST(MetalBindings, WhatIsNotThereIsNamedWhereItIsUsed) {
             "program_source:7:25, which has 0 elements");
 }
 
-// Structs of pointers, of which only the struct is bound: memory is shared, so
-// that the host's addresses are the kernel's.
+// A struct of pointers: only the struct is bound. Host and kernel share
+// memory, so host addresses work in the kernel.
 
 struct Row {
   const float* values;
@@ -79,7 +78,7 @@ struct Arguments {
   const Row* more;
 };
 
-// Whether the kernel's output is told to be used.
+// `uses_out`: calls useResource() for the output.
 class MetalBindless : public testing::Test {
  protected:
   static std::string Run(bool checked, bool uses_out);
@@ -135,7 +134,7 @@ TEST_F(MetalBindless, FollowsPointers) {
   EXPECT_EQ(Run(true, true), "");
 }
 
-// Metal does not promise that it is there.
+// Metal does not guarantee access to memory without useResource().
 TEST_F(MetalBindless, MemoryThatNobodyUsesIsOutOfBounds) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string error = Run(true, false);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The real program, run as a shell would.
+// Runs the real program as a shell would.
 
 #include <fstream>
 #include <string>
@@ -19,7 +19,7 @@ Outcome Chain(const std::string& arguments, const std::string& before = "") {
   return RunProgram(METAL_CHAIN_PROGRAM, arguments, before);
 }
 
-// Both chains, on `runs_on`, e.g. "AVX2 with 1 thread".
+// Expects both chains to run on `runs_on`, e.g. "AVX2 with 1 thread".
 void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -48,14 +48,14 @@ TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
   ExpectEqual(Chain(""), std::string(isas.data[0].name) + " with ");
 }
 
-// Experts without a pair, tiles that are not full, more than one tile.
+// Experts without pairs, incomplete tiles, several tiles.
 TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
   for (const char* tokens : {"2", "31", "33", "129"}) {
     ExpectEqual(Chain(std::string("--tokens ") + tokens), "");
   }
 }
 
-// The kernel of a file is taken, and what it computes is compared.
+// The program uses the file's kernel and compares its results.
 TEST(MetalChain, AWrongShaderIsExitCode1) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
@@ -74,7 +74,7 @@ TEST(MetalChain, AWrongShaderIsExitCode1) {
                          "}\n";
   const Outcome outcome = Chain("--shaders '" + file + "'");
   EXPECT_EQ(outcome.exit_code, 1);
-  // Behind what AddressSanitizer says of fibers.
+  // AddressSanitizer may print warnings about fibers first.
   EXPECT_NE(
       outcome.err.find("metal_chain: the device differs from the plain API\n"),
       std::string::npos)

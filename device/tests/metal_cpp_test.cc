@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// metal-cpp's host code as it stands: raw pointers that new calls give and
-// release() takes back, pools for all others, and every spelling of arguments.
+// Unchanged host code of metal-cpp: raw pointers from new calls that
+// release() takes back, autorelease pools for all others, and every form of
+// arguments.
 
 #include <cstdint>
 #include <cstring>
@@ -24,7 +25,7 @@ namespace NS = switchyard::device;
 namespace switchyard::testing_support {
 namespace {
 
-// Nothing here knows of shared_ptr.
+// Uses no shared_ptr.
 class Doubler {
  public:
   Doubler(MTL::Device* device, const MTL::KernelFunction& kernel)
@@ -100,7 +101,7 @@ TEST_F(DeviceMetalCpp, RawPointersThroughout) {
   queue_.reset();
   {
     Doubler doubler(device_.get(), Double());
-    device_.reset();  // which the doubler has retained
+    device_.reset();  // the doubler has retained it
     EXPECT_EQ(doubler.Run(21.0f), 42.0f);
     EXPECT_EQ(doubler.Run(-1.0f), -2.0f);
     EXPECT_EQ(doubler.buffer()->label(), "values");
@@ -119,7 +120,7 @@ TEST_F(DeviceMetalCpp, ReleaseTakesBackWhatNewGaveAndWhatRetainTook) {
   raw->release();
   EXPECT_TRUE(weak.expired());
 
-  // A variable keeps it, so there is nothing to take back.
+  // A variable holds the reference, so release() has no effect.
   auto kept = device_->newBuffer(16);
   EXPECT_EQ(kept->retainCount(), 0u);
   kept->release();
@@ -152,7 +153,7 @@ TEST_F(DeviceMetalCpp, SharedPtrOfNs) {
   EXPECT_EQ(NS::RetainPtr(static_cast<MTL::Buffer*>(nullptr)), nullptr);
 }
 
-// The innermost pool, and those around it keep theirs.
+// Draining a pool does not release the objects of outer pools.
 TEST_F(DeviceMetalCpp, Pools) {
   NS::AutoreleasePool* outer = NS::AutoreleasePool::alloc()->init();
   MTL::CommandBuffer* a = queue_->commandBuffer();
@@ -177,13 +178,13 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_FALSE(weak_c.expired());
   outer->release();
   EXPECT_TRUE(weak_a.expired());
-  c->commit();  // retained: it can be committed still
+  c->commit();  // still usable, because it is retained
   c->waitUntilCompleted();
   ExpectCompleted(*c);
   c->release();
   EXPECT_TRUE(weak_c.expired());
 
-  // Objects of a thread that has no pool live until its end.
+  // Without a pool, objects live until the thread ends.
   std::weak_ptr<const Object> weak;
   std::thread([&] {
     MTL::CommandBuffer* f = queue_->commandBuffer();
@@ -193,7 +194,7 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_TRUE(weak.expired());
 }
 
-// In a handler there may be no other reference left.
+// In a handler, no other reference may be left.
 TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   CommandBuffer* retained = nullptr;
   Flag called;
@@ -209,7 +210,7 @@ TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   ExpectCompleted(*retained);
   const std::weak_ptr<const Object> weak = retained->weak_from_this();
   retained->release();
-  ExpectQueueRuns();  // which has let go of it by now
+  ExpectQueueRuns();  // by now it has released the buffer
   EXPECT_TRUE(weak.expired());
 }
 
@@ -240,7 +241,8 @@ TEST_F(DeviceMetalCpp, NullArrays) {
   });
 }
 
-// A buffer that a kernel reaches only by its address stays while it runs.
+// useResource() keeps a buffer alive that a kernel reaches only by its
+// address.
 TEST_F(DeviceMetalCpp, UsedResourcesStay) {
   auto hidden = device_->newBuffer(4);
   const std::weak_ptr<Buffer> weak = hidden;
@@ -294,7 +296,7 @@ TEST_F(DeviceMetalCpp, WhatEnginesAskOfADevice) {
   EXPECT_EQ(size.height, 7u);
 }
 
-// metal-cpp's host code for libraries as it stands: NS::String, NS::Error,
+// Unchanged host code of metal-cpp for libraries: NS::String, NS::Error,
 // options and constants by alloc(), raw pointers that release() takes back.
 
 constexpr char kScale[] = R"(#include <metal_stdlib>
@@ -317,7 +319,7 @@ class MetalCppLibraryTest : public testing::Test {
   NS::String* Text(const char* text) {
     return NS::String::string(text, NS::UTF8StringEncoding);
   }
-  // The result for {1}.
+  // Runs the function on {1} and returns the result.
   uint32_t Run(MTL::Function* function) {
     NS::Error* error = nullptr;
     MTL::ComputePipelineState* pipeline =
@@ -378,7 +380,7 @@ TEST_F(MetalCppLibraryTest, RawPointersThroughout) {
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(Run(function), 2248u);
   function->release();
-  // The literal 0 is an index, and no null name.
+  // The literal 0 is an index, not a null name.
   constants->setConstantValue(&factor, MTL::DataTypeUInt, 0);
   function = library->newFunction(Text("scale"), constants, &error);
   EXPECT_EQ(Run(function), 1248u);
@@ -407,7 +409,7 @@ TEST_F(MetalCppLibraryTest, SharedPointersThroughout) {
       library->newFunction(Text("scale"), constants.get(), &error));
   ASSERT_TRUE(function);
   EXPECT_EQ(Run(function.get()), 3329u);
-  // Options by value work too, and the defaults as null or {}.
+  // Options also work by value; null and {} give the defaults.
   const MTL::CompileOptions copy = *options;
   EXPECT_TRUE(device_->newLibrary(kScale, copy)->cached());
   EXPECT_TRUE(device_->newLibrary(kScale, nullptr, &error)->cached());
@@ -469,7 +471,7 @@ TEST_F(MetalCppLibraryTest, Files) {
       NS::TransferPtr(device_->newLibrary(Text(path.c_str()), &error));
   ASSERT_TRUE(library);
   EXPECT_EQ(library->functionNames(), std::vector<std::string>{"scale"});
-  // Apple's compiled ones are for Apple's GPUs.
+  // Apple's compiled libraries contain code for Apple's GPUs.
   const std::string compiled = folder_.File("default.metallib");
   std::ofstream(compiled) << "MTLB and more";
   EXPECT_EQ(device_->newLibrary(Text(compiled.c_str()), &error), nullptr);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// No integer division of a .metal file ends the process, and checked mode names
-// each that Metal leaves open: device/src/metal/divisions.h.
+// No integer division of a .metal file ends the process. Checked mode reports
+// each division that Metal leaves undefined: device/src/metal/divisions.h.
 
 #include <cstdint>
 #include <limits>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr size_t kThreads = 12;  // 12 elements, in vectors of 2, 3 and 4
 
-// The least, small and large numbers over 0, -1 and others.
+// The smallest integers, small and large ones, for the divisors 0, -1 and
+// others.
 template <class T>
 std::vector<T> Dividends() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -72,13 +73,13 @@ class Divisions : public ::testing::TestWithParam<bool> {
     return ran;
   }
 
-  // Of vectors of so many elements.
+  // Checks vectors of `elements` elements.
   template <class T>
   void Check(const std::string& kernel, size_t elements) {
     std::vector<T> out;
     const Ran ran = Run(kernel, kThreads / elements, &out);
     const std::vector<T> a = Dividends<T>(), b = Divisors<T>();
-    // Numbers of up to 16 bits are divided as ints: the quotient fits.
+    // Integers of up to 16 bits are divided as ints, so the quotient fits.
     const bool is_small = sizeof(T) < sizeof(int);
     bool overflows = false;
     for (size_t i = 0; i < kThreads; ++i) {
@@ -102,8 +103,9 @@ class Divisions : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(ran.error, "") << kernel;
       return;
     }
-    // Four divisions, each by zero, and of the least number by -1 where there
-    // is one: a finding for each kind and line.
+    // The kernel has four divisions. Each divides by zero, and if T is
+    // signed, the smallest integer by -1. Expects one finding for each kind
+    // and line.
     std::set<uint32_t> lines;
     bool by_zero = false, of_least = false;
     for (const Finding& finding : ran.findings) {

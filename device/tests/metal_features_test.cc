@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels of metal/ that use what the language has, unchecked and checked:
-// the results are right, the same bits in every mode, and checked mode has
-// nothing to say.
+// Runs the kernels of metal/ that use language features, unchecked and
+// checked. The results must be right and have the same bits in every mode,
+// and checked mode must find nothing.
 
 #include <algorithm>
 #include <cmath>
@@ -60,11 +60,11 @@ double AsNumber(T v) {
   return static_cast<double>(v);
 }
 
-// One dispatch: buffers in the order of their indices.
+// One dispatch; buffers are in the order of their indices.
 struct Feature {
   struct Memory {
     Bytes before;
-    // The error in the bytes that are left; "" for none.
+    // Returns an error for the bytes after the run, or "".
     std::function<std::string(const Bytes&)> wrong;
   };
   struct Constant {
@@ -76,7 +76,7 @@ struct Feature {
   Feature(const char* of_file, std::string name)
       : file(of_file), kernel(std::move(name)) {}
 
-  // In threads; the last threadgroups may be smaller.
+  // Sets the grid in threads; the last threadgroups may be smaller.
   Feature& Threads(Size all, Size each) {
     grid = all;
     threads = each;
@@ -93,12 +93,13 @@ struct Feature {
                       }});
     return *this;
   }
-  // An output, to be these bits; what is in it before is the canary.
+  // An output with these expected bits; it starts filled with canaries.
   template <class T>
   Feature& Out(const std::vector<T>& right) {
     return InOut(std::vector<T>(), right);
   }
-  // To be within so many units of 2^-24, relatively, or of 1 below 1.
+  // Expects an error of at most `units` times 2^-24: relative, or absolute
+  // for values below 1.
   Feature& Near(const std::vector<double>& right, double units) {
     std::vector<float> floats;
     for (const double r : right) floats.push_back(static_cast<float>(r));
@@ -118,7 +119,7 @@ struct Feature {
     };
     return *this;
   }
-  // An output of which `wrong` has an opinion.
+  // An output that `wrong` checks.
   template <class T>
   Feature& Out(size_t size,
                const std::function<std::string(const std::vector<T>&)>& wrong) {
@@ -138,7 +139,7 @@ struct Feature {
     constants.push_back({bytes, type, index});
     return *this;
   }
-  // Atomics of which the order shows, in what nothing is said of.
+  // The atomics' order shows in outputs that are not compared between modes.
   Feature& InAnyOrder() {
     in_any_order = true;
     return *this;
@@ -183,7 +184,7 @@ auto Values(size_t n, const Function& function) {
 }
 float Float(size_t i) { return static_cast<float>(i); }
 
-// The bytes that vectors.metal is to leave.
+// The expected bytes of vectors.metal.
 
 Feature SwizzlesOfSwizzles() {
   const auto in = Values(40, [](size_t i) { return Float(i * i % 37); });
@@ -252,7 +253,7 @@ Feature PackedTypes() {
       .Out(std::vector<uint32_t>{20, 48, 16, 16, 8, 4, 4, 24, 32, 32});
 }
 
-// float3 takes the place of four.
+// float3 has the size of four floats.
 std::vector<float> Float3s(size_t n, uint32_t seed) {
   return Values(4 * n, [=](size_t i) {
     return i % 4 == 3 ? kNaN : Float(Hash(seed, i) % 9) - 4.0f;
@@ -312,8 +313,8 @@ Feature Unaligned() {
   return Feature("vectors", "unaligned").Threads(10, 10).In(in).Out(right);
 }
 
-// The bytes that address_spaces.metal, threadgroup_memory.metal,
-// templates.metal, function_constants.metal and inputs.metal are to leave.
+// The expected bytes of address_spaces.metal, threadgroup_memory.metal,
+// templates.metal, function_constants.metal and inputs.metal.
 
 Feature Tables() {
   const auto in = Values(32, [](size_t i) { return uint32_t(i * 7 % 13); });
@@ -367,7 +368,7 @@ Feature Members() {
 
 Feature ReverseRows() {
   const auto in = Values(64, [](size_t i) { return Float(i); });
-  // Tiles of 8 x 4, each turned by half a circle.
+  // Tiles of 8 x 4, each rotated by 180 degrees.
   return Feature("threadgroup_memory", "reverse_rows")
       .Threads(Size(16, 4, 1), Size(8, 4, 1))
       .In(in)
@@ -485,7 +486,7 @@ Feature Areas() {
       }));
 }
 
-// Function constants: kBy may be left out.
+// Function constants; kBy may stay unset.
 Feature Apply(bool add, uint32_t times, bool by) {
   const auto in = Values(8, Float);
   const float step = by ? -7.0f : 100.0f;
@@ -534,7 +535,7 @@ Feature Scaled(bool bias) {
 
 uint32_t U(size_t n) { return static_cast<uint32_t>(n); }
 
-// A grid whose last threadgroups are smaller in two dimensions.
+// The last threadgroups are smaller in two dimensions.
 Feature Wide() {
   const size_t grid[3] = {13, 5, 2}, size[3] = {8, 3, 2};
   std::vector<uint32_t> right;
@@ -602,9 +603,9 @@ Feature WithoutIndices() {
       .Out(Values(12, [&](size_t i) { return a[i] * 0.5f + c[i]; }));
 }
 
-// The bytes that atomics.metal, simd_functions.metal and
-// simdgroup_matrices.metal are to leave. metal/shim/ tests the functions of
-// lanes and matrices one by one.
+// The expected bytes of atomics.metal, simd_functions.metal and
+// simdgroup_matrices.metal. metal/shim/ tests the functions of lanes and
+// matrices one by one.
 
 Feature OfInts() {
   const auto in = Values(96, [](size_t i) {
@@ -667,15 +668,15 @@ Feature OfLongs() {
       .InOut(before, right)
       .In(in);
 }
-// The largest element; and all that went through the exchanged word but the
-// last are in the sum.
+// The maximum; and the sum of all values that passed through the exchanged
+// word, except the last one.
 Feature ByExchange() {
   const auto in = Values(96, [](size_t i) { return Uniform(14, i, 1024.0f); });
   const float most = *std::max_element(in.begin(), in.end());
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // The first content is the canary.
+        // The word starts with the canary.
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";
@@ -750,9 +751,9 @@ Feature Transposed() {
       .Out(right);
 }
 
-// The bytes that async_copy.metal is to leave.
+// The expected bytes of async_copy.metal.
 
-// Tiles by simdgroups that are whole, and that are not.
+// Tiles copied by full and by partial simdgroups.
 Feature Tile(bool edge, size_t threads) {
   const auto in =
       Values(9 * 3, [](size_t i) { return Round<Float16>(Float(i + 1)); });
@@ -783,7 +784,7 @@ Feature Reversed(size_t threads) {
       .In(std::vector<uint32_t>{1});
 }
 
-// The findings of 32 threads.
+// The findings of a run with 32 threads.
 std::vector<Finding> FindingsOf(Device& device, Library& library,
                                 const char* kernel, uint32_t waits) {
   std::string error;
@@ -819,7 +820,7 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
     kinds.push_back(NameOf(f.kind));
     EXPECT_NE(f.text.find(" block["), std::string::npos) << f.text;
   }
-  // A lane reads before the one that copies this has come to it.
+  // A lane reads an element before the lane that copies it has run.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   EXPECT_EQ(kinds,
@@ -827,7 +828,7 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
   EXPECT_EQ(FindingsToText(FindingsOf(*device, *library, "reversed", 1)), "");
 }
 
-// Xcode 14.2's own header.
+// The names of Xcode 14.2's header.
 TEST(MetalAsyncCopy, Futures) {
   SWITCHYARD_NEEDS_CLANG();
   const auto device = NewDevice(false, {true, 0});
@@ -916,7 +917,8 @@ class Runner {
   std::shared_ptr<Library> Texts(const std::string& file) {
     return texts_.Get(file);
   }
-  // The contents of the buffers afterwards; empty if it could not be run.
+  // Returns the buffers' contents after the run; empty if the kernel cannot
+  // run.
   std::vector<Bytes> Run(const Feature& feature) {
     const auto library = texts_.Get(feature.file);
     if (library == nullptr) return {};
@@ -973,7 +975,7 @@ class MetalFeatures : public testing::TestWithParam<Mode> {
 INSTANTIATE_TEST_SUITE_P(Mode, MetalFeatures, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// Every kernel of the texts is run.
+// The tests run every kernel of the files.
 TEST_P(MetalFeatures, AreAll) {
   std::map<std::string, std::set<std::string>> listed;
   for (const Feature& feature : Features()) {
@@ -990,7 +992,7 @@ TEST_P(MetalFeatures, AreAll) {
   }
 }
 
-// Results that are within bounds only are the same in every mode.
+// Results with an error bound still have the same bits in every mode.
 TEST(MetalFeaturesModes, LeaveWhatIsRightAndAgree) {
   SWITCHYARD_NEEDS_CLANG();
   std::vector<std::vector<Bytes>> first;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clang's messages as they are handed on: the shader's own lines, Metal's
-// types. All but the last need no Clang.
+// Clang's messages as users see them: with the shader's own lines and Metal's
+// types. Only the last test needs Clang.
 
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// For k.metal, with the shim in /shim.
+// Converts messages for k.metal, with the shim in /shim.
 std::string Readable(const std::string& messages, const std::string& text) {
   return device::metal::Readable(messages, "/shim", [&](const std::string& f) {
     return f == "k.metal" ? text : std::string();
@@ -99,7 +99,7 @@ TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
             "k.metal:1:11: error: types\n"
             "  a = i>2 ? p : h;\n"
             "          ^\n");
-  // The text of a macro begins at the place of its name.
+  // The expansion of a macro starts at the macro's name.
   EXPECT_EQ(Readable("k.metal:1:6: error: types\n"
                      "a = (1+q);\n"
                      "     ^\n",
@@ -107,7 +107,7 @@ TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
             "k.metal:1:5: error: types\n"
             "a = F(q);\n"
             "    ^\n");
-  // A line or a column that there is not.
+  // A line and a column that do not exist.
   const std::string beyond = "k.metal:9:99: error: e\n shown\n ^\n";
   EXPECT_EQ(Readable(beyond, "a\n"), beyond);
 }

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The planted defects of metal/ in checked mode, and the score: each is found
-// on its line in any order of threads and threadgroups, and nothing is said of
-// the kernels that are right. checker_test.cc has the defects that no shader
-// can have.
+// The planted defects of metal/ in checked mode, and the score. Checked mode
+// finds each defect on its line, in any order of threads and threadgroups,
+// and nothing in the correct kernels. checker_test.cc has the defects that no
+// shader can have.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,27 +29,31 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Each kernel of kCorpus and of planted.metal is a pair. With kDefect, its
-// function constant 0, checked mode finds what a marker says on the marker's
-// line; without kDefect it finds nothing.
+// Each kernel of kCorpus and of planted.metal is a pair. If kDefect, its
+// function constant 0, is true, checked mode must find the marked kinds on
+// the marked line. If kDefect is false, it must find nothing.
 //
 //   // FINDS: KINDS          on the line of an access or call of the kernel
 //   // FINDS: KINDS in NAME  in a helper of the kernel NAME
 //
-// KINDS are names of FindingKind. Both lines of a race are marked: the schedule
-// decides which of them comes second. Lines in front of the kernel say more:
+// KINDS are names of FindingKind. Both lines of a race are marked, because
+// the schedule decides which one comes second. Lines before the kernel give
+// more details:
 //
 //   // RUN: groups=3 threads=8x8 buffer2=64 fresh3=64 threadgroup=512
 //   // MISSED: WHY      checked mode does not find it
 //   // ERROR: TEXT      the binding is wrong, and no access is reported
 //   // SOMETIMES: WHEN  it is found in some schedules only
 //
-// One group of 64 threads runs unless RUN says otherwise. Every kernel gets 256
-// floats from 1 to 7 in no order at buffer 0 and 256 floats 0, 1, 2, ... at
-// buffer 1. `buffer2=64` binds 64 floats 0, 1, 2, ... at buffer 2; `fresh`
-// memory is as newBuffer() made it; `bytes` counts bytes; `threadgroup` is the
-// length of threadgroup memory 0 in bytes. A value A/B is A with the defect and
-// B without it, and no buffer is bound for 0.
+// One group of 64 threads runs unless RUN says otherwise. Every kernel gets
+// 256 floats from 1 to 7 in mixed order at buffer 0, and 256 floats 0, 1, 2,
+// ... at buffer 1. The words of RUN:
+// * `buffer2=64` binds 64 floats 0, 1, 2, ... at buffer 2.
+// * `fresh` memory comes from newBuffer() and is not written.
+// * `bytes` counts bytes instead of floats.
+// * `threadgroup` is the length of threadgroup memory 0 in bytes.
+// A value A/B is A with the defect and B without it. A length of 0 binds no
+// buffer.
 constexpr const char* kCorpus[] = {
     "races_threadgroup", "races_device",     "races_simdgroup", "races_atomics",
     "races_barriers",    "races_algorithms", "errors_memory",   "races_public"};
@@ -57,7 +61,7 @@ constexpr const char* kCorpus[] = {
 struct MetalPair {
   std::string file, name;
   std::string run, missed, error, sometimes;
-  std::map<size_t, std::string> marks;  // lines to KINDS
+  std::map<size_t, std::string> marks;  // maps lines to KINDS
 };
 
 std::vector<MetalPair> PairsOf(const std::string& file) {
@@ -96,8 +100,8 @@ std::vector<MetalPair> PairsOf(const std::string& file) {
   return pairs;
 }
 
-// Whether the finding's line is marked, and with its kind if `of_kind`. Paths
-// below the working folder are reported without it.
+// True if the finding's line is marked, and, if `of_kind`, with its kind.
+// Findings name files below the working folder by relative paths.
 bool IsMarked(const Finding& finding, const MetalPair& pair, bool of_kind) {
   const std::string& path = finding.where.file;
   const std::string ending = "/" + pair.file + ".metal";
@@ -112,7 +116,7 @@ bool IsAnyMarked(const std::vector<Finding>& findings, const MetalPair& pair) {
                      [&](const Finding& f) { return IsMarked(f, pair, true); });
 }
 
-// In order, and in schedules 1, 2, ...
+// Schedule 0 is in order; the shuffled ones are 1, 2, ...
 #ifdef SWITCHYARD_SANITIZED
 constexpr uint64_t kCorpusSchedules = 3, kPlantedSchedules = 20;
 #else
@@ -134,7 +138,7 @@ std::vector<float> OneToSeven(size_t n) {
   return v;
 }
 
-// The findings and errors of a run in checked mode.
+// The findings and the error of a run in checked mode.
 struct Said {
   std::vector<Finding> findings;
   std::string error;
@@ -153,7 +157,7 @@ Said SaidOf(CommandQueue& queue, const Encode& encode,
   return {commands->findings(), commands->error()};
 }
 
-// The functions of all texts are compiled once.
+// Compiles the functions of each file only once.
 class MetalPlanted : public testing::Test {
  protected:
   void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
@@ -209,7 +213,7 @@ class MetalPlanted : public testing::Test {
     });
   }
 
-  // Of pairs; a kernel counts twice.
+  // Counts pairs; `kernels` counts both kernels of a pair.
   struct Score {
     size_t kernels = 0, found = 0, missed = 0, alarms = 0;
   };
@@ -219,7 +223,8 @@ class MetalPlanted : public testing::Test {
       for (const MetalPair& pair : PairsOf(file)) pairs.push_back(pair);
     }
     Score score;
-    std::map<std::string, uint64_t> times;  // that a defect was found
+    // The number of times that a defect was found.
+    std::map<std::string, uint64_t> times;
     for (uint64_t schedule = 0; schedule <= schedules; ++schedule) {
       const auto device = NewDevice(false, {true, schedule});
       for (const MetalPair& pair : pairs) {
@@ -253,7 +258,7 @@ class MetalPlanted : public testing::Test {
       const uint64_t n = times[pair.name];
       score.kernels += 2;
       ++(n != 0 ? score.found : score.missed);
-      // Defects listed as missed are not found, and all others are.
+      // Defects marked MISSED must not be found, all others must.
       EXPECT_EQ(n == 0, !pair.missed.empty()) << pair.name;
       if (n == schedules + 1) continue;
       std::printf("%s: found in %llu of %llu schedules: %s\n",
@@ -278,7 +283,7 @@ class MetalPlanted : public testing::Test {
       functions_;
 };
 
-// Run it alone to have the list.
+// Run this test alone for the list of defects.
 TEST_F(MetalPlanted, Corpus) {
   const Score score =
       ScoreOf({std::begin(kCorpus), std::end(kCorpus)}, kCorpusSchedules);
@@ -286,14 +291,14 @@ TEST_F(MetalPlanted, Corpus) {
   EXPECT_GE(score.kernels, 160u);
 }
 
-// These are found in every schedule.
+// These defects are found in every schedule.
 TEST_F(MetalPlanted, IsFoundInEverySchedule) {
   const Score score = ScoreOf({"planted"}, PlantedSchedules());
   EXPECT_EQ(score.missed, 0u);
   EXPECT_GE(score.kernels, 18u);
 }
 
-// No kernel of the texts is overlooked.
+// Every kernel of the files is a pair.
 TEST_F(MetalPlanted, IsAllOfTheTexts) {
   for (const char* const file : kCorpus) {
     const auto library = texts_.Get(file);
@@ -302,9 +307,9 @@ TEST_F(MetalPlanted, IsAllOfTheTexts) {
   }
 }
 
-// A dispatch of a kernel of planted_dispatches.metal, or of a built-in one,
-// over some of the test's buffers. Its grid is in buffer 0 if `threadgroups` is
-// 0.
+// A dispatch of a kernel of planted_dispatches.metal, or of a built-in
+// kernel, over some of the test's buffers. If `threadgroups` is 0, the grid
+// is in buffer 0.
 struct TextDispatch {
   const char* kernel;
   std::vector<size_t> buffers;
@@ -313,10 +318,10 @@ struct TextDispatch {
 
 struct Between {
   const char* what;
-  const char* kernel;  // "": a built-in one, which has no line
+  const char* kernel;  // "": a built-in kernel, which has no line
   TextDispatch first, second;
-  // The barriers of the clean run, and of the broken one: buffers of a
-  // memoryBarrier, empty for none, {-1} for all.
+  // The barriers of the clean and of the broken run: the buffers of a
+  // memoryBarrier; empty: no barrier; {-1}: all buffers.
   std::vector<int> clean, broken;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The .metal files of device/tests/metal, compiled for a device.
+// Compiles the .metal files of device/tests/metal for a device.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_METAL_TEXT_H_
 #define SWITCHYARD_DEVICE_TESTS_METAL_TEXT_H_
@@ -21,7 +21,7 @@
 
 namespace switchyard::testing_support {
 
-// The path of a text in device/tests/metal, given without its ending.
+// The path of a file in device/tests/metal; `name` has no extension.
 inline std::string MetalPath(const std::string& name) {
   return std::string(SWITCHYARD_METAL_TEXTS) + "/" + name + ".metal";
 }
@@ -31,13 +31,13 @@ inline std::string TextOfFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A device's libraries of that folder, compiled when first asked for.
+// A device's libraries of that folder, compiled at the first request.
 class MetalTexts {
  public:
   explicit MetalTexts(std::shared_ptr<Device> device)
       : device_(std::move(device)) {}
 
-  // nullptr, and a failure of the test, if it does not compile.
+  // Returns null and fails the test if the file does not compile.
   std::shared_ptr<Library> Get(const std::string& name) {
     const auto found = libraries_.find(name);
     if (found != libraries_.end()) return found->second;

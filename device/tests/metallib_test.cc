@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A shader that switchyard_add_shaders() has compiled at build time: devices
-// that find no Clang run it, and check it as they do the text.
+// without Clang run it, and checked mode works as for the text.
 
 #include <fstream>
 #include <memory>
@@ -32,7 +32,7 @@ class Metallib : public testing::TestWithParam<bool> {
     options.check_kernels = GetParam();
     device_ = CreateDevice(options);
   }
-  // Empty if the file is a library.
+  // Returns "" if the file is a library.
   std::string ErrorOf(const std::string& bytes) {
     const std::string path = folder_.File("k.metallib");
     std::ofstream(path, std::ios::binary) << bytes;
@@ -49,7 +49,7 @@ TEST_P(Metallib, RunsWithoutAClang) {
   std::string error;
   ASSERT_EQ(device_->newLibrary("", {}, &error), nullptr);
   EXPECT_EQ(error, "metal_compiler: no such program: /nowhere/clang++");
-  for (int times = 0; times < 2; ++times) {  // then out of the cache
+  for (int times = 0; times < 2; ++times) {  // the second time from the cache
     const auto library = device_->newLibraryFromFile(kGuide, {}, &error);
     ASSERT_NE(library, nullptr) << error;
     EXPECT_EQ(library->functionNames(), std::vector<std::string>{"row_max"});
@@ -83,7 +83,7 @@ TEST_P(Metallib, DamageIsAnError) {
   }
   EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes behind its end");
   std::string other = bytes;
-  other[16] = other[16] == 'a' ? 'b' : 'a';  // of its version
+  other[16] = other[16] == 'a' ? 'b' : 'a';  // changes the version
   EXPECT_EQ(ErrorOf(other), ": was compiled by another version of Switchyard");
 }
 

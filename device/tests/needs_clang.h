@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that compile at run time need a Clang, which not every machine has.
+// For tests that compile at run time: they need Clang, which some machines
+// lack.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
 #define SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
@@ -15,7 +16,7 @@
 
 namespace switchyard::testing_support {
 
-// Its path; empty if there is none.
+// The path of Clang, or "" if it is missing.
 inline const std::string& FindClang() {
   static const std::string found = [] {
     try {
@@ -29,8 +30,9 @@ inline const std::string& FindClang() {
 
 }  // namespace switchyard::testing_support
 
-// The rest of the test needs one. With SWITCHYARD_NEED_CLANG in the environment
-// it fails without, so that no machine that has one leaves it out unnoticed.
+// Skips the rest of the test without Clang. If SWITCHYARD_NEED_CLANG is in
+// the environment, the test fails instead, so that a machine with Clang
+// cannot skip it unnoticed.
 #define SWITCHYARD_NEEDS_CLANG()                                  \
   if (!::switchyard::testing_support::FindClang().empty()) {      \
   } else if (std::getenv("SWITCHYARD_NEED_CLANG") != nullptr) {   \

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// In which order command buffers run, on which threads, and who waits for whom.
+// The order in which command buffers run, their threads, and waits.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 class DeviceQueue : public LogTest {
  protected:
-  // The thread that runs what nobody waits for.
+  // The thread that runs a buffer without a waiting thread.
   std::thread::id ThreadOf(const std::shared_ptr<CommandQueue>& queue) {
     std::thread::id id;
     Flag done;
@@ -43,7 +43,7 @@ TEST_F(DeviceQueue, CommitOrderWithoutEnqueue) {
   c->commit();
   CommitAndWait(*a);
   EXPECT_EQ(log_, "bca");
-  // The buffers before it are complete too, whoever ran them.
+  // Earlier buffers are complete, too, whichever thread ran them.
   ExpectCompleted(*b);
   ExpectCompleted(*c);
 }
@@ -64,8 +64,8 @@ TEST_F(DeviceQueue, EnqueueReservesThePlace) {
   EXPECT_EQ(log_, "acbd");
 }
 
-// One that is encoded only after it was enqueued, and after later ones were
-// committed.
+// A buffer that is encoded only after it was enqueued and after later buffers
+// were committed.
 TEST_F(DeviceQueue, EncodedAfterEnqueue) {
   const auto a = queue_->commandBuffer();
   a->enqueue();
@@ -95,7 +95,7 @@ TEST_F(DeviceQueue, DroppedWithoutCommitGivesItsPlaceUp) {
   EXPECT_EQ(log_, "cd");
 }
 
-// The encoder holds the place too.
+// The encoder also holds the buffer's place.
 TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   auto a = queue_->commandBuffer();
   auto encoder = a->computeCommandEncoder();
@@ -110,7 +110,7 @@ TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   EXPECT_EQ(log_, "b");
 }
 
-// Somebody who waits already is told that the place is given up.
+// A waiting thread notices that the place was given up.
 TEST_F(DeviceQueue, DroppedWhileOthersWait) {
   auto a = Log('a');
   const auto b = Log('b');
@@ -150,8 +150,9 @@ TEST_F(DeviceQueue, OneThreadRunsWhatNobodyWaitsFor) {
   EXPECT_NE(ThreadOf(device_->newCommandQueue()), id);
 }
 
-// The thread that waits runs what has not started. The queue's own thread is
-// offered it too, so either may: but not always the other.
+// A waiting thread runs buffers that have not started. The queue's thread can
+// take them, too, so either may run one, but the queue's thread must not
+// always win.
 TEST_F(DeviceQueue, WaitRunsTheWork) {
   const std::thread::id queue_thread = ThreadOf(queue_);
   const std::thread::id here = std::this_thread::get_id();
@@ -195,11 +196,11 @@ TEST_F(DeviceQueue, WaitFromSeveralThreads) {
     }
     go.Set();
     for (std::thread& waiter : waiters) waiter.join();
-    b->waitUntilCompleted();  // once more, at no cost
+    b->waitUntilCompleted();  // a second wait returns at once
   }
 }
 
-// Threads that wait for different buffers, while the first is held back.
+// Threads wait for different buffers while the first one is blocked.
 TEST_F(DeviceQueue, WaitForWhatCannotStartYet) {
   const auto a = Log('a'), b = Log('b'), c = Log('c');
   a->enqueue();
@@ -213,7 +214,7 @@ TEST_F(DeviceQueue, WaitForWhatCannotStartYet) {
   EXPECT_EQ(log_, "abc");
 }
 
-// Kernels of two queues that wait for each other.
+// Kernels of two queues wait for each other.
 TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   const auto other = device_->newCommandQueue();
   for (const bool wait_at_once : {false, true}) {
@@ -228,7 +229,7 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
     });
     a->commit();
     b->commit();
-    // Else both are on their queues' threads.
+    // Otherwise both run on their queues' threads.
     if (!wait_at_once) {
       first.Wait();
       second.Wait();
@@ -240,7 +241,8 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   }
 }
 
-// A kernel may commit another queue's work (but wait for none: DeviceMisuse).
+// A kernel may commit work of another queue, but not wait for it:
+// DeviceMisuse.
 TEST_F(DeviceQueue, KernelCommitsToAnotherQueue) {
   const auto other = device_->newCommandQueue();
   int runs = 0;
@@ -278,13 +280,14 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
   EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
 }
 
-// The last reference to a queue, dropped by the work of another queue or of its
-// own: nobody may wait there, or two queues wait for each other.
+// Work of a queue drops the last reference to that queue or to another one.
+// The thread must not wait there, because two queues could wait for each
+// other.
 
 // The code that drops the reference.
 enum class By { kHandler, kKernel, kDeallocator };
 
-// The work of each queue drops the next queue, the last one's the first.
+// The work of each queue drops the next queue; the last drops the first.
 struct Ring {
   const char* name;
   std::vector<By> queues;
@@ -296,7 +299,7 @@ std::ostream& operator<<(std::ostream& os, const Ring& ring) {
 
 class DeviceLastReference : public testing::TestWithParam<Ring> {
  protected:
-  // Work that drops `other`, as soon as nobody else has it.
+  // Work that waits for `alone` and then drops the last reference to `other`.
   static std::shared_ptr<CommandBuffer> Drops(
       CommandQueue& queue, By by, std::shared_ptr<CommandQueue> other,
       std::shared_ptr<Flag> alone) {
@@ -324,7 +327,7 @@ class DeviceLastReference : public testing::TestWithParam<Ring> {
                         [drop](void*, size_t) mutable { drop(); }),
                     0, 0);
       }
-      // Two of them, so that it is the executor that runs them.
+      // Two threadgroups, so that the executor runs them.
       e.dispatchThreadgroups(Size(2, 1, 1), Size(1, 1, 1));
     });
     if (by == By::kHandler) {
@@ -372,7 +375,7 @@ TEST_P(DeviceLastReference, DroppedByWork) {
   for (const auto& flag : gone) flag->Wait();
 }
 
-// A queue whose handler lets go of it, tells, and is not done yet.
+// A queue with a handler that releases it, signals, and continues.
 void DropInAHandler(void (*then)()) {
   const auto alone = std::make_shared<Flag>();
   const auto dropped = std::make_shared<Flag>();
@@ -392,7 +395,7 @@ void DropInAHandler(void (*then)()) {
   dropped->Wait();
 }
 
-// Static objects do not go while a queue's work may use them.
+// Static objects stay alive while a queue's work may use them.
 TEST(DeviceLastReferenceDeathTest, ExitWaitsForTheWork) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto exit_early = [] {
@@ -405,7 +408,7 @@ TEST(DeviceLastReferenceDeathTest, ExitWaitsForTheWork) {
   EXPECT_EXIT(exit_early(), testing::ExitedWithCode(0), "the handler returns");
 }
 
-// But the work itself may end the program.
+// The work itself may end the program.
 TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto exit_inside = [] {
@@ -416,7 +419,7 @@ TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
   EXPECT_EXIT(exit_inside(), testing::ExitedWithCode(7), "");
 }
 
-// References dropped while work is in flight, by any thread.
+// Any thread may drop references while work is in flight.
 
 class DeviceLifetime : public DeviceTest {
  protected:
@@ -455,7 +458,7 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   CommitAndWait(*buffer);
   ExpectCompleted(*buffer);
   EXPECT_TRUE(ran);
-  // Results can be asked for as long as one likes.
+  // Results stay available.
   auto encoder = buffer->computeCommandEncoder();
   buffer.reset();
   EXPECT_FALSE(queue.expired());
@@ -465,7 +468,7 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   EXPECT_TRUE(gone_->IsSet());
 }
 
-// The last reference waits for the work, and for the handlers.
+// Dropping the last reference waits for the work and the handlers.
 TEST_F(DeviceLifetime, DroppedWithWorkInFlight) {
   std::string log;
   Flag started, dropping;
@@ -499,7 +502,8 @@ TEST_F(DeviceLifetime, CommandBufferDroppedAfterCommit) {
   EXPECT_EQ(log, std::string(100, 'a'));
 }
 
-// The queue is held up by what is never committed, until that is dropped.
+// An enqueued buffer that is never committed blocks the queue until it is
+// dropped.
 TEST_F(DeviceLifetime, DroppedBehindAnUncommittedBuffer) {
   bool ran = false;
   auto held = Work([] { FAIL(); });
@@ -528,7 +532,7 @@ TEST_F(DeviceLifetime, PipelineKeptUntilTheWorkIsDone) {
   EXPECT_TRUE(weak.expired());
 }
 
-// On the queue's own thread, which cannot wait for itself: it ends by itself.
+// The queue's thread cannot wait for itself here: it ends by itself.
 TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   Flag only_here;
   std::atomic<int> later{0};
@@ -536,7 +540,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   auto next = Work([&later] { ++later; });
   buffer->enqueue();
   next->commit();
-  // The handler holds the only references; there is another after it.
+  // The handler holds the only references; another handler follows.
   auto refs = std::make_shared<std::pair<std::shared_ptr<CommandQueue>,
                                          std::shared_ptr<CommandBuffer>>>();
   buffer->addCompletedHandler([refs, &only_here](CommandBuffer* completed) {
@@ -557,10 +561,11 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   buffer.reset();
   only_here.Set();
   gone_->Wait();
-  EXPECT_EQ(later, 1);  // what was committed has run all the same
+  EXPECT_EQ(later, 1);  // committed work still runs
 }
 
-// The same on a thread in waitUntilCompleted, whose buffer goes under its feet.
+// The same on a thread in waitUntilCompleted, which loses its buffer during
+// the wait.
 TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   const std::thread::id here = std::this_thread::get_id();
   bool ran_here = false;
@@ -580,7 +585,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   EXPECT_TRUE(ran_here);
 }
 
-// A kernel or a handler, or a buffer's deallocator, drops what it captured.
+// A kernel, a handler or a buffer's deallocator drops the captured reference.
 TEST_F(DeviceLifetime, DroppedWithACapture) {
   for (const char* const where : {"kernel", "handler", "deallocator"}) {
     SCOPED_TRACE(where);
@@ -622,8 +627,8 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
   }
 }
 
-// 12,000 handlers, each of which commits the next command buffer and waits for
-// it. Wherever they run, none is more than 256 deep, and all run.
+// 12,000 handlers: each commits the next command buffer and waits for it. All
+// run, and none is nested more than 256 deep.
 TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
   constexpr int kHandlers = 12000, kDeep = 256;
   std::atomic<int> called{0}, deepest{0}, refused{0};
@@ -646,7 +651,7 @@ TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
     buffer->commit();
     buffer->waitUntilCompleted();
   }
-  // Their handlers have returned.
+  // Wait until their handlers have returned.
   const auto last = queue_->commandBuffer();
   last->commit();
   last->waitUntilCompleted();

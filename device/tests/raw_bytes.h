@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Numbers as buffers hold them.
+// Numbers as bytes of a buffer.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
 #define SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
@@ -16,7 +16,7 @@ namespace switchyard::testing_support {
 
 using RawBytes = std::vector<unsigned char>;
 
-// The same bits as other elements.
+// The same bits with another element type.
 template <class To, class From>
 std::vector<To> Recast(const std::vector<From>& values) {
   std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
@@ -32,7 +32,7 @@ RawBytes ToBytesOf(const std::vector<float>& values) {
   for (const float f : values) rounded.push_back(Round<T>(f));
   return Recast<unsigned char>(rounded);
 }
-// Rounded to the type, which is f32, bf16 or f16.
+// Rounds to the type, which is f32, bf16 or f16.
 inline RawBytes ToBytes(Type type, const std::vector<float>& values) {
   return type == Type::kBF16  ? ToBytesOf<BFloat16>(values)
          : type == Type::kF16 ? ToBytesOf<Float16>(values)
@@ -43,7 +43,7 @@ template <class T>
 void RoundEachTo(std::vector<float>* values) {
   for (float& f : *values) f = Widen(Round<T>(f));
 }
-// Each number is replaced by what ToBytes() leaves of it.
+// Rounds each number as ToBytes() does.
 inline void RoundEach(Type type, std::vector<float>* values) {
   if (type == Type::kBF16) RoundEachTo<BFloat16>(values);
   if (type == Type::kF16) RoundEachTo<Float16>(values);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that are cut where their threads meet give what they give uncut,
-// which checked mode runs: device/src/metal/regions.h.
+// Kernels cut at the points where their threads meet give the same results as
+// uncut kernels, which checked mode runs: device/src/metal/regions.h.
 
 #include <sys/stat.h>
 
@@ -39,7 +39,7 @@ const std::vector<std::string> kUncut = {"some_meet", "as_many_as", "alone"};
 
 class Runner {
  public:
-  // Kernels of metal/regions.metal, or of that text.
+  // Uses the kernels of metal/regions.metal, or of `text` if it is not empty.
   explicit Runner(bool check_kernels, const std::string& text = "",
                   const std::string& cache = "")
       : device_(NewDevice(check_kernels, cache)), texts_(device_) {
@@ -48,8 +48,8 @@ class Runner {
     EXPECT_EQ(error, "");
   }
 
-  // The words of `out`, and of what else a random kernel writes. Where it
-  // fails, the error.
+  // Returns the words of `out` and of the other buffers that a random kernel
+  // writes. On failure, sets the error.
   std::vector<uint32_t> operator()(const std::string& kernel, Size groups,
                                    Size threads, std::string* error = nullptr) {
     FunctionConstantValues values;
@@ -74,13 +74,15 @@ class Runner {
     encoder->setBuffer(out, 0, 1);
     encoder->setBytes(&n, sizeof(n), 2);
     encoder->setThreadgroupMemoryLength(1024, 0);
-    // Random kernels write to these. All but the second have two pointers.
+    // Random kernels write to these buffers. All but the second have two
+    // pointers.
     std::vector<BufferPtr> written = {out};
     if (library_ != nullptr) {
       const std::vector<uint32_t> elements = {1, 0, 2, 3};
       encoder->setBytes(elements.data(), sizeof(elements[0]) * 4, 3);
       for (const size_t index : {4u, 6u, 8u, 10u}) {
-        // Below 2^14 both halves are small positive numbers of any float type.
+        // The masked words are two small positive numbers in any 16-bit float
+        // format.
         for (uint32_t& word : in) word = (word & 0x3fff3fff) | 0x10001000;
         written.push_back(NewBuffer(*device_, in));
         encoder->setBuffer(written.back(), 0, index);
@@ -133,8 +135,8 @@ TEST(Regions, AreThereWhereAllThreadsMeetAtTheSamePlaces) {
   EXPECT_EQ(CountCut(kUncut), 0u);
 }
 
-// A Clang that does not take their text, and one that does not know how to turn
-// off joined accesses.
+// Uses a Clang that rejects the generated text, and one that lacks the option
+// to turn off joined accesses.
 TEST(Regions, AreLeftOutWhereTheyDoNotCompile) {
   SWITCHYARD_NEEDS_CLANG();
   for (const char* const refused :
@@ -169,7 +171,7 @@ TEST(Regions, GiveWhatTheKernelGivesUncut) {
       const Size all(width, 16, 1);
       const std::vector<uint32_t> out = cut(kernel, all, threads);
       EXPECT_EQ(out, uncut(kernel, all, threads)) << kernel;
-      // All that are there have done something.
+      // All threads have written values.
       const auto written = std::count_if(
           out.begin(), out.begin() + static_cast<ptrdiff_t>(width) * 16,
           [](uint32_t word) { return word != 1; });
@@ -203,19 +205,19 @@ TEST(Regions, EndWithTheErrorOfTheKernelUncut) {
   uncut("needs_unbound", all, threads, &expected);
   EXPECT_NE(error, "");
   EXPECT_EQ(error, expected);
-  // The next one does not mind.
+  // The next run works.
   EXPECT_EQ(cut("tree", all, threads), uncut("tree", all, threads));
 }
 
-// Writes kernels without races: threads exchange numbers where all of them
-// meet, which they do in any order of branches and loops. Between two meetings
-// a thread writes and reads only its own elements, by all ways there are to
-// these.
+// Generates kernels without races. Threads exchange numbers only at points
+// where all of them meet, which lie in any nesting of branches and loops.
+// Between two meetings a thread accesses only its own elements, by every kind
+// of access.
 class Writer {
  public:
   explicit Writer(uint32_t seed) : random_(seed) {}
 
-  // The declarations that all kernels use.
+  // The declarations used by all kernels.
   static std::string Head() {
     return R"(#include <metal_stdlib>
 using namespace metal;
@@ -242,7 +244,8 @@ struct Mixed {
 
   std::string Kernel(const std::string& name) {
     loops_ = 0;
-    // Clang vectorises flat ones, and takes long for the others.
+    // Mostly shallow nesting: Clang vectorises it, and takes long for the
+    // rest.
     const int depth = std::max(0, static_cast<int>(Below(6)) - 3);
     left_ = 6 + 4 * depth;
     return "kernel void " + name +
@@ -293,8 +296,8 @@ struct Mixed {
     return all[Below(static_cast<uint32_t>(all.size()))];
   }
 
-  // The number of an element, in most cases the same in all threads: then Clang
-  // takes what is accessed for an array with a stride.
+  // The index of an element. In most cases it is the same in all threads, so
+  // that Clang sees accesses to an array with a stride.
   std::string Element(uint32_t of) {
     const std::string from =
         OneOf({"e.x", "e.y", "e.z", "e.w", "n", "u", Own(), "e.x", "e.w"});
@@ -310,7 +313,7 @@ struct Mixed {
   std::string OfStruct(const std::string& of) {
     return of + OneOf({".a", Of2(".v"), Of2(".v"), ".b[" + Element(2) + "]"});
   }
-  // An element of the thread's own that is an integer.
+  // One of the thread's elements with an integer type.
   std::string Place(uint32_t memory) {
     switch (memory) {
       case 0:
@@ -385,7 +388,7 @@ struct Mixed {
     return text + "\n";
   }
 
-  // `all`: whether all threads of a threadgroup are here.
+  // `all`: true if all threads of a threadgroup come here.
   std::string Statements(int depth, bool all) {
     std::string text;
     for (uint32_t n = 2 + Below(4); n > 0 && left_ > 0; --n, --left_) {
@@ -427,7 +430,7 @@ struct Mixed {
       case 9:
       case 10:
       case 11:
-        // Between two meetings there is nothing else then.
+        // With MEET, only these accesses lie between two meetings.
         return Accesses() + (all && Below(4) != 0 ? "  MEET;\n" : "");
       case 12:
         return Exchange(own + " = Mix(" + own + ", x[(i + " + Number(64) +
@@ -476,12 +479,13 @@ uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
              : static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
 }
 
-// SWITCHYARD_REGIONS_SEED takes other ones, SWITCHYARD_REGIONS_KERNELS more.
+// SWITCHYARD_REGIONS_SEED selects other kernels, SWITCHYARD_REGIONS_KERNELS
+// more.
 TEST(Regions, AreRightInRandomKernels) {
   SWITCHYARD_NEEDS_CLANG();
   const uint32_t first = FromEnvironment("SWITCHYARD_REGIONS_SEED", 1);
   const uint32_t count = FromEnvironment("SWITCHYARD_REGIONS_KERNELS", 8);
-  const uint32_t each = std::min<uint32_t>(count, 32);  // of a text
+  const uint32_t each = std::min<uint32_t>(count, 32);  // kernels per text
   size_t compared = 0, cuts = 0;
   for (uint32_t seed = first; compared < count; ++seed) {
     Writer writer(seed);
@@ -497,14 +501,14 @@ TEST(Regions, AreRightInRandomKernels) {
     Runner cut(false, text, cache.path()), uncut(true, text, cache.path());
     for (uint32_t k = 0; k < each; ++k, ++compared) {
       const std::string name = "k" + std::to_string(k);
-      // No EXPECT_EQ: it would print thousands of words.
+      // Not EXPECT_EQ, because it would print thousands of words.
       EXPECT_TRUE(cut(name, {32, 8, 1}, {8, 8, 1}) ==
                   uncut(name, {32, 8, 1}, {8, 8, 1}))
           << "seed " << seed << ", " << name << " of\n"
           << text;
     }
   }
-  // Clang may bring paths together that its branches do not.
+  // Some kernels stay uncut, because Clang may merge paths across branches.
   EXPECT_GE(cuts, compared * 3 / 4);
   std::printf("%zu kernels from seed %u, %zu cut\n", compared, first, cuts);
 }

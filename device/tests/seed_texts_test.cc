@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The shaders that built-in kernels stand in for, as they stand, from the
-// folder that SWITCHYARD_SEEDS names in the environment: compiled at test time,
-// and never copied. Each is held against the built-in kernel of its name, and
-// its known defects are found on their line. Tests skip without the folder.
+// The original shaders of the built-in kernels, unchanged, from the folder in
+// the environment variable SWITCHYARD_SEEDS. They are compiled at test time
+// and never copied. Each is compared with the built-in kernel of its name,
+// and its known defects are found on their lines. The tests skip if the
+// variable is not set.
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +57,7 @@ const BuiltIn& BuiltInOf(const std::string& name) {
           })->kernel;
 }
 
-// Logits and rows, or the experts of pairs, of which some do not exist.
+// Logits and rows, or the experts of pairs; some of these do not exist.
 Memory InputsOf(const KernelCase& c) {
   Memory memory;
   Random random(c.args.size());
@@ -91,8 +92,8 @@ class DeviceSeedTexts : public testing::Test {
       if (page.find("\n#include <metal_stdlib>") != page.npos) AddText(page);
     }
   }
-  // Adds the kernels of a page, without what it has in front of them; lines
-  // keep their numbers.
+  // Adds the kernels of a page, without the text before them; lines keep
+  // their numbers.
   void AddText(const std::string& page) {
     std::istringstream lines(page);
     std::string line, text, error;
@@ -111,7 +112,7 @@ class DeviceSeedTexts : public testing::Test {
     }
   }
 
-  // Runs the text, or the built-in kernel, on `memory`.
+  // Runs the text or the built-in kernel on `memory`.
   std::vector<Finding> Run(const KernelCase& c, bool text, Memory* memory) {
     FindingQueue& q = queue_;
     std::map<size_t, BufferPtr> buffers;
@@ -123,7 +124,7 @@ class DeviceSeedTexts : public testing::Test {
       for (const auto& [index, bytes] : *memory) {
         e.setBuffer(buffers[index] = q.Make(bytes), 0, index);
       }
-      // The routers' scratch, as their engines set it.
+      // The routers' scratch memory, set as by their engines.
       const auto experts = static_cast<size_t>(c.params[0]);
       const auto router_bytes = 4 * (experts + 2 * c.args[1].cols + 1);
       e.setThreadgroupMemoryLength(
@@ -139,7 +140,7 @@ class DeviceSeedTexts : public testing::Test {
     }
     return findings;
   }
-  // The line of a text, from 1 on.
+  // A line of a text, counted from 1.
   std::string Line(const std::string& kernel, size_t number) const {
     std::istringstream lines(texts_.at(kernel));
     std::string line;
@@ -165,7 +166,7 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
       if (arg.type != Type::kF32) {
         auto a = Recast<int32_t>(built_in[arg.index]);
         auto b = Recast<int32_t>(text[arg.index]);
-        // The pairs of an expert come in any order.
+        // An expert's pairs may be in any order.
         if (arg.rows == 11) {
           for (auto* ids : {&a, &b}) {
             for (auto row = ids->begin(); row != ids->end();
@@ -188,8 +189,9 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
   }
 }
 
-// The router writes at index -1 where no probability is largest, and a stride
-// that is too small is exceeded: both out of bounds, on that line.
+// The router writes at index -1 if no probability is largest, and a stride
+// that is too small is exceeded. Both are out of bounds; each finding names
+// its line.
 TEST_F(DeviceSeedTexts, HaveTheDefects) {
   const auto expect = [&](const KernelCase& c, Memory memory,
                           const std::string& code) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 10,000 command buffers from 8 threads over 2 queues: nothing lost, nothing
-// reordered within a queue, and no memory kept.
+// 10,000 command buffers from 8 threads over 2 queues: none lost, none
+// reordered within a queue, and no memory leaked.
 
 #include <malloc.h>
 
@@ -35,17 +35,17 @@ constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
 struct Id {
-  int32_t thread = 0, serial = 0;  // of the thread's in this queue
+  int32_t thread = 0, serial = 0;  // `serial` counts per thread and queue
   bool operator==(const Id& o) const {
     return thread == o.thread && serial == o.serial;
   }
 };
 
-// How places in the queue are taken.
+// The ways to take places in the queue.
 enum class Order {
   kCommit,    // by commit(), from all threads at once
-  kRecorded,  // by commit(), one thread at a time, who writes it down
-  kEnqueued,  // by enqueue(), written down, and committed in any order
+  kRecorded,  // by commit(), one thread at a time, which records the order
+  kEnqueued,  // by enqueue(), recorded; commit() in any order
 };
 
 class DeviceStress : public DeviceTest,
@@ -54,9 +54,9 @@ class DeviceStress : public DeviceTest,
   struct PerQueue {
     std::shared_ptr<CommandQueue> queue;
     std::mutex order;
-    std::vector<Id> expected;  // with places recorded
-    // Written by one kernel or handler of the queue at a time: no mutex, so
-    // that ThreadSanitizer sees it if that is not so.
+    std::vector<Id> expected;  // if places are recorded
+    // Only one kernel or handler of the queue writes these at a time. No
+    // mutex guards them, so that ThreadSanitizer can verify this.
     std::vector<Id> kernels, handlers;
     size_t errors = 0;
   };
@@ -68,7 +68,7 @@ class DeviceStress : public DeviceTest,
       PerQueue& q = *context.params<PerQueue*>(1);
       ++context.buffer<int32_t>(2).data[0];
       q.kernels.push_back(id);
-      // Some fail, after all others' pattern.
+      // Some fail on purpose.
       if (id.serial % 100 == 99) throw std::runtime_error("as agreed");
     });
   }
@@ -142,13 +142,13 @@ class DeviceStress : public DeviceTest,
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // Buffers that nobody waited for are done when this one is.
+    // When this buffer is complete, all earlier ones are, too.
     for (PerQueue& q : queues_) {
       const auto last = q.queue->commandBuffer();
       CommitAndWait(*last);
     }
   }
-  // Takes the records, and gives their memory back.
+  // Checks the records and frees their memory.
   void Check(size_t buffers) {
     size_t total = 0;
     for (PerQueue& q : queues_) {
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_SANITIZED
-  return 0;  // a sanitizer has its own allocator, which does not count
+  return 0;  // a sanitizer's allocator does not count
 #else
   return mallinfo2().uordblks;
 #endif
@@ -205,21 +205,22 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
   const size_t before = HeapInUse();
   RunThreads(kBuffers);
   Check(kBuffers);
-  // 26 bytes a command buffer would be noticed; each takes some hundreds.
+  // Detects a leak of 26 bytes per command buffer; each allocates some
+  // hundred bytes.
   EXPECT_LT(HeapInUse(), before + (size_t{256} << 10));
 }
 
-// Two seconds of whatever comes: several threads encode, dispatch, commit, wait
-// for and drop work of queues that come and go, and whose kernels, handlers and
+// Two seconds of random actions: several threads encode, dispatch, commit,
+// wait for and drop work. Queues come and go, and kernels, handlers and
 // deallocators hold other queues.
 
 constexpr size_t kActors = 4;
 constexpr size_t kSlots = 3;
-// How deep handlers commit work whose handlers commit work.
+// The depth of handlers that commit work with handlers.
 constexpr int kMaxDepth = 2;
 
-// The last thing that a queue's thread lets go of: when none is left, all has
-// been done.
+// A queue's thread releases its executor last. So when no executor is left,
+// all work is done.
 class CountedExecutor final : public Executor {
  public:
   CountedExecutor(Pool pool, std::atomic<int>& live)
@@ -241,7 +242,7 @@ class CountedExecutor final : public Executor {
   std::atomic<int>& live_;
 };
 
-// From the environment, to draw a sequence again (threads still race).
+// From the environment, to repeat a sequence of actions (threads still race).
 uint64_t Seed() {
   const char* const given = std::getenv("SWITCHYARD_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 0)
@@ -250,8 +251,8 @@ uint64_t Seed() {
 
 class DeviceSequences : public testing::Test {
  protected:
-  // A queue, and when it was made: handlers wait for their own queue and for
-  // younger ones, so that they never wait for each other.
+  // A queue and its number in order of creation. Handlers wait only for their
+  // own queue and younger ones, so that they never wait for each other.
   struct Numbered {
     std::shared_ptr<CommandQueue> queue;
     uint64_t number = 0;
@@ -276,7 +277,7 @@ class DeviceSequences : public testing::Test {
     const std::lock_guard<std::mutex> lock(slot.mutex);
     return slot.queue;
   }
-  // The old one is dropped behind the lock, perhaps as the last reference.
+  // Drops the old queue outside the lock, perhaps as its last reference.
   void ReplaceQueue(Random& random) {
     Swap(slots_[random.Below(kSlots)], NewQueue(random));
   }
@@ -287,7 +288,7 @@ class DeviceSequences : public testing::Test {
     }
   }
 
-  // Counts; the first threadgroup, on whatever thread, drops what is held.
+  // Counts its threadgroups; the first one, on any thread, drops `held`.
   KernelFunction Counting(std::shared_ptr<CommandQueue> held) {
     struct Held {
       std::atomic<bool> taken{false};
@@ -311,7 +312,7 @@ class DeviceSequences : public testing::Test {
     };
     return kernel;
   }
-  // Memory whose deallocator holds another queue.
+  // Memory with a deallocator that holds another queue.
   BufferPtr Holding(Device& device, std::shared_ptr<CommandQueue> held) {
     static char byte;
     ++buffers_;
@@ -323,8 +324,8 @@ class DeviceSequences : public testing::Test {
         });
   }
 
-  // Encodes some dispatches and handlers, and commits them, mostly. `held` is
-  // what kernels, handlers and deallocators hold. Returns the buffer.
+  // Encodes some dispatches and handlers, and usually commits them. Kernels,
+  // handlers and deallocators hold `held`. Returns the buffer.
   BufferOf Work(const Numbered& queue, Random& random, int depth) {
     Device& device = *queue.queue->device();
     const BufferOf buffer = queue.queue->commandBuffer();
@@ -354,7 +355,7 @@ class DeviceSequences : public testing::Test {
     for (size_t i = 0; i < handlers; ++i) {
       buffer->addCompletedHandler(Handler(queue.number, random, depth, fails));
     }
-    if (random.Below(8) == 0) return buffer;  // never committed
+    if (random.Below(8) == 0) return buffer;  // left uncommitted
     expected_kernels_ += kernels;
     expected_handlers_ += handlers;
     buffer->commit();
@@ -377,10 +378,11 @@ class DeviceSequences : public testing::Test {
           WaitIfCommitted(*work);
         }
       }
-      if (own.Below(2) == 0) other.queue.reset();  // else with the handler
+      // Otherwise dropped with the handler.
+      if (own.Below(2) == 0) other.queue.reset();
     };
   }
-  // Before commit() it is an error, and returns.
+  // Before commit() a wait is an error and returns.
   static void WaitIfCommitted(CommandBuffer& buffer) {
     if (buffer.status() >= CommandBufferStatusCommitted) {
       buffer.waitUntilCompleted();
@@ -407,8 +409,8 @@ class DeviceSequences : public testing::Test {
           break;
         default:
           own.push_back(Work(AnyQueue(random), random, 0));
-          // A buffer that holds a place in a queue is not kept: others may wait
-          // for it.
+          // Drop a buffer that holds a place in a queue, because others may
+          // wait for it.
           if (own.back()->status() < CommandBufferStatusCommitted) {
             own.pop_back();
           }
@@ -429,7 +431,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   const Watchdog watchdog;
   const uint64_t seed = Seed();
   std::printf("SWITCHYARD_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::fflush(stdout);  // also where the test does not end
+  std::fflush(stdout);  // print it even if the test hangs
   Random random(seed);
   for (Slot& slot : slots_) slot.queue = NewQueue(random);
   std::vector<std::thread> threads;
@@ -438,7 +440,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   }
   for (std::thread& thread : threads) thread.join();
   for (Slot& slot : slots_) Swap(slot, Numbered());
-  // Work that was dropped while nobody waits ends by itself.
+  // Dropped work that no thread waits for ends by itself.
   while (live_executors_ != 0) std::this_thread::yield();
   EXPECT_EQ(kernels_, expected_kernels_);
   EXPECT_EQ(handlers_, expected_handlers_);
@@ -446,8 +448,8 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_GT(handlers_, 0u);
 }
 
-// Grids that nobody lives to see the end of: the first failure ends them. And
-// those that one does, past what is shuffled at a time.
+// Grids too large to finish: the first failure ends them. Also grids that do
+// finish but exceed the number of threadgroups shuffled at a time.
 
 class DeviceHugeGrid : public testing::TestWithParam<Setup> {};
 INSTANTIATE_TEST_SUITE_P(Setups, DeviceHugeGrid,
@@ -472,7 +474,7 @@ TEST_P(DeviceHugeGrid, EndsWithTheFirstFailure) {
   constexpr size_t kOne = 1;
   for (const Size& grid :
        {Size(kOne << 62, 1, 1), Size(kOne << 20, kOne << 21, kOne << 21)}) {
-    // Threadgroups that are a grain each, and millions in one.
+    // One threadgroup per grain, and millions per grain.
     for (const double ns : {30000.0, 0.001}) {
       SCOPED_TRACE(ns);
       const auto buffer = Encoded(*queue, [&](Encoder& e) {
@@ -512,7 +514,7 @@ TEST_P(DeviceHugeGrid, EachThreadgroupOnce) {
   }
 }
 
-// Notes how many workers a dispatch is for.
+// Records the number of workers of a dispatch.
 class PricedExecutor final : public Executor {
  public:
   explicit PricedExecutor(size_t fork_ns) : fork_ns_(fork_ns) {}

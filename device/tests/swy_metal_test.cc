@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `swy metal`, run as a shell would.
+// Runs `swy metal` as a shell would.
 
 #include <sched.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ using switchyard::testing_support::ReadFile;
 using switchyard::testing_support::Swy;
 using switchyard::testing_support::TempFolder;
 
-// Swy metal of a file with that text, which is in folder.path().
+// Runs `swy metal` on a file with this text in the folder.
 Outcome Metal(const TempFolder& folder, const std::string& text,
               const std::string& arguments = "") {
   std::ofstream(folder.File("k.metal")) << text;
@@ -128,8 +128,8 @@ TEST(SwyMetal, WrongInputIsOneLine) {
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
 }
 
-// A command that never ends, or takes memory until the machine has none, fails.
-// ASan takes terabytes of addresses.
+// Fails a command that never ends or uses unbounded memory. Memory is not
+// limited under ASan, which reserves terabytes of addresses.
 Outcome MetalWithin(const std::string& arguments) {
 #ifdef SWITCHYARD_SANITIZED
   const std::string limits;
@@ -141,7 +141,7 @@ Outcome MetalWithin(const std::string& arguments) {
       limits);
 }
 
-// Files that have no end: those of a folder, and devices.
+// Files without an end: a folder's FIFO and endless file, and devices.
 class EndlessFiles {
  public:
   EndlessFiles() {
@@ -191,7 +191,7 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
   for (const auto& [text, why] : cases) {
     ExpectRefused(MetalWithin(files.Metal(text)), "swy: " + file + ":" + why);
   }
-  // The text includes a header that -I leads to, which includes itself as well.
+  // The text includes a header found by -I, which includes itself, too.
   std::ofstream(files.File("folder/a.h"))
       << "#pragma once\n#include \"./a.h\"\n#include <fifo>\n";
   ExpectRefused(
@@ -199,11 +199,11 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
                   " " + files.Metal("#include <a.h>\n")),
       "swy: " + files.File("folder/a.h") + ":3: includes " +
           files.File("./fifo") + no_file);
-  // Clang does not take a folder for a file, and looks further.
+  // Clang does not accept a folder as a file and searches further.
   const Outcome folder = MetalWithin(files.Metal("#include \"folder\"\n"));
   EXPECT_EQ(folder.exit_code, 1);
   EXPECT_NE(folder.err.find("'folder' file not found"), std::string::npos);
-  // Memory is what is left to bound of a name that only a macro makes.
+  // A macro makes the file's name, so only the memory limit stops it.
   const Outcome made =
       MetalWithin(files.Metal("#define NAME \"huge\"\n#include NAME\n"));
   EXPECT_EQ(made.exit_code, 2);
@@ -212,7 +212,8 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
       << made.err;
 }
 
-// A #line names a file for messages and allow() comments, which need it not.
+// A #line names a file for messages and allow() comments; the file need not
+// exist.
 TEST(SwyMetalFiles, OnlyRegularOnesAreLookedAtForALine) {
   SWITCHYARD_NEEDS_CLANG();
   const EndlessFiles files;
@@ -300,7 +301,7 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
                             {"unsupported", nlohmann::json::array()}}));
   EXPECT_EQ(described[3]["unsupported"][0]["kernel"], "image");
   EXPECT_EQ(described[3]["unsupported"][0]["line"], 12);
-  // All of Clang's errors, not the first alone.
+  // All of Clang's errors, not only the first.
   const std::string wrong = described[4]["error"];
   EXPECT_NE(wrong.find("'unknown'"), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("identifier 'b'"), std::string::npos) << wrong;
@@ -317,14 +318,14 @@ TEST(SwyMetalFolder, WrongInputIsOneLine) {
   const TempFolder folder;
   ExpectRefused(Swy("metal " + folder.path()),
                 "swy: " + folder.path() + ": no .metal file in it");
-  // Once, not for each file.
+  // One message in all, not one for each file.
   std::ofstream(folder.File("a.metal")) << kScale;
   std::ofstream(folder.File("b.metal")) << kScale;
   ExpectRefused(Swy("metal --compiler /nowhere/clang " + folder.path()),
                 "swy: --compiler: no such program: /nowhere/clang");
 }
 
-// `swy metal run`, run as a shell would.
+// Runs `swy metal run` as a shell would.
 
 using switchyard::testing_support::ExpectFitsATerminal;
 using switchyard::testing_support::ReadFile;
@@ -372,7 +373,7 @@ class SwyMetalRun : public ::testing::Test {
   void Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(File(name), std::ios::binary) << bytes;
   }
-  // `%` in arguments is the folder.
+  // Replaces `%` in the arguments by the folder.
   std::string Named(std::string text) const {
     for (size_t at = 0; (at = text.find('%', at)) != std::string::npos;) {
       text.replace(at, 1, folder_.path());
@@ -382,7 +383,7 @@ class SwyMetalRun : public ::testing::Test {
   Outcome Run(const std::string& arguments) const {
     return Swy(Named("metal run %/k.metal " + arguments));
   }
-  // An array as numpy.save() writes it.
+  // Writes an array as numpy.save() does.
   void WriteNumpy(const std::string& name, const std::string& descr,
                   const std::string& shape, const std::string& values,
                   int version = 1, const char* fortran = "False") const {
@@ -421,8 +422,8 @@ TEST_F(SwyMetalRun, FindsAMissingBarrier) {
                      "part[1] at " +
                      File("k.metal") + ":17:"));
   EXPECT_TRUE(broken.Printed("which thread "));
-  // Each of the two reads races with the write, and is told once, not six
-  // times.
+  // Each of the two reads races with the write and is reported once, not once
+  // for each of six schedules.
   EXPECT_TRUE(broken.Printed("\n2 findings in 6 schedules\n")) << broken.out;
   for (const char* const file : {"s", "j"}) {
     EXPECT_NE(ReadFile(File(file)).find("\"barrier-flags\""),
@@ -438,7 +439,7 @@ TEST_F(SwyMetalRun, FindsAMissingBarrier) {
           "-D FLAGS=mem_none --checked --suppress race:row_max");
   EXPECT_EQ(meant.exit_code, 0) << meant.out << meant.err;
   EXPECT_EQ(meant.out, "0 findings in 1 schedule\n");
-  // Reading unwritten memory is a finding.
+  // A read of memory that was never written is a finding.
   const Outcome unwritten =
       Run("--kernel row_max --grid 64 --threadgroup 64 -t 0=256 "
           "-b 0=f32:empty:64 -b 1=f32:zeros:64 --checked");
@@ -511,7 +512,7 @@ TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   EXPECT_EQ(print("f32:random:16"), print("f32:random:16"));
   EXPECT_EQ(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:9"));
   EXPECT_NE(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:8"));
-  // All of the range, and nothing else.
+  // Values cover the range and nothing else.
   const std::string few = print("i32:random:64:-1:1");
   for (const char* const value : {" -1", " 0", " 1"}) {
     EXPECT_NE(few.find(value), std::string::npos) << few;
@@ -566,7 +567,7 @@ TEST_F(SwyMetalRun, ComparesWithWhatIsExpected) {
   EXPECT_EQ(nan.out,
             "buffer 0: 1 of 2 values differ, the first is [1]: 1, expected "
             "nan\n");
-  // Integers have to be equal.
+  // Integers must be equal.
   const Outcome integers =
       Run("--kernel nothing --grid 1 --threadgroup 1 -b 0=u32:1000000 --expect "
           "0=u32:1000001");
@@ -581,7 +582,7 @@ TEST_F(SwyMetalRun, GridsAreOfThreadsOrOfThreadgroups) {
   EXPECT_EQ(Run(run + "--groups 1,2,1").out, "0[0] 12 12 0 0 12 12 0 0\n");
 }
 
-// Two dispatches, of which the second reads what the first has written.
+// Two dispatches; the second reads the results of the first.
 std::string TwoDispatches(const std::string& between,
                           const std::string& more = "") {
   return R"({"buffers": {"x": "f32:range:68", "mid": "f32:empty:64",
@@ -611,7 +612,7 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
       without.Printed("memoryBarrier is missing between it and dispatch 1\n"))
       << without.out;
   EXPECT_TRUE(without.Printed("\n2 findings in 3 schedules\n")) << without.out;
-  // The command line's values take the place of the file's.
+  // The command line's values replace the file's.
   const Outcome given = Run(
       "--dispatches %/with.json -b x=f32:fill:68:1 --expect mid=f32:fill:64:2");
   EXPECT_EQ(given.exit_code, 0) << given.out << given.err;
@@ -685,8 +686,8 @@ TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   }
 }
 
-// simd.h's names, assert(), limits of half by the compiler's names, vectors of
-// half by attribute.
+// Names of simd.h, assert(), limits of half by the compiler's names, and
+// vectors of half by attribute.
 TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -711,7 +712,7 @@ TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
   EXPECT_EQ(outcome.out, "0 findings in 1 schedule\n");
 }
 
-// A host puts fragments together; the lines stay those of each file.
+// A host concatenates fragments; lines keep the numbers of each file.
 TEST_F(SwyMetalRun, PrependsFragments) {
   SWITCHYARD_NEEDS_CLANG();
   Write("a.h", "#define N 3\n");
@@ -732,7 +733,7 @@ TEST_F(SwyMetalRun, PrependsFragments) {
                 "swy: /dev/zero: is not a regular file");
 }
 
-// The other would not compile.
+// Other instantiations would not compile.
 TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
   SWITCHYARD_NEEDS_CLANG();
   Write(
@@ -748,8 +749,8 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
                 "swy: --kernel none: is not in the file; there are ki, kf");
 }
 
-// Two of the findings are only there if threadgroups are out of order, and name
-// those of the first such schedule.
+// Two of the findings need threadgroups out of order. They name the
+// threadgroups of the first such schedule.
 TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -775,8 +776,8 @@ TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   EXPECT_EQ(Run(run).out, on_one.out);
 }
 
-// A scan with decoupled look-back, of 64 values in each threadgroup: state has
-// 1 and a threadgroup's sum, or 2 and that of all up to it.
+// A scan with decoupled look-back over 64 values per threadgroup. A state is
+// 1 and the threadgroup's sum, or 2 and the sum of all threadgroups so far.
 TEST_F(SwyMetalRun, ThreadgroupsThatWaitLetOthersRun) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal", R"(
@@ -876,13 +877,13 @@ TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
   EXPECT_EQ(
       never.err.find(Named("swy: never: thread 0 waits at %/k.metal:14:")), 0u)
       << never.err;
-  // A wait that is no atomic's comes to an end, and is a race.
+  // A wait without atomics ends, and is reported as a race.
   const Outcome plain = Run("--kernel plain" + run + "--seeds 9");
   EXPECT_EQ(plain.exit_code, 1);
   EXPECT_TRUE(plain.Printed(" wrote at ")) << plain.out << plain.err;
 }
 
-// Clang names files below the folder where it runs by the rest of their paths.
+// Clang names files below the working folder by relative paths.
 TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -900,7 +901,8 @@ TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
 }
 
-// It is not read to see whether the thread waits: nothing may be there.
+// The run does not read this address to test for a wait, because it may not
+// be mapped.
 TEST_F(SwyMetalRun, AnAtomicAccessBesideABufferIsAFinding) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -1085,7 +1087,7 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
                 Named("swy: %/wrong.metal:3:3: error: use of undeclared "
                       "identifier 'no'"));
-  // Errors that the library's own headers or the linker find have a place, too.
+  // Errors in the library's headers and linker errors have a place, too.
   Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
   const std::string one = "--kernel k --grid 1 --threadgroup 1";
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of the user's own: their grids, positions, bindings and threadgroup
-// memory, and when they ran.
+// Users' kernels: grids, positions, bindings, threadgroup memory, and times.
 
 #include <atomic>
 #include <cstdint>
@@ -85,7 +84,7 @@ TEST_F(DeviceThreadgroups, ThreadsAtTheEdges) {
   }
 }
 
-// A short threadgroup's threads are where the others' would be.
+// Threads of a smaller threadgroup have the same positions as in a full one.
 TEST_F(DeviceThreadgroups, ThreadsKnowTheirPlaceInTheGrid) {
   const auto out = device_->newBuffer(10 * sizeof(int32_t));
   Run([&](Encoder& e) {
@@ -128,7 +127,8 @@ TEST_F(DeviceThreadgroups, MaximumThreads) {
   });
 }
 
-// The grid is what an earlier dispatch, or the host before commit, has written.
+// An indirect grid is read at execution, after an earlier dispatch or the
+// host has written it.
 TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
   const auto args = device_->newBuffer(20);
   std::atomic<int> runs{0};
@@ -159,8 +159,8 @@ TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
   EXPECT_EQ(runs, 24 + 5);
 }
 
-// Pieces apart from each other and from those of threadgroups that run at the
-// same time.
+// Pieces of threadgroup memory do not overlap each other or those of
+// threadgroups that run at the same time.
 TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
   const size_t lengths[] = {4, 1000, 0, 17, 31747};  // 32768 in all
   std::atomic<int> runs{0};
@@ -192,11 +192,11 @@ TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
   EXPECT_EQ(runs, 100);
 }
 
-// A dispatch has the state of when it was encoded, and bindings stay.
+// A dispatch uses the state at its encoding; bindings persist.
 TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
   const auto values = device_->newBuffer(16);
   const auto other = device_->newBuffer(16);
-  std::string log;  // the dispatches are of one threadgroup
+  std::string log;  // safe, because each dispatch has one threadgroup
   const auto note = Pipeline([&log](const ThreadgroupContext& c) {
     log += std::to_string(c.params<int32_t>(1)) + ":" +
            std::to_string(c.buffer<const int32_t>(0).size) + ":" +
@@ -209,7 +209,7 @@ TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
     e.setBuffer(values, 4, 0);
     e.setBytes(&param, sizeof(param), 1);
     e.setThreadgroupMemoryLength(8, 0);
-    param = -1;  // was copied at once
+    param = -1;  // setBytes() has copied the old value
     dispatch();
     dispatch();
     e.setBufferOffset(12, 0);
@@ -252,7 +252,7 @@ TEST_F(DeviceThreadgroups, EncodersStartFromNothing) {
   EXPECT_EQ(threw, 1);
 }
 
-// More bytes than a block of the encoder's memory has, and than is kept.
+// More bytes than a block of the encoder's memory holds, and than is kept.
 TEST_F(DeviceThreadgroups, ManyBytes) {
   std::vector<char> bytes(4096);
   size_t runs = 0;
@@ -290,7 +290,7 @@ TEST_F(DeviceThreadgroups, Times) {
     encoder->dispatchThreadgroups(Size(0, 1, 1), Size(4, 1, 1));
     encoder->setComputePipelineState(Pipeline(
         [&buffer](const ThreadgroupContext&) {
-          EXPECT_TRUE(buffer->dispatchTimes().empty());  // not yet
+          EXPECT_TRUE(buffer->dispatchTimes().empty());  // not yet available
           throw std::runtime_error("no");
         },
         "second"));
@@ -309,7 +309,7 @@ TEST_F(DeviceThreadgroups, Times) {
     EXPECT_GT(buffer->GPUStartTime(), 0.0);
     EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
     const std::vector<DispatchTime> times = buffer->dispatchTimes();
-    ASSERT_EQ(times.size(), timed ? 2u : 0u);  // not the one that failed
+    ASSERT_EQ(times.size(), timed ? 2u : 0u);  // without the failed dispatch
     double last = buffer->GPUStartTime();
     for (const DispatchTime& time : times) {
       EXPECT_EQ(time.kernel, "first");
@@ -334,7 +334,7 @@ TEST_F(DeviceThreadgroups, WhatTheDeviceTells) {
   EXPECT_EQ(pipeline->label(), "mine");
   EXPECT_EQ(pipeline->maxTotalThreadsPerThreadgroup(), 1024u);
   EXPECT_EQ(pipeline->threadExecutionWidth(), 32u);
-  // A pool, or none: either runs.
+  // The default executor is a pool or serial; both work.
   const auto standard = CreateSystemDefaultDevice();
   ASSERT_NE(standard, nullptr);
   std::atomic<int> runs{0};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Translation of Metal's text before Clang sees it: words, attributes, methods
-// and conditional expressions. No Clang is needed for any of that.
+// The translation of Metal's text before Clang sees it: words, attributes,
+// methods and conditional expressions. These tests need no Clang.
 
 #include "device/src/metal/translate.h"
 
@@ -19,14 +19,15 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Texts that the tests of the translation compare.
-// The part that stands for the shader, without the table behind it.
+// Helpers to compare translated texts.
+//
+// The part of the shader, without the table after it.
 std::string Shader(const Translation& translation) {
   const size_t table = translation.code.find("\n# 1 \"<switchyard>\"\n");
   return translation.code.substr(0, table);
 }
 
-// One blank for several, none at the ends of lines.
+// Reduces blanks to one, and removes them at the ends of lines.
 std::string Squeeze(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -101,7 +102,8 @@ TEST(Translate, LeavesPragmasAndLineMarkersAlone) {
 }
 
 TEST(Translate, ErasesUnrollCountsThatAreNoNumbers) {
-  // A macro in a pragma is there after the preprocessor, and its #define not.
+  // Preprocessed text still has macros in pragmas, but not their #define. So
+  // the translation drops them.
   EXPECT_EQ(Translated("#pragma unroll(MIN(4, N))\n#pragma unroll (8)\n"
                        "#pragma clang loop unroll_count(N)\n"
                        "#pragma clang loop unroll(full)\n#pragma unroll\n"),
@@ -155,7 +157,7 @@ TEST(Translate, TakesMethodsOnceForAllAddressSpaces) {
             "int operator()(int y) { return y; }\n"
             "\n"
             "};");
-  // The method is const if the object is constant.
+  // The method is const, because its object is in constant memory.
   EXPECT_EQ(Translated("struct A { int Get() constant; };"),
             "struct A { int Get() const ; };");
 }
@@ -172,7 +174,7 @@ TEST(Translate, TakesFunctionsOnceForAllAddressSpaces) {
       "\n"
       "\n"
       "int f(int n) { return n; }");
-  // A method that constant makes const is another function.
+  // `constant` adds const, so these are two different functions.
   const char kOverloads[] =
       "int f(device int* x) { return 1; }\nint f(constant int* x) { return 2; "
       "}";
@@ -191,7 +193,8 @@ TEST(Translate, TakesSpecializationsOnceForAllAddressSpaces) {
       "template <> struct P< int*> {};\n");
 }
 
-// The thread's is taken, or the first: there is a note of it.
+// Keeps the function for the thread address space, or else the first; adds a
+// note.
 TEST(Translate, TakesOneOfFunctionsThatOnlyAddressSpacesTellApart) {
   const auto translate = [](const std::string& first,
                             const std::string& second) {
@@ -332,11 +335,11 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
         "x = a < b, c > d ? e : f;", "x = a ? [&] { return b; }() : c;"}) {
     EXPECT_EQ(Marked(text), text);
   }
-  // Nothing has two meanings if there is no half.
+  // Without a half, no expression is ambiguous.
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
 }
 
-// Kernels and the table of them, before Clang sees them.
+// Kernels and their table, before Clang sees them.
 
 using switchyard_metal::Input;
 
@@ -782,7 +785,7 @@ TEST(Translate, DefinesConstantMembersInTheirClass) {
             "static constexpr float y = 1.0f; };");
 }
 
-// Any text is translated, in time.
+// Any text is translated in bounded time.
 
 using testing_support::Random;
 
@@ -792,7 +795,7 @@ TEST(Translate, PassesUnbalancedTextToClang) {
   EXPECT_TRUE(Translate("void f() }").kernels.empty());
 }
 
-// A bit of everything.
+// Contains all kinds of constructs.
 constexpr char kSample[] = R"(# 1 "a.metal"
 # 1 "shim" 1 3
 struct device; {
@@ -824,13 +827,13 @@ vertex float4 v() { return R"x()"
                            R"(}})x"; }
 )";
 
-// Each token of the shader is on its line, or has become blank there.
+// Each token of the shader keeps its line or becomes blank there.
 void CheckLines(const std::string& text, const std::string& code) {
   const auto lines = std::count(text.begin(), text.end(), '\n');
   ASSERT_EQ(std::count(code.begin(), code.end(), '\n'), lines);
 }
 
-// So many looks at tokens are enough for each byte.
+// The limit of looks at tokens for each byte.
 constexpr uint64_t kLooksPerByte = 60;
 
 TEST(Translate, SurvivesMutations) {
@@ -942,7 +945,7 @@ TEST(Translate, IsLinear) {
       for (const char* around : {"", "void f() {"}) {
         std::string text = around;
         for (size_t i = 0; i < times; ++i) text += piece;
-        // Balanced or not.
+        // Unbalanced, and balanced by a closing brace.
         for (const char* end : {"", "}"}) {
           const Translation translation = Translate(text + end);
           EXPECT_LE(translation.looks, kLooksPerByte * (text.size() + 10))
@@ -951,7 +954,7 @@ TEST(Translate, IsLinear) {
       }
     }
   }
-  // Brackets within brackets, all closed.
+  // Nested brackets, all closed.
   for (const std::string pair : {"()", "{}", "[]", "<>"}) {
     for (const char* before : {"", "struct A ", "namespace a ", "a", "(*",
                                "threadgroup A ", "f() : a"}) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel over plain pointers, to look at its machine code.
+// A kernel over plain pointers; a test inspects its machine code.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace switchyard::device {
 
-// y[i] += 2.5 x[i], with three accessors.
+// Computes y[i] += 2.5 x[i] with three accessors.
 void Axpy(Threadgroup<Unchecked>& tg) {
   const auto n = params<uint32_t>(tg, 2);
   const auto x = buffer<const float>(tg, 0);

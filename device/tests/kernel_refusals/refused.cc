@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel that compiles, and with REFUSED one that does not, by a line each.
+// A kernel that compiles. With REFUSED, one line makes it invalid.
 
 #include "switchyard/device/kernel.h"
 

@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions of numbers, by name.
+// Math functions, found by name.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// A function of up to three floats; a result of two adds up.
+// A function of up to three floats. If it has two results, it returns a
+// weighted sum of them.
 struct FloatFunction {
   const char* name;
   float (*run)(float x, float y, float z);
@@ -149,7 +150,7 @@ SHIM_INTS(uint)
 SHIM_INTS(long)
 SHIM_INTS(ulong)
 
-// Each value of 8 bits in each place, packed and unpacked.
+// Each 8-bit value at each position, packed and unpacked.
 extern "C" uint pack(int what, const float* in) {
   const float4 v(in[0], in[1], in[2], in[3]);
   switch (what) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions of numbers: floats against the host's in double, integers against
-// wider ones, packed ones against their bits.
+// Math functions: floats against the host's doubles, integers against wider
+// integers, packed values against their bits.
 
 #include <cmath>
 #include <cstdint>
@@ -47,8 +47,8 @@ const std::map<std::string, Reference>& FloatReferences() {
   }
   static const std::map<std::string, Reference> all = {
 #include "device/tests/metal/shim/math_functions.inc"
-      // The cosine is 0.8; no light goes through where the root is of less
-      // than 0.
+      // The cosine is 0.8. The result is 0 if the root would be of a negative
+      // number.
       TWO(refract, (1 - x * x * 0.36 < 0 ? 0 : 0.6 * x) + y),
       THREE(faceforward, 1 + z < 0 ? y : -y),
       TWO(length_squared, x * x + y * y),
@@ -100,7 +100,7 @@ TEST(ShimMath, OfFloats) {
           } else if (std::isinf(expected) || std::fabs(expected) > 1e30) {
             EXPECT_GT(std::fabs(got), 1e30f) << name << " " << x << " " << y;
           } else {
-            // A few roundings of what sums are made of.
+            // Allows a few rounding errors, because some functions sum terms.
             EXPECT_NEAR(got, expected, 2e-6 * (1 + std::fabs(expected)))
                 << name << " " << x << " " << y << " " << z;
           }
@@ -111,7 +111,7 @@ TEST(ShimMath, OfFloats) {
   EXPECT_EQ(seen.size(), FloatReferences().size());
 }
 
-// The expected value, by arithmetic of 128 bits, in which all results fit.
+// Computes the expected value in 128 bits, which hold all results.
 template <class T>
 T Expected(const std::string& name, T x, T y, T z) {
   using Wide = __int128_t;
@@ -127,8 +127,7 @@ T Expected(const std::string& name, T x, T y, T z) {
     return static_cast<U>(value) >> i & 1;
   };
   const auto high = [&] {
-    // Computes by halves: a product of two 64-bit numbers without a sign has
-    // 128 bits.
+    // Unsigned products need all 128 bits.
     return std::is_signed_v<T>
                ? (a * b) >> kBits
                : static_cast<Wide>((static_cast<__uint128_t>(x) *
@@ -165,7 +164,7 @@ T Expected(const std::string& name, T x, T y, T z) {
   } else if (name == "madhi") {
     result = high() + c;
   } else if (name == "madsat") {
-    // Unsigned products of 64 bits may not fit: then it is the most.
+    // Unsigned 64-bit products may not fit; then the result is the maximum.
     result = !std::is_signed_v<T> && x != 0 && y > static_cast<T>(most / a)
                  ? most
                  : saturated(a * b + c);
@@ -250,7 +249,7 @@ TEST(ShimMath, OfIntegers) {
   CheckIntegers<uint64_t>(module, "ulong");
 }
 
-// How many bits each element has, first in the lowest.
+// The number of bits of each element; the first element is lowest.
 struct Packing {
   std::vector<int> bits;
   bool has_sign;
@@ -288,7 +287,7 @@ TEST(ShimMath, Packs) {
         if (packing.has_sign) {
           if (value > mask / 2) value -= int64_t{mask} + 1;
           expected = std::fmax(-1.0, static_cast<double>(value) / (mask / 2));
-          // The least of all is packed as the next.
+          // The smallest value is packed like the next larger one.
           if (value == -int64_t{mask / 2} - 1) ++value;
         } else if (packing.is_srgb && i < 3) {
           expected = expected <= 0.04045
@@ -301,7 +300,7 @@ TEST(ShimMath, Packs) {
       }
       EXPECT_EQ(pack(what, out), again) << what << " " << packed;
     }
-    // Out of range, and no number.
+    // Values out of range, and NaN.
     const float beyond[] = {2, -5, NAN, 1};
     const uint32_t zero = pack(what, beyond);
     const int bits = packing.bits[0];

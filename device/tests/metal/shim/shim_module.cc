@@ -24,7 +24,7 @@ using switchyard_metal::kSimdWidth;
 using switchyard_metal::Runtime;
 using switchyard_metal::SimdOperation;
 
-// A place where lanes wait for each other.
+// Lanes wait for each other here.
 struct Meeting {
   uint32_t expected = 0;
   uint32_t arrived = 0;
@@ -107,7 +107,7 @@ Runtime MakeRuntime() {
   return runtime;
 }
 
-// The runtime that modules call.
+// The runtime for loaded modules.
 Runtime runtime = MakeRuntime();
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Modules of this folder's shaders: compiled by Clang when a test asks for one,
-// as the library compiles them, and run by a simdgroup of threads.
+// Compiles this folder's shaders as the library does, when a test asks for
+// them, and runs them with a simdgroup of threads.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
 #define SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
@@ -28,23 +28,24 @@ struct Access {
 
 class ShimModule {
  public:
-  // NAME_shader.cc. Fails the test if Clang is there and does not compile it.
+  // Compiles NAME_shader.cc. Fails the test if Clang is present but cannot
+  // compile it.
   ShimModule(const std::string& name, bool checked);
   ~ShimModule();
   ShimModule(const ShimModule&) = delete;
   ShimModule& operator=(const ShimModule&) = delete;
 
-  // Null if there is no such function.
+  // Returns null if the module has no such function.
   void* Find(const char* function) const;
   template <class F>
   F* Function(const char* function) const {
     return reinterpret_cast<F*>(Find(function));
   }
 
-  // Runs the function in as many lanes, which meet in simd functions.
+  // Runs the function in `lanes` lanes, which meet in simd functions.
   static void RunLanes(uint32_t lanes,
                        const std::function<void(uint32_t lane)>& function);
-  // Since the last call: what was accessed, and what fail() was told.
+  // The accesses and the messages of fail() since the last call.
   static std::vector<Access> TakeAccesses();
   static std::vector<std::string> TakeFailures();
 

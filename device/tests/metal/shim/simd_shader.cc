@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Simd and quad functions, each by name, for float, int, half2 and uint.
+// All simd and quad functions by name, for float, int, half2 and uint.
 
 #include <metal_stdlib>
 
@@ -11,7 +11,7 @@ extern "C" void set_runtime(const switchyard_metal::Runtime* runtime) {
   switchyard_metal::runtime = runtime;
 }
 
-// `number` is the distance, mask or lane, 0 for functions that have none.
+// `number` is the distance, mask or lane; 0 if the function has none.
 template <class T>
 struct Function {
   const char* name;
@@ -37,7 +37,7 @@ struct Function {
                    ushort number) { *out = name(*in, *filling, number, 8); } \
   }
 
-// Each list of switchyard_lanes.h, of simd and of quad functions.
+// Expands a list of switchyard_lanes.h for simd and for quad functions.
 #define SHIM_BOTH(LIST, one) LIST(one, simd) LIST(one, quad)
 
 template <class T>
@@ -96,8 +96,8 @@ extern "C" void vote(bool value, Votes* out) {
   out->quad_first = quad_is_first();
 }
 
-// D = A B + C, by way of memory: A at (row 1, column 2) of a matrix with rows
-// of `stride`, B transposed, D stored transposed if asked for.
+// Computes D = A B + C from memory: A at (row 1, column 2) of a matrix with
+// rows of `stride`, B transposed, D optionally stored transposed.
 template <class T>
 void Multiply(const T* a, const T* b, const float* c, float* d, ulong stride,
               bool transpose) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Simd and quad functions against plain loops, with and without all lanes.
+// Simd and quad functions against plain loops, with all lanes and with some
+// missing.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The lanes that meet: from `first` on, `width` of which there are `count`.
+// The expected results. `count` lanes of a group of `width` lanes meet; `in`
+// has their values.
 template <class T>
 std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
                         const std::vector<T>& filling, int number, int width,
@@ -26,8 +28,7 @@ std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
     return function.compare(0, std::string(what).size(), what) == 0;
   };
   std::vector<T> out(in.size());
-  // Sums and products in halves, with what is not there as what changes
-  // nothing.
+  // Folds by halves; missing lanes have the neutral value.
   const auto halves = [&](T nothing, auto combine) {
     std::vector<T> all(static_cast<size_t>(width), nothing);
     std::copy(in.begin(), in.end(), all.begin());
@@ -111,8 +112,7 @@ const char* const kNumbered[] = {"broadcast",
 template <class T>
 using RunFunction = bool(const char*, const T*, T*, const T*, uint16_t);
 
-// Runs one function in all lanes and compares, simdgroup by simdgroup or quad
-// by quad.
+// Runs one function in all lanes and compares each simdgroup or quad.
 template <class T>
 void Check(RunFunction<T>* run, const std::string& prefix,
            const std::string& function, int number, int lanes,
@@ -289,7 +289,7 @@ TEST(ShimSimd, Votes) {
   }
 }
 
-// Small integers: every format has them, and every sum is exact.
+// Small integers are exact in every format, and so are their sums.
 template <class T>
 void CheckMatrix(const ShimModule& module, const char* name,
                  const std::function<T(int)>& make) {
@@ -335,7 +335,8 @@ TEST(ShimSimd, Matrices) {
   const ShimModule module("simd", false);
   CheckMatrix<float>(module, "multiply_float",
                      [](int x) { return static_cast<float>(x); });
-  // 4 has three bits: half's and bfloat's bits are those of the float.
+  // Numbers up to 4 need at most 3 bits, so they are exact in half and
+  // bfloat.
   CheckMatrix<uint16_t>(module, "multiply_half", [](int x) {
     const uint16_t bits[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
     return static_cast<uint16_t>(bits[std::abs(x)] | (x < 0 ? 0x8000 : 0));
@@ -355,7 +356,7 @@ TEST(ShimSimd, ThreadElements) {
   for (size_t i = 0; i < 64; ++i) in[i] = static_cast<float>(i);
   ShimModule::RunLanes(
       32, [&](uint32_t lane) { elements(in.data(), &out[2 * lane]); });
-  // Row 0 is in lanes 0, 1, 8 and 9; lane 16 begins row 4.
+  // Row 0 is in lanes 0, 1, 8 and 9; row 4 starts in lane 16.
   const uint32_t lanes[] = {0, 1, 8, 9, 16, 31};
   const float first[] = {0, 2, 4, 6, 32, 62};
   for (size_t i = 0; i < 6; ++i) {
@@ -377,7 +378,7 @@ TEST(ShimSimd, CheckedLanesThatAreNotThere) {
   ShimModule::RunLanes(20, [&](uint32_t lane) {
     run("simd_shuffle_xor", &in[lane], &out[lane], &in[0], 16);
   });
-  // Lanes 4 to 15 read from 20 and up.
+  // Lanes 4 to 15 read from lanes 20 and above.
   std::vector<std::string> failures = ShimModule::TakeFailures();
   EXPECT_EQ(failures.size(), 12u);
   for (const std::string& failure : failures) {

@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every swizzle of vectors, by name.
+// Every swizzle of vectors, found by name.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// Reads a swizzle of `in`, and assigns its elements if they differ.
+// Reads a swizzle of `in`; assigns to the swizzle if its letters are
+// distinct.
 struct Swizzle {
   const char* name;
   void (*read)(const float* in, float* out);
@@ -38,8 +39,8 @@ constexpr bool Distinct(const char* name) {
      }                                                                \
    }},
 
-// A letter more, of two, three and four: one macro for each that stands in
-// another.
+// Add a letter out of two, three or four. Each nesting level needs a separate
+// macro, because a macro cannot expand itself.
 #define NEXT_1_OF_2(M, n, a, b) M(n##a, a, b) M(n##b, a, b)
 #define NEXT_1_OF_3(M, n, a, b, c) \
   M(n##a, a, b, c) M(n##b, a, b, c) M(n##c, a, b, c)

@@ -80,7 +80,7 @@ TEST(ShimVec, Operators) {
     }
     sum[i] = (a + b) * 3 - a + (i % 2 == 0 ? 5 : 0);
   }
-  // y and w have changed places.
+  // y and w are swapped.
   EXPECT_EQ(out[92], sum[0]);
   EXPECT_EQ(out[93], sum[3]);
   EXPECT_EQ(out[94], sum[2]);
@@ -113,7 +113,7 @@ TEST(ShimVec, Constructors) {
   EXPECT_EQ(out, expected);
 }
 
-// Develops by the first row.
+// Expands the determinant along the first column.
 double Determinant(const std::vector<std::vector<double>>& m) {
   if (m.size() == 1) return m[0][0];
   double sum = 0;
