@@ -182,7 +182,7 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
     buffer->waitUntilCompleted();
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran_);
-    EXPECT_EQ(deallocated_, 1);  // and no longer than that
+    EXPECT_EQ(deallocated_, 1);  // released after the work
   }
 }
 

@@ -311,7 +311,7 @@ class BuiltInTest : public IsaPoolTest {
         EXPECT_EQ(LastIsa()->name, GetParam().isa);
       }
     }
-    // ScopedIsa has lifted the cap.
+    // Restores the cap, which ScopedIsa has lifted.
     EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());
     EXPECT_EQ(commands.status(), commands.error().empty()
                                      ? CommandBufferStatusCompleted
@@ -551,7 +551,7 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class RouteKernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-// A job whose logits are representable in the type.
+// A job with logits that the type can represent.
 Job RouteJob(RouteKernel kernel, const RouteShape& s,
              const std::vector<float>& logits,
              const RowType& type = kRowTypes[0]) {
@@ -694,7 +694,7 @@ TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
 }
 
 // A GEMM reads its grid from the args after they have been written: exactly
-// one threadgroup visits each pair of (pair, row tile).
+// one threadgroup visits each combination of a pair and a row tile.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   const size_t experts = 6, pairs = 701, stride = pairs;
   const std::vector<int32_t> ids =

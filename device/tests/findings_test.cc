@@ -184,8 +184,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// Tells races that write the same value from others: words, halves, larger
-// elements.
+// Distinguishes races that write the same value from others, for words,
+// halves and larger elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);

@@ -139,7 +139,8 @@ struct Feature {
     constants.push_back({bytes, type, index});
     return *this;
   }
-  // The atomics' order shows in outputs that are not compared between modes.
+  // The atomics' order shows in the outputs, so they are not compared between
+  // modes.
   Feature& InAnyOrder() {
     in_any_order = true;
     return *this;

@@ -4,8 +4,7 @@
 // switchyard-metal: compiles a .metal file at build time.
 //
 //   switchyard-metal -o OUT.metallib [-d DEPENDENCIES] [-c CACHE]
-//   [-DNAME=VALUE]
-//                    [-IFOLDER] FILE.metal
+//                    [-DNAME=VALUE] [-IFOLDER] FILE.metal
 //
 // switchyard_add_shaders() of the CMake package calls it.
 

@@ -161,7 +161,7 @@ class Checker : public CheckedMode {
   bool ended_ = false;
   // By dispatch; empty: no kernel has places.
   std::vector<const Places*> places_;
-  bool allows_same_value_ = false;  // true if one of places_ does
+  bool allows_same_value_ = false;  // one of places_ allows it
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 

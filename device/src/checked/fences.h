@@ -84,7 +84,8 @@ class ThreadgroupFences {
   // `count` threads.
   void Atomic(Fences& fences, uintptr_t word, uint32_t kind, size_t thread,
               size_t count);
-  // All threads, or all of a simdgroup, have met: they share all they know.
+  // All threads, or all of a simdgroup, have met: from now on each of them
+  // knows every release that one of them knew.
   void Barrier();
   void Meet(size_t simdgroup);
   // True if fences order all accesses of the other threadgroup's `phase`

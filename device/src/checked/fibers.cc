@@ -118,7 +118,8 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
   } else {
     last = &cell->read;
     if (*last != stamp && *last >= space.first) {
-      // True if `last` already stands for accesses as distant as `others`.
+      // True if this read adds nothing, because `last` has the mark `others`
+      // and covers its bytes.
       const auto stand_for = [&](uint64_t others) {
         return (*last & (others | kAtomic)) == others && (~*last & bytes) == 0;
       };

@@ -95,7 +95,7 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     CheckedThreadgroup* threadgroup = nullptr;
     Size position;
   };
-  // Cancels the remaining threadgroups after a failure or out of memory.
+  // Cancels the remaining threadgroups after a failure, or if memory runs out.
   struct Flight {
     Running running[kMostInFlight];
     size_t left = 0;

@@ -27,9 +27,9 @@ class Shadow {
   // Makes cells for `length` bytes. May move the cells of other memory.
   // Throws std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // Where the cell of address 0 would be, so that cells are found by a
-  // multiple of the address: for words, and for halves. The memory must be
-  // covered.
+  // The address that the cell of address 0 would have. Adding the number of a
+  // word (of a half in HalvesBase()) times sizeof(Cell) gives its cell. The
+  // memory must be covered.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
   size_t Trails(const void* data) const;  // see WordCells

@@ -43,8 +43,8 @@ void Event::Signal(uint64_t value) noexcept {
 }
 
 bool Event::Wait(uint64_t value, uint64_t milliseconds) noexcept {
-  // With longer timeouts, some clocks would overflow and the wait end at
-  // once.
+  // With longer timeouts, some clocks would overflow, and the wait would end
+  // at once.
   constexpr uint64_t kForever = uint64_t{1} << 40;
   std::unique_lock<std::mutex> lock(mutex_);
   const std::chrono::milliseconds most(

@@ -101,7 +101,8 @@ class Queue {
 
   void Enqueue(State& state);
   void Commit(State& state);
-  // Waits for the end of the work and its handlers, or until it is scheduled.
+  // Waits until the work and its handlers have ended, or until the work is
+  // scheduled.
   void Wait(State& state, bool until_scheduled = false);
   void AddHandler(State& state, CommandBuffer::CompletedHandler handler,
                   bool when_scheduled = false);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tracks which threads must not wait for a queue's thread, and the queue
-// threads that nobody joins for this reason.
+// threads that are never joined for this reason.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
@@ -24,10 +24,10 @@ class AtWork {
   const bool outer_;
 };
 
-// The threads of queues that were released at work for the last time. These
-// threads are detached and end by themselves. exit() waits for them, because
-// otherwise static objects would be destroyed while work uses them. (Static
-// objects created after the first such thread are destroyed before that
+// If the last reference to a queue is dropped at work, its thread becomes an
+// orphan: it is detached and ends by itself. exit() waits for orphans,
+// because otherwise static objects would be destroyed while work uses them.
+// (Static objects created after the first orphan are destroyed before that
 // wait.)
 class Orphans {
  public:

@@ -150,7 +150,7 @@ SHIM_INTS(uint)
 SHIM_INTS(long)
 SHIM_INTS(ulong)
 
-// Each 8-bit value at each position, packed and unpacked.
+// `what` selects a function; unpack() uses the same numbers.
 extern "C" uint pack(int what, const float* in) {
   const float4 v(in[0], in[1], in[2], in[3]);
   switch (what) {

@@ -113,7 +113,7 @@ TEST(ShimVec, Constructors) {
   EXPECT_EQ(out, expected);
 }
 
-// Expands the determinant along the first column.
+// Expands the determinant along the first row.
 double Determinant(const std::vector<std::vector<double>>& m) {
   if (m.size() == 1) return m[0][0];
   double sum = 0;
