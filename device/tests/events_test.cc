@@ -21,7 +21,7 @@ namespace {
 class DeviceEvents : public LogTest {
  protected:
   // Returns a buffer that waits, works and signals; a value of 0 omits the
-  // step.
+  // wait or the signal.
   std::shared_ptr<CommandBuffer> Between(
       const std::shared_ptr<CommandQueue>& queue,
       const std::shared_ptr<Event>& wait, uint64_t wait_value,

@@ -382,7 +382,7 @@ TEST_F(LibraryTest, Labels) {
 }
 
 // The files that newLibrary() reads because a shader's text names them.
-// tests/swy_metal_test.cc tests devices, in a process with limited memory.
+// swy_metal_test.cc tests device files, in a process with limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;

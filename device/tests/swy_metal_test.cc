@@ -141,7 +141,7 @@ Outcome MetalWithin(const std::string& arguments) {
       limits);
 }
 
-// Files without an end: a folder's FIFO and endless file, and devices.
+// Files that are endless or too large: a FIFO, 1 TiB of zeros, a device.
 class EndlessFiles {
  public:
   EndlessFiles() {
