@@ -15,17 +15,17 @@
 namespace switchyard {
 namespace {
 
-// The details of a thread's last error that has any.
+// The details of the thread's last error that has details.
 struct LastDetails {
-  uint32_t number;  // of the error in this process; 0: there was none
+  uint32_t number;  // number of the error in this process; 0: no error yet
   char text[kMaxDetails + 1];
 };
 thread_local LastDetails t_last = {};
 
 std::atomic<uint32_t> g_count{0};
 
-// Numbers of two copies of the library in a process differ, so that one takes
-// no status of the other for its own.
+// Two copies of the library in a process count from different numbers, so
+// that neither mistakes the other's status for its own.
 uint32_t NextNumber() noexcept {
   const auto place =
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&g_count) >> 4 << 8);
@@ -81,8 +81,8 @@ Details& Details::Put(float value) noexcept {
     const float read = std::strtof(text, nullptr);
     if (std::memcmp(&read, &value, sizeof(read)) == 0) break;
   }
-  // The decimal point may be another character in the program's locale, and
-  // have several bytes.
+  // The program's locale may have another decimal point, even one of several
+  // bytes.
   bool was_point = false;
   for (const char* c = text; *c != '\0'; ++c) {
     const bool is_point = std::strchr("0123456789+-einfa", *c) == nullptr;

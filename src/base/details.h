@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The numbers of an error: "got [15, 2], needs [16, 2]". A message is a literal
-// and has none.
+// The details of an error: "got [15, 2], needs [16, 2]". The message itself
+// is a string literal and cannot hold numbers.
 
 #ifndef SWITCHYARD_SRC_BASE_DETAILS_H_
 #define SWITCHYARD_SRC_BASE_DETAILS_H_
@@ -14,14 +14,14 @@
 
 namespace switchyard::internal {
 
-// A text of fixed size, because an error may be that memory is out. It ends in
-// "..." if more is put.
+// A text of fixed size, because the error may be that memory ran out. A text
+// that does not fit ends in "...".
 class Details {
  public:
   [[gnu::cold]] Details& Put(std::string_view words) noexcept;
   [[gnu::cold]] Details& Put(size_t value) noexcept;
   [[gnu::cold]] Details& Put(int value) noexcept;
-  // The shortest text that reads back as this float. In the default
+  // The shortest text that reads back as this float. Uses the default
   // floating-point environment, because converting a NaN may trap.
   [[gnu::cold]] Details& Put(float value) noexcept;
   [[gnu::cold]] Details& PutShape(size_t rows, size_t cols) noexcept;
@@ -34,8 +34,8 @@ class Details {
   size_t size_ = 0;
 };
 
-// An error whose details() are these, on this thread and until its next such
-// error.
+// Makes an error with these details. This thread keeps them until its next
+// error with details.
 [[gnu::cold]] Status Refuse(StatusCode code, const char* message,
                             const Details& details) noexcept;
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The enumerators that decide how a row is computed, each with its text and the
-// facts that depend on it: lists that kernels, checks, references, tests,
-// benchmarks, corpus and Python walk.
+// Lists of the enumerators that decide how a row is computed, each with its
+// name and the facts that depend on it. Kernels, checks, references, tests,
+// benchmarks, the corpus and Python loop over these lists.
 
 #ifndef SWITCHYARD_SRC_BASE_ENUMERATORS_H_
 #define SWITCHYARD_SRC_BASE_ENUMERATORS_H_
@@ -15,11 +15,12 @@
 
 namespace switchyard::internal {
 
-// A line for each Score: its text, its functor in route_scores-inl.h, what it is made of, and
-// whether it grows with x from 0 or more on, so that the scores of the top_k
-// largest x have at least the share top_k / experts of the sum of all. Whatever
-// else depends on a score is a switch without a default, which does not compile
-// without a case for it (-Werror=switch).
+// A line for each Score: its name, its functor in route_scores-inl.h, its
+// ScoreKind, and whether the score grows with x from 0 or a larger value. If
+// it does, the scores of the top_k largest x add up to at least top_k /
+// experts of the sum of all scores. All other facts about a score are
+// switches without a default: -Werror=switch refuses them if a score lacks a
+// case.
 #define SWITCHYARD_SCORES(X)                                        \
   X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
   X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \
@@ -30,7 +31,7 @@ namespace switchyard::internal {
 enum class ScoreKind : uint8_t {
   kShareOfAll,  // the functor's value over the sum of all experts' values
   kOfLogit,     // the functor's value
-  kInRounds,    // of what each of two rounds of selection leaves
+  kInRounds,    // a softmax in each of two rounds of selection
 };
 
 #define SWITCHYARD_CASE(name, text, F, kind, grows) \
@@ -50,20 +51,22 @@ constexpr bool GrowsFromZero(Score score) {
 }
 #undef SWITCHYARD_CASE
 
-// The other enumerations of RouteOptions, walked as SWITCHYARD_SCORES is.
-// Each WeightOf: its text, and what v is a score by.
+// The other enumerations of RouteOptions, in lists like SWITCHYARD_SCORES.
+//
+// Each WeightOf: its name, and the Score by which a logit becomes a weight.
 #define SWITCHYARD_WEIGHTS_OF(X)                                \
   X(kScore, "score", options.score)                             \
   X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
   X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
-// Each Divisor: its text, and whether it takes an eps. (Softmax's v need no sum
-// over all experts where it takes none: quotients of exp(x - max) do.)
+// Each Divisor: its name, and whether it uses eps. (With softmax, a divisor
+// without eps needs no sum over all experts: that sum cancels in the
+// quotient.)
 #define SWITCHYARD_DIVISORS(X)                        \
   X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
   X(kSum, "sum", false)                               \
   X(kSumPlusEps, "sum_plus_eps", true)                \
   X(kMaxOfSumAndEps, "max_of_sum_and_eps", true)
-// Each BiasPlace: its text, and whether the bias is on the score.
+// Each BiasPlace: its name, and whether the bias is added to the score.
 #define SWITCHYARD_BIAS_PLACES(X) \
   X(kScore, "score", true)        \
   X(kLogit, "logit", false)
@@ -88,8 +91,8 @@ constexpr bool IsOnScore(BiasPlace place) {
 }
 #undef SWITCHYARD_CASE
 
-// Each Activation with its name, its functor in activations-inl.h, and whether
-// that is one of the gate alone, which up is then multiplied by.
+// Each Activation: its name, its functor in activations-inl.h, and whether
+// the functor takes the gate alone, so that the result is multiplied by up.
 #define SWITCHYARD_ACTIVATIONS(X)                 \
   X(kSilu, "silu", SiluOf, true)                  \
   X(kGelu, "gelu", GeluOf, true)                  \
@@ -100,8 +103,8 @@ constexpr bool IsOnScore(BiasPlace place) {
   X(kSwigluOai, "swiglu_oai", SwigluOaiOf, false) \
   X(kSitu, "situ", SituOf, false)
 
-// Whether an activation is f(gate) * up: ungated there is f(gate), and a limit
-// may come after it.
+// Whether an activation is f(gate) * up. If so, it may be ungated, which is
+// f(gate), and a limit may follow f.
 constexpr bool IsOfGate(Activation activation) {
 #define SWITCHYARD_CASE(name, text, Function, of_gate) \
   case Activation::name:                               \

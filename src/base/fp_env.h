@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The floating-point environment of the kernels: round to nearest, denormals
-// honoured, exceptions masked, whatever the calling thread or a pool's worker
-// has set. Reading costs a few cycles; it is written only if it differs.
+// honoured, exceptions masked. Kernels set it because the calling thread or a
+// pool's worker may have another one. Reading it costs a few cycles; it is
+// written only if it differs.
 
 #ifndef SWITCHYARD_SRC_BASE_FP_ENV_H_
 #define SWITCHYARD_SRC_BASE_FP_ENV_H_
@@ -22,7 +23,7 @@
 
 namespace switchyard::internal {
 
-// For the lifetime of the object, the default environment on this thread.
+// Sets the default environment on this thread for the object's lifetime.
 class DefaultFpEnv {
  public:
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,7 +54,8 @@ class DefaultFpEnv {
   }
   uint64_t saved_;
 #else
-  // Elsewhere the C library's view: no flush-to-zero modes that it knows of.
+  // Other CPUs: FE_DFL_ENV turns off the flush-to-zero modes that the C library
+  // knows, and only these.
   DefaultFpEnv() noexcept {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The name that somebody meant who wrote another one.
+// Finds the name that a misspelt one was probably meant to be.
 
 #ifndef SWITCHYARD_SRC_BASE_NEAREST_H_
 #define SWITCHYARD_SRC_BASE_NEAREST_H_
@@ -14,8 +14,8 @@ namespace switchyard::internal {
 
 constexpr size_t kLongestName = 63;
 
-// How many letters have to be changed, added or left out to make a of b, upper
-// and lower case being the same, and '-' being '_'.
+// The number of letters to change, insert or delete to turn `a` into `b`.
+// Ignores case and takes '-' for '_'.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   const auto plain = [](char c) {
     return c == '-'               ? '_'
@@ -23,7 +23,8 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Element i: from b's first i letters to those of a that were looked at.
+  // Element i: the distance from b's first i letters to the letters of `a`
+  // read so far.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {
@@ -38,9 +39,10 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return distances[b.size()];
 }
 
-// The index of the nearest of `size` names, name_of(i) each, the first of
-// equally near ones; `size` if none is within a third of what was written:
-// "MMX" is not meant to be "AVX2".
+// Returns the index of the nearest of `size` names, name_of(i) each; the
+// first one if several are equally near. Returns `size` if the distance of
+// every name exceeds a third of the written one's length: "MMX" is not meant
+// to be "AVX2".
 template <class NameOf>
 size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
   size_t nearest = size, least = name.size() / 3 + 1;

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pieces of a caller's memory. One function hands them out in order, without
-// memory to learn the size that is needed, and then with it.
+// Cuts a caller's memory into pieces. The same function runs twice: first
+// without memory, to compute the size, and then with memory, to get the
+// pieces.
 
 #ifndef SWITCHYARD_SRC_BASE_TAKE_H_
 #define SWITCHYARD_SRC_BASE_TAKE_H_
@@ -16,7 +17,7 @@ namespace switchyard::internal {
 
 class Taker {
  public:
-  // Pieces of more than one element begin at a cache line.
+  // Every piece begins at a cache line.
   static constexpr size_t kAlignment = 64;
 
   Taker() = default;
@@ -35,7 +36,7 @@ class Taker {
         bytes_ > PTRDIFF_MAX - 2 * kAlignment;
     return piece;
   }
-  // Elements of T, which are written before they are read.
+  // Uninitialized elements: write them before reading.
   template <class T>
   T* Take(size_t count) {
     size_t bytes = 0;
@@ -44,7 +45,8 @@ class Taker {
   }
 
   bool overflows() const { return overflows_; }
-  // The size of all pieces, in int32, wherever the memory begins.
+  // The size of all pieces as a number of int32, including the padding that
+  // memory at any address needs.
   size_t size() const { return (bytes_ + kAlignment) / sizeof(int32_t); }
   size_t bytes() const { return bytes_; }
 

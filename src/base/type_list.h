@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The element types as lists, walked by checks, names, kernels, tests and
-// fuzzers.
+// Lists of the element types. Checks, names, kernels, tests and fuzzers loop
+// over them.
 
 #ifndef SWITCHYARD_SRC_BASE_TYPE_LIST_H_
 #define SWITCHYARD_SRC_BASE_TYPE_LIST_H_
@@ -11,7 +11,7 @@
 
 #include "switchyard/types.h"
 
-// Each Type with its name and its part in rows.
+// Each Type with its name and its TypeKind.
 #define SWITCHYARD_TYPES(X)        \
   X(kF32, "f32", kFloat)           \
   X(kBF16, "bf16", kFloat)         \
@@ -28,16 +28,16 @@
   X(kQ8_1, "q8_1", kBlock)         \
   X(kQ8_K, "q8_k", kBlock)
 
-// Types of the rows that kernels are compiled for; each kernel names its list.
-// What they write is not among what they are compiled for: rows.cc converts it,
-// a tile at a time in the L1 cache. How a type is loaded is in storage-inl.h.
+// The row types that kernels are compiled for; each kernel picks one list.
+// Output types are not among them: rows.cc converts outputs, a tile at a time
+// in the L1 cache. storage-inl.h loads each type.
 
-// The types that are computed with without scales.
+// Types that need no scales.
 #define SWITCHYARD_FLOATS(X, ...) \
   X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
 #define SWITCHYARD_HALVES(X, ...) \
   X(BFloat16, __VA_ARGS__) X(Float16, __VA_ARGS__)
-// Codes that a scale turns into values.
+// Codes, which become values when multiplied by a scale.
 #define SWITCHYARD_CODES(X, ...) \
   X(int8_t, __VA_ARGS__)         \
   X(uint8_t, __VA_ARGS__) SWITCHYARD_FLOAT_CODES(X, __VA_ARGS__)
@@ -50,8 +50,9 @@
 
 namespace switchyard::internal {
 
-// Codes have scales beside the rows: those of integers are f32 and may have
-// sums, those of floats are f32 or e8m0. Blocks hold their scales.
+// Codes have scales beside the rows. Integer codes have f32 scales and may
+// have sums; float codes have f32 or e8m0 scales. Blocks contain their
+// scales.
 enum class TypeKind : uint8_t {
   kFloat,
   kId,
@@ -70,7 +71,7 @@ constexpr TypeKind KindOf(Type type) {
   return TypeKind::kScale;
 }
 
-// The types of those kinds, as a bit set.
+// The types of these kinds, as a bit set.
 template <class... Kind>
 constexpr uint32_t TypesOf(Kind... kinds) {
   uint32_t set = 0;

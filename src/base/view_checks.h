@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Facts about views that checks need: whether one is given, sound by itself,
-// and free of another's bytes.
+// Predicates about views for the checks: whether a view is given, whether it
+// is valid by itself, and whether it overlaps another.
 
 #ifndef SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
 #define SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
@@ -18,7 +18,7 @@
 
 namespace switchyard::internal {
 
-// Bytes of that many elements of a view's.
+// The size in bytes of `elements` elements of a view.
 template <class T>
 constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
   return elements * sizeof(T);
@@ -27,7 +27,7 @@ template <class V>
 constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
   return BytesOf(m.type, elements);
 }
-// How many elements have no more than PTRDIFF_MAX bytes.
+// The most elements whose size stays within PTRDIFF_MAX bytes.
 template <class T>
 constexpr size_t MostElements(const Matrix<T>&) {
   return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
@@ -40,8 +40,8 @@ constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
              : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
 }
 
-// Whether 0 <= x <= most. By the bits: comparing a NaN would trap where the
-// caller has unmasked floating-point exceptions.
+// Whether 0 <= x <= most. Compares bits, because comparing a NaN would trap
+// if the caller has unmasked floating-point exceptions.
 inline bool IsUpTo(float most, float x) {
   uint32_t bits, most_bits;
   std::memcpy(&bits, &x, sizeof(x));
@@ -53,7 +53,8 @@ inline bool SameBits(float a, float b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-// An optional argument that is there. One made from an empty vector is not.
+// Whether the caller passed an optional argument. A view of an empty vector
+// counts as not passed.
 template <class M>
 bool Given(const M& m) {
   return m.data != nullptr || m.cols != 0 || m.rows > 1;
@@ -63,10 +64,10 @@ bool Given(const Span<T>& s) {
   return s.data != nullptr || s.size != 0;
 }
 
-// Lets ordinary views through by a look at a few bits: not null, fewer than
-// 2^30 rows and elements of stride (so below 2^63 bytes), in the lower half of
-// the address space. The exact checks take six times as long: for all views of
-// a call, as long as a small kernel.
+// Fast path: accepts ordinary views by a few bits. Such a view is not null,
+// has rows and a stride below 2^30 (so fewer than 2^63 bytes) and lies in the
+// lower half of the address space. The exact checks take six times as long:
+// for all views of a call, as long as a small kernel.
 static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
 template <class M>
 bool IsPlain(const M& m) {
@@ -98,9 +99,9 @@ bool RowsOverlap(const Span<T>&) {
   return false;
 }
 
-// The last byte's offset fits ptrdiff_t and the address does not wrap. Like all
-// that only odd views come to, this is in check.cc, once: in each front end's
-// object it was 50 KB of the archive.
+// Whether the last byte's offset fits ptrdiff_t and the address does not
+// wrap. Defined once, in check.cc, like all checks that only unusual views
+// need: inlined into each front end, they took 50 KB of the archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
 bool Fits(const void* data, size_t elements, size_t element_bytes);
@@ -114,7 +115,7 @@ struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
   size_t row_bytes = 0;
-  size_t stride_bytes = 0;  // 0 for a single row, whatever the view says
+  size_t stride_bytes = 0;  // 0 for a single row, even if the view has a stride
 
   explicit Region(const ConstAnyMatrix& m);
   template <class T>
@@ -129,7 +130,7 @@ struct Region {
   }
 };
 
-// From a view's first byte to behind its last.
+// From a view's first byte to one past its last.
 struct Interval {
   uintptr_t begin;
   uintptr_t end;
@@ -147,14 +148,15 @@ struct Interval {
         end(begin + s.size * sizeof(T)) {}
 };
 
-// Whether two views whose intervals meet may share a byte. Views of equal
-// stride (a single row takes the other's) are disjoint if their columns modulo
-// the stride are, as in a fused gate|up matrix; for others the intervals stand.
+// Whether two views with overlapping intervals may share a byte. Views of
+// equal stride (a single row takes the other's stride) are disjoint if their
+// columns modulo the stride are, as in a fused gate|up matrix. Others are
+// taken to overlap.
 bool MayOverlap(Region a, Region b);
 
-// Whether the byte interval of `view` meets none of the others'. Almost always
-// so, and then MayOverlap() is not needed, which for all pairs of a call takes
-// as long as a small kernel.
+// Whether the byte interval of `view` is disjoint from the intervals of all
+// others. Almost always it is. Then the call needs no MayOverlap(), which
+// takes as long as a small kernel for all pairs of a call.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
@@ -165,7 +167,8 @@ template <class View, class... Others>
   return (apart(Interval(others)) & ...);
 }
 
-// Whether two views may share a byte, by all that is known of them.
+// Whether two views may share a byte: by their intervals first, then by their
+// rows and columns.
 bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
 bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
 template <class T>
@@ -177,7 +180,7 @@ bool MayOverlap(const Span<T>& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
-// The same elements: what "in place" means.
+// Whether both views have the same elements, as "in place" requires.
 template <class V, class W>
 bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
@@ -200,13 +203,14 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = GroupOf(rows.cols, rows.scales.cols);
-  // In a row with no more columns than a group, one scale is both.
+  // If a row has no more columns than a group, one scale is both a row's and
+  // a group's.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;
 }
 
-// Whether a row can be copied byte for byte.
+// Whether rows can be copied byte for byte.
 inline bool SameFormat(const ConstAnyRows& from, const AnyRows& to) {
   return from.type == to.type &&
          (!IsCode(to.type) || (from.scales.type == to.scales.type &&

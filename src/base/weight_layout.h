@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The layouts of expert_weights.h in numbers: one row of a table per format.
+// The layouts of expert_weights.h in numbers: one table row per format.
 
 #ifndef SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
 #define SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
@@ -13,39 +13,39 @@
 
 namespace switchyard::internal {
 
-// Rows that are packed together.
+// The number of rows that are packed together.
 constexpr size_t kPackedRows = 16;
 
-// How codes lie in a block of a row. Each dword of a stored block is a dword of
-// a packed one. k counts from the block's first column.
+// The order of codes within a block of a row. Packing moves whole dwords:
+// each dword of a stored block is a dword of a packed one. k counts columns
+// from the start of the block.
 enum class WeightCoding : uint8_t {
   kBytes,    // int8
   kNibbles,  // byte i: k = i, and i + 16 in the high nibble
-  kE2M1,     // the same; a nibble is a sign and an index of 0 1 2 3 4 6 8 12
-  // 64 columns after each other: byte i has k = i, and i + 32 in the high
-  // nibble.
+  kE2M1,     // as kNibbles; sign bit, then index into 0 1 2 3 4 6 8 12
+  // Groups of 64 columns: byte i holds k = i, and i + 32 in the high nibble.
   kQ4_K,
-  // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and
-  // i + 64 in the high nibble. Then 32 bytes for each 128 columns: byte i has
-  // the high two bits of k = i, i + 32, i + 64 and i + 96.
+  // 64 bytes for each 128 columns: byte i holds the low four bits of k = i,
+  // and of i + 64 in the high nibble. Then 32 bytes for each 128 columns:
+  // byte i holds the high two bits of k = i, i + 32, i + 64 and i + 96.
   kQ6_K,
-  kFloats  // of stored_block / 32 bytes
+  kFloats  // each of stored_block / 32 bytes
 };
 
-// Twice the values of e2m1, plus 12.
+// Twice the e2m1 value, plus 12.
 alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {
     12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-// The unsigned code that each nibble of a coding stands for; null if it is its
-// own.
+// The table from nibbles to unsigned codes, or null if each nibble is the
+// unsigned code itself.
 constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
   return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
 }
 
 // Each WeightFormat: X(name, text, coding, unsigned code minus signed code,
-// columns of a block, then bytes of a row's block: as stored, before the codes,
-// codes, packed scales; a packed byte of codes for 0). The int8 format has a
-// scale for all of a row instead; both it and floats take rows that end within
-// a block.
+// columns of a block, then bytes of a row's block: as stored, before the
+// codes, codes, packed scales; then the packed byte that stands for a code of
+// 0). int8 has one scale for a whole row instead of scales in blocks. int8
+// and floats accept rows that end within a block.
 #define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
   X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
   X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \
@@ -69,19 +69,19 @@ struct WeightTraits {
   uint8_t zero = 0;
 
   constexpr bool has_block_scales() const { return row_scales != 0; }
-  // Codes of eight bits, which are multiplied as bytes.
+  // Codes of eight bits. Kernels multiply them as bytes.
   constexpr bool has_byte_codes() const { return offset == 128; }
   constexpr bool is_float() const { return coding == WeightCoding::kFloats; }
   constexpr bool has_channel_scales() const {
     return !has_block_scales() && !is_float();
   }
-  // Blocks of 256 columns, whose parts have integer scales.
+  // Blocks of 256 columns, divided into parts with integer scales.
   constexpr bool is_super() const { return block == 256; }
-  // Columns that have an integer scale of their own.
+  // The number of columns that share an integer scale.
   constexpr size_t sub_block() const {
     return coding == WeightCoding::kQ6_K ? 16 : 32;
   }
-  // Bytes of the packed codes, and scales, of a block of 16 rows.
+  // Bytes of the packed codes (or scales) of a block of 16 rows.
   constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
   constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
 };
@@ -94,9 +94,10 @@ constexpr WeightTraits TraitsOf(WeightFormat format) {
   return {};
 }
 
-// The line of 64 bytes in which the 16 rows' dword `i` of a block's codes is
-// packed. In order, except that kQ6_K has, for each 4 columns of a half block,
-// its three dwords side by side: one stream of memory.
+// The index of the 64-byte line for dword `i` of a block's codes; the line
+// has this dword of all 16 rows. The order is unchanged, except for kQ6_K:
+// there the three dwords for each 4 columns of a half block are adjacent, so
+// that a kernel reads one stream of memory.
 constexpr size_t PackedLine(WeightCoding coding, size_t i) {
   if (coding != WeightCoding::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2
@@ -106,7 +107,7 @@ constexpr size_t PackedLine(WeightCoding coding, size_t i) {
 constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
   return (cols + traits.block - 1) / traits.block;
 }
-// Bytes of a packed group of 16 rows, of so many blocks.
+// Bytes of a packed group of 16 rows with `blocks` blocks each.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
   const size_t scales = traits.has_channel_scales()
                             ? kPackedRows * sizeof(float)
