@@ -104,7 +104,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool IsPadded(const Args& c) {
     return internal::Given(c.in.tokens_per_expert);
   }
-  // Biases of several experts whose rows nothing tells apart.
+  // Whether biases of several experts are given without a way to tell the
+  // experts' rows apart.
   static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
     return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
            !IsPadded(c);

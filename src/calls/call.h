@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The words in which a call is said once: a table per public function, data
-// only, in src/calls/<function>.h. The checks and their messages (src/check.h),
-// the C ABI, the generated parts of the bindings, the error tests and the
-// fuzzers read the same tables.
+// One table per public function, in src/calls/<function>.h. It contains data
+// only and describes the function's arguments once. The checks and their
+// messages (src/check.h), the C ABI, the generated parts of the bindings, the
+// error tests and the fuzzers read the same tables.
 //
 // A table is a struct:
 //
@@ -15,7 +15,7 @@
 //     static constexpr const char* kName = "Quantize";
 //     static constexpr Size<Sizes> kSizes[] = {{"rows", &Sizes::rows}, ...};
 //     static Sizes Measure(const Inputs&, const Outputs&, const Options&);
-//     static constexpr Argument kInputs[] = {...};    // a row a field
+//     static constexpr Argument kInputs[] = {...};    // an entry per field
 //     static constexpr Argument kOutputs[] = {...};
 //     static constexpr Option kOptions[] = {...};
 //     static constexpr Rule<CallArgs<...>> kRules[] = {...};
@@ -42,8 +42,7 @@
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
-// offsetof of structs that have a base is supported by GCC and Clang, which
-// warn of it.
+// GCC and Clang support offsetof for structs with a base, but warn about it.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
 namespace switchyard::calls {
@@ -53,7 +52,7 @@ struct Pointer {
   unsigned char bytes[sizeof(void*)];
 };
 
-// The types that a field has: X(kind, in the C++ API, in C). Views come first.
+// The types that fields have: X(kind, C++ type, C type). Views come first.
 #define SWITCHYARD_KINDS(X)                                     \
   X(kConstMatrix, ConstAnyMatrix, swy_matrix)                   \
   X(kMatrix, AnyMatrix, swy_matrix)                             \
@@ -103,7 +102,7 @@ constexpr Kind KindOf() {
 SWITCHYARD_KINDS(SWITCHYARD_KIND)
 #undef SWITCHYARD_KIND
 
-// Bytes in the C++ API.
+// Size in the C++ API.
 constexpr size_t SizeOf(Kind kind) {
   switch (kind) {
 #define SWITCHYARD_KIND(kind, CppType, ...) \
@@ -122,14 +121,14 @@ constexpr bool IsRows(Kind kind) {
 }
 constexpr bool IsView(Kind kind) { return kind <= Kind::kU32Span; }
 
-// A field of a C++ struct, and where the C struct has it. Fields of structs in
-// a struct are written with a dot: "shared.rows".
+// A field of a C++ struct and its place in the C struct. A dot joins the
+// names of nested fields: "shared.rows".
 struct Field {
   const char* name;
   Kind kind;
   uint16_t offset;
   uint16_t c_offset;
-  uint16_t c_end;  // a shorter C struct, of an older version, ends before
+  uint16_t c_end;  // end in the C struct; older, shorter structs lack the field
 };
 #define SWITCHYARD_FIELD_OF(Cpp, C, member)                     \
   ::switchyard::calls::Field {                                  \
@@ -140,7 +139,7 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// In a table, whose structs are these.
+// For use in a table, which defines these struct names.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -150,8 +149,8 @@ constexpr Field Named(Field field, const char* name) {
   return field;
 }
 
-// The element types that an argument takes, as a set, with the words of the
-// message. Spans have one type only and none here.
+// The element types that an argument accepts, as a set, and their text for
+// the message. A span's element type is fixed, so its set is empty.
 struct Types {
   uint32_t set = 0;
   const char* words = "";
@@ -166,12 +165,12 @@ inline constexpr Types kIdsOrU8 = {internal::kIdSet | SetOf(Type::kU8),
                                    "int32, uint32, int64 or uint8"};
 inline constexpr Types kI32 = {SetOf(Type::kI32), "int32"};
 inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
-// Rows with scales and sums where their type has them.
+// Rows with scales and sums if their type needs them.
 inline constexpr Types kAnyRows = {internal::kRowSet,
                                    "f32, bf16, f16 or quantised"};
 
-// True of a call if a field of its inputs or options has one of the values in
-// the set. The default is true of every call.
+// A condition on a call: a field of its inputs or options has one of the
+// values in the set. The default holds for every call.
 struct When {
   enum From : uint8_t { kAlways, kInputs, kOptions } from = kAlways;
   Kind kind = Kind::kFlag;
@@ -190,10 +189,11 @@ constexpr uint32_t Values(E... values) {
         offsetof(Struct, member), ::switchyard::calls::Values(__VA_ARGS__) \
   }
 
-// A shape and the calls that have it. A matrix: "[tokens, top_k]", or two of
-// these with " or " between; a span: "num_experts + 1", or ">= " and the least
-// size. A size is a number, one of the call's sizes, or two of these with * or
-// + between.
+// A shape, and the calls to which it applies. A size in it is a number, one of
+// the call's sizes, or two of these joined by * or +.
+//
+//  - a matrix: "[tokens, top_k]", or two of these joined by " or "
+//  - a span: "num_experts + 1", or ">= " and the least size
 struct Shape {
   const char* words = nullptr;
   When when = {};
@@ -201,15 +201,15 @@ struct Shape {
       nullptr;  // the message, if "is not " and the words won't do
 };
 
-// How an argument takes part. An argument that is not kOptional is needed; with
-// a `group` it is needed if any other of that group is given.
+// Whether an argument must be given. Without kOptional it must; an argument
+// of a `group` only if another one of that group is given.
 enum Flags : uint8_t {
   kNeeded = 0,
   kOptional = 1,
-  // Not what an ordinary call has: looked at only if any of these is given.
+  // Unusual arguments: checked only if at least one of them is given.
   kRare = 2 | kOptional,
   kRareGroup = 2,
-  // Written, though it is an input.
+  // An input that the call writes.
   kScratch = 4,
 };
 
@@ -217,18 +217,19 @@ inline constexpr size_t kMaxShapes = 3;
 struct Argument {
   Field field;
   Types types = {};
-  // The first one whose condition holds; no shape: a rule says what it is.
+  // The first shape whose condition holds applies. No shape: a rule checks
+  // it.
   Shape shapes[kMaxShapes] = {};
   uint8_t flags = kNeeded;
   uint8_t group = 0;
-  // Otherwise it is not needed.
+  // The argument is needed only if this holds.
   When when = {};
-  // The outputs, separated by spaces, of which the first that is given may be
-  // the same view as this input.
+  // The outputs that may be the same view as this input, separated by spaces.
+  // Of these, only the first one that is given may be.
   const char* in_place = "";
 };
 
-// The values that an option may have, and what is said of others.
+// The values that an option may have, and the message about others.
 struct Range {
   enum Of : uint8_t {
     kAny,
@@ -243,7 +244,7 @@ struct Range {
   uint32_t set = 0;
   size_t most_count = SIZE_MAX;
   const char* words = "";
-  // The name of an enumerator, or null.
+  // Returns the name of an enumerator, or null.
   const char* (*name_of)(uint32_t value) = nullptr;
 };
 inline constexpr Range kAnyValue = {};
@@ -255,7 +256,7 @@ constexpr Range UpTo(float most, const char* words) {
   return {Range::kUpTo, most, 0, 0, words};
 }
 
-// An enumerator of E: names.h; of a set of them, if there is one.
+// An enumerator of E that names.h lists, or that `set` contains if given.
 template <class E>
 constexpr const char* NameAt(uint32_t value) {
   return NameOf(static_cast<E>(value));
@@ -268,8 +269,9 @@ constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
 struct Option {
   Field field;
   Range range = {};
-  // An ordinary call may have any value of it; any other value than the default
-  // of other options makes a call special: see IsOrdinary() in check.h.
+  // Whether an ordinary call may change this option. Changing any other
+  // option from its default makes a call special: see IsOrdinary() in
+  // check.h.
   bool is_ordinary = false;
 };
 
@@ -277,10 +279,10 @@ template <class S>
 struct Size {
   const char* name;
   size_t S::*member;
-  bool is_of_options = false;  // no argument has it
+  bool is_of_options = false;  // comes from options, not from an argument
 };
 
-// A call's arguments, as rules see them.
+// A call's arguments as its rules see them.
 template <class In, class Out, class Opt, class S>
 struct CallArgs {
   const In& in;
@@ -289,25 +291,27 @@ struct CallArgs {
   const S& sizes;
 };
 
-// A condition on arguments that types and shapes do not express.
+// A condition on arguments that types and shapes cannot express.
 template <class Args>
 struct Rule {
   bool (*holds)(const Args&);
-  const char* words;  // "argument: what is wrong"
-  // kBeforeShapes: the sizes mean nothing without. kSpecial: it cannot be
-  // broken by an ordinary call, whose views have fewer than 2^30 columns.
+  const char* words;  // "argument: problem"
+  // kBeforeShapes: checked first, because the sizes are meaningless without
+  // it. kSpecial: an ordinary call, with views below 2^30 columns, cannot
+  // break it.
   enum Flags : uint8_t {
     kAlways = 0,
     kBeforeShapes = 1,
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
-  // The numbers of the message; null: those that its words name.
+  // Writes the numbers of the message. Null: the words name the sizes to
+  // write.
   void (*put)(const Args&, internal::Details*) = nullptr;
 };
 
-// The structs of C++ and of C (none, until the function is in C, too), and
-// defaults of what few tables have.
+// The structs of C++ and of C (the C++ ones again if the C ABI lacks the
+// function), and defaults of members that few tables set.
 template <class In, class Out, class Opt, class S, class CIn = In,
           class COut = Out, class COpt = Opt>
 struct CallBase {
@@ -322,8 +326,8 @@ struct CallBase {
 
   static constexpr bool kRunsKernel = true;  // checks the environment's ISA
 
-  // Whether arguments that may be in place may be so in this call, and whether
-  // an output lies in the place of an input then.
+  // Whether this call permits arguments in place, and whether an output then
+  // is in place of an input.
   static bool MayBeInPlace(const Args&) { return true; }
   template <class O, class I>
   static bool IsInPlace(const O& out, const I& in, const Args&) {

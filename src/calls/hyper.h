@@ -67,7 +67,8 @@ struct HyperCall
   static bool Collapses(const Args& c) {
     return internal::Given(c.out.out) || internal::Given(c.out.normed);
   }
-  // A token's streams in one row, by what has a row a token.
+  // Whether `streams` has a token's streams side by side in one row. The
+  // arguments with one row a token show it.
   static bool HasStreamsSideBySide(const Args& c) {
     const ConstAnyMatrix& m = c.in.streams;
     const size_t n = c.sizes.num_streams;

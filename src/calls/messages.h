@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of call.h taken apart at compile time: its arguments as one list, its
-// shapes as numbers, and the text of every message that its checks can give.
-// Status keeps a pointer to a literal, so the texts are made before there is a
-// fault: some 2 KB a call.
+// Takes a table of call.h apart at compile time: its arguments as one list,
+// its shapes as numbers, and the text of every message of its checks. Status
+// keeps a pointer to a literal, so all texts must exist before an error:
+// about 2 KB a call.
 
 #ifndef SWITCHYARD_SRC_CALLS_MESSAGES_H_
 #define SWITCHYARD_SRC_CALLS_MESSAGES_H_
@@ -19,7 +19,7 @@
 
 namespace switchyard::calls {
 
-// Inputs come before outputs.
+// Arguments in one list: inputs, then outputs.
 template <class C>
 inline constexpr size_t kNumInputs = std::size(C::kInputs);
 template <class C>
@@ -34,7 +34,7 @@ constexpr bool IsWritten(size_t index) {
   return index >= kNumInputs<C> || (ArgumentAt<C>(index).flags & kScratch) != 0;
 }
 
-// The memory that arguments have: rows with scales and sums have three parts.
+// A view among an argument's memory. Rows with scales and sums have three.
 struct ViewOf {
   uint8_t argument;
   uint8_t part;  // 0, 1: scales, 2: sums
@@ -64,9 +64,10 @@ constexpr auto MakeViews() {
 template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
-// Two views of which one is written, of two written ones the one that the
-// message names: an output rather than scratch. An argument's parts are as any
-// other views.
+// Whether the overlap of two views is checked, and the message names
+// `written`. At least one view must be written. If both are, the message
+// names an output rather than scratch. The parts of one argument count as
+// different views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {
@@ -79,7 +80,7 @@ constexpr bool IsPair(size_t written, size_t other) {
   return written > other;
 }
 
-// A size in a shape: a number or one of the call's sizes, or two of them.
+// A size in a shape: a number, one of the call's sizes, or two of these.
 struct Term {
   int8_t size = -1;
   uint8_t number = 0;
@@ -89,9 +90,9 @@ struct SizeWords {
   char op = 0;
 };
 struct ShapeWords {
-  int alternatives = 0;  // 0: of any shape
+  int alternatives = 0;  // 0: any shape
   bool is_least = false;
-  SizeWords rows[2], cols[2];  // a span has cols only
+  SizeWords rows[2], cols[2];  // a span uses only cols
 };
 
 template <class C>
@@ -161,7 +162,7 @@ constexpr auto ParseShapes() {
 template <class C>
 inline constexpr auto kShapes = ParseShapes<C>();
 
-// Faults of a view by itself.
+// Faults of a single view.
 enum Fault : uint8_t {
   kIsMissing,
   kHasType,
@@ -169,8 +170,8 @@ enum Fault : uint8_t {
   kHasStride,
   kIsTooLarge,
   kCutsBlocks,
-  kIsOfAnotherType,  // scales or sums of a type without
-  kHasShape,         // and the two behind it, of the other shapes
+  kIsOfAnotherType,  // scales or sums with a type that has none
+  kHasShape,         // one for each of the kMaxShapes shapes
   kHasTooManyCols = kHasShape + kMaxShapes,
   kNumFaults,
 };
@@ -211,8 +212,8 @@ constexpr const char* FaultWords(size_t view, size_t fault) {
   }
 }
 
-// The number of each message. Pairs have two: of a view that may not overlap
-// another, and of one that may be the same view.
+// Messages are numbered. A pair of views has two numbers: one if the views
+// may not overlap, one if they may be the same view.
 template <class C>
 inline constexpr size_t kFirstPair = kViews<C>.size() * kNumFaults;
 template <class C>
@@ -224,8 +225,8 @@ inline constexpr size_t kFirstOption = kFirstInPlace<C> +
 template <class C>
 inline constexpr size_t kFirstRule = kFirstOption<C> + std::size(C::kOptions);
 
-// The texts one behind the other, each with its number in two bytes before it.
-// A kSize of 0 counts them only.
+// All texts, one after another, each preceded by its number in two bytes.
+// With a kSize of 0 it only counts the bytes.
 template <size_t kSize>
 struct Texts {
   std::array<char, kSize> text = {};
@@ -290,7 +291,7 @@ constexpr void PutShape(size_t argument, size_t at, Texts* texts) {
     }
   }
 }
-// Whether `output` is one of those that the input may be in place of.
+// Whether the list `names` contains `name`.
 constexpr bool Lists(std::string_view names, std::string_view name) {
   for (size_t at = 0; (at = names.find(name, at)) != names.npos; ++at) {
     const size_t end = at + name.size();
@@ -379,7 +380,7 @@ constexpr auto MakeTexts() {
 template <class C>
 inline constexpr auto kTexts = MakeTexts<C>();
 
-// The message of that number; there is one.
+// Returns the message with this number, which must exist.
 inline const char* FindText(const char* texts, size_t number) {
   while (static_cast<size_t>(texts[0]) +
              (static_cast<size_t>(static_cast<unsigned char>(texts[1])) << 7) !=

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The enumerators of every enumeration that a call takes, each with its name as
-// text: "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS.
-// -Werror=switch refuses one that has no name, and a value without a name is no
-// enumerator: checks refuse it.
+// The enumerators of every enumeration in calls, each with its name as text:
+// "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS.
+// -Werror=switch refuses an enumerator without a name. The checks refuse a
+// value without a name, because it is no enumerator.
 
 #ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
 #define SWITCHYARD_SRC_CALLS_NAMES_H_
@@ -168,7 +168,7 @@ constexpr const char* NameOf(ExpertProduct product) {
   }
   return nullptr;
 }
-// The enumerators as a bit set; all have values from 0 to 31.
+// The enumerators as a bit set. All values are below 32.
 template <class E>
 constexpr uint32_t EnumeratorsOf() {
   uint32_t set = 0;
@@ -178,7 +178,7 @@ constexpr uint32_t EnumeratorsOf() {
   return set;
 }
 
-// The enumerators of a bit set in ascending order.
+// The enumerators of a bit set, in ascending order.
 template <class E>
 class Enumerators {
  public:

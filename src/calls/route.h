@@ -36,7 +36,7 @@ struct RouteCall
     return {in.logits.rows, in.logits.cols - columns,
             out.topk_ids.cols - shared, shared, columns};
   }
-  // The experts given may lie in the first top_k columns of topk_ids.
+  // given_ids may be the first top_k columns of topk_ids.
   static bool IsInPlace(const AnyMatrix& ids, const ConstAnyMatrix& given,
                         const Args& c) {
     return internal::SameView(ids.ColRange(0, c.sizes.top_k), given);
