@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A call of the C++ API for a caller of C.
+// Runs a call of the C++ API for a C caller.
 
 #ifndef SWITCHYARD_SRC_C_CALL_H_
 #define SWITCHYARD_SRC_C_CALL_H_
@@ -15,7 +15,8 @@
 
 namespace switchyard::c {
 
-// Errors of an argument that C++ does not have.
+// Messages about the caller's struct itself: errors that only C callers can
+// make.
 struct ArgumentTexts {
   const char* null;
   const char* no_size;
@@ -50,20 +51,22 @@ static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// For swy_status_details(), since a swy_status has no room for its number.
+// Keeps the status' details for swy_status_details(), because a swy_status
+// has no room for the number of its details.
 void KeepDetails(const Status& status) noexcept;
 inline swy_status ToC(const Status& status) {
   if (!status.ok()) KeepDetails(status);
   return {static_cast<int32_t>(status.code()), status.message()};
 }
-// The status of a function of the caller's, which may have no message.
+// The status that a function of the caller returned. Uses `no_message` if it
+// has no message.
 inline Status StatusOf(const swy_status& status, const char* no_message) {
   if (status.code == SWY_OK) return Status();
   const bool has_none = status.message == nullptr || status.message[0] == '\0';
   return Status(static_cast<StatusCode>(status.code),
                 has_none ? no_message : status.message);
 }
-// An error that has the field and its value as details.
+// An error with the field's name and value as details.
 Status NotAFlag(const char* message, const char* field, int32_t value) noexcept;
 
 template <class C>
@@ -76,7 +79,8 @@ Status Check(const C* given, const ArgumentTexts& texts) {
   return Status();
 }
 
-// A field that only C has; zero where the caller's struct ends before it.
+// A field that only the C struct has. Zero if the caller's struct is too
+// short for it.
 template <class C, class T>
 T AloneIn(const C* given, T C::*field) {
   const T* const at = &(given->*field);
@@ -85,7 +89,7 @@ T AloneIn(const C* given, T C::*field) {
   return static_cast<size_t>(end) <= given->size ? *at : T();
 }
 
-// Flags are numbers in C only.
+// Checks that flags, which are numbers in C, are 0 or 1.
 template <class C>
 Status CheckFlags(const C* given, const char* message) {
   int32_t value = 0;
@@ -97,7 +101,7 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// The value of a C++ struct of which the caller gives nothing.
+// The C++ struct before any field is read from the caller.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {
@@ -107,7 +111,7 @@ Cpp Default() {
   }
 }
 
-// An argument: what the caller gives of it.
+// An argument, checked and converted from the caller's struct.
 template <class C>
 class Argument {
  public:
@@ -116,7 +120,7 @@ class Argument {
     if (status.ok()) status = CheckFlags(given, texts.no_flag);
     if (status.ok()) ReadFields(given, &value);
   }
-  // A null pointer is the default.
+  // A null pointer stands for the defaults.
   static Argument OrDefault(const C* given, const ArgumentTexts& texts) {
     return given == nullptr ? Argument() : Argument(given, texts);
   }
@@ -128,7 +132,8 @@ class Argument {
   Argument() = default;
 };
 
-// The report of a call, of whose fields the caller gets those that were set.
+// The report of a call. Passes on to the caller only the fields that the call
+// has set.
 class Reporting {
  public:
   Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
@@ -154,7 +159,7 @@ class Reporting {
   Status status;
 
  private:
-  // More than anything that is counted.
+  // Larger than any count.
   static constexpr size_t kUnset = static_cast<size_t>(-1);
   swy_report* const given_;
   Report report_;
@@ -192,7 +197,7 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   return ToC(status);
 }
 
-// The caller's threads.
+// The caller's threads as an Executor.
 class CallbackExecutor final : public Executor {
  public:
   explicit CallbackExecutor(const swy_executor& given) : given_(given) {}
@@ -214,14 +219,15 @@ class CallbackExecutor final : public Executor {
   const swy_executor& given_;
 };
 
-// run(executor); without one that of the calling thread.
+// Runs run(executor), with the calling thread as the executor if none is
+// given.
 template <class Run>
 Status WithExecutor(const Texts& texts, const swy_executor* given,
                     const Run& run) {
   if (given == nullptr) return run(SerialExecutor());
   Status status = Check(given, texts.who);
   if (!status.ok()) return status;
-  // The struct's end when it was new: a later one may be longer.
+  // The end of the struct's first version. Later versions may be longer.
   constexpr size_t kEnd =
       offsetof(swy_executor, parallel_for) + sizeof(given->parallel_for);
   if (given->size < kEnd || given->parallel_for == nullptr ||

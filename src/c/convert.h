@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Values of switchyard.h as those of the C++ API, and back. What is wrong with
-// them is for the C++ functions to say: nothing is lost on the way.
+// Converts values of switchyard.h to the C++ API and back. Invalid values are
+// passed on unchanged, because the C++ functions refuse them.
 
 #ifndef SWITCHYARD_SRC_C_CONVERT_H_
 #define SWITCHYARD_SRC_C_CONVERT_H_
@@ -22,7 +22,8 @@ void Convert(const T* from, T* to) {
   *to = *from;
 }
 inline void Convert(const int32_t* from, bool* to) { *to = *from != 0; }
-// No enumeration has so many members that its type's last value is one.
+// A value that does not fit becomes 255, the largest uint8_t, which is no
+// enumerator: no enumeration is that long.
 inline void Convert(const int32_t* from, uint8_t* to) {
   const bool fits = *from >= 0 && *from <= UINT8_MAX;
   *to = fits ? static_cast<uint8_t>(*from) : UINT8_MAX;
@@ -71,7 +72,7 @@ inline void Convert(const char* const* from, std::optional<const char*>* to) {
   *to = *from != nullptr ? std::optional<const char*>(*from) : std::nullopt;
 }
 
-// Back.
+// From C++ to C.
 inline void Convert(const bool* from, int32_t* to) { *to = *from; }
 inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
 inline void Convert(const Type* from, int32_t* to) {
@@ -110,7 +111,7 @@ void WithTypes(calls::Kind kind, const Visit& visit) {
 #undef SWITCHYARD_KIND
   }
 }
-// A field in the struct at `data`.
+// The field at `offset` in the struct at `data`.
 template <class T>
 T* At(void* data, size_t offset) {
   return reinterpret_cast<T*>(static_cast<unsigned char*>(data) + offset);
@@ -121,11 +122,11 @@ const T* At(const void* data, size_t offset) {
                                     offset);
 }
 void ToCpp(const Field& field, const void* c, void* cpp);
-// No view is given back.
+// Does not convert views: they are inputs only.
 void ToC(const Field& field, const void* cpp, void* c);
 
-// Whether a value that C has as a number is one that C++ has: a flag, or a
-// field that is set or not. Others are for the C++ functions to refuse.
+// Whether a field's flag (or the is_set of an optional field) is 0 or 1.
+// Other kinds of fields pass: the C++ functions refuse their bad values.
 template <class T>
 bool IsFlagOrOther(const T*, const void*, int32_t*) {
   return true;
@@ -147,9 +148,9 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
   }
 }
 
-// A struct that may be shorter or longer than the C that this library knows.
-// Shorter ones may end where the caller's memory ends: only pointers, which
-// promise no more than what is read, and no references.
+// The caller's struct may be shorter or longer than this library's. A shorter
+// one may end where the caller's memory ends. So the code uses only pointers
+// to it, not references, which would promise a whole struct.
 template <class C>
 bool HasSize(const C* given) {
   return given->size >= sizeof(given->size);
@@ -158,8 +159,8 @@ template <class C>
 bool IsTooLong(const C* given) {
   return given->size > SWY_MAX_STRUCT_SIZE;
 }
-// Whether the struct ends where one of a version may: where a field ends, and
-// no earlier than in the first version.
+// Whether the struct has the size of some version: it ends where a field
+// ends, and no earlier than the first version.
 template <class C>
 bool IsOfVersion(const C* given) {
   const size_t size = given->size;
@@ -176,7 +177,8 @@ bool IsOfVersion(const C* given) {
   }
   return false;
 }
-// Asked where it is not too long: bytes up to its size are read.
+// Whether bytes behind the known struct are 0, so that no unknown field is
+// set. Needs !IsTooLong(): it reads all bytes up to the struct's size.
 template <class C>
 bool IsKnown(const C* given) {
   static_assert(offsetof(C, size) == 0, "");
@@ -187,8 +189,8 @@ bool IsKnown(const C* given) {
   }
   return true;
 }
-// The first flag that the caller's struct has with another value than 0 and 1,
-// which is put to `value`, or null.
+// The first flag of the caller's struct that is neither 0 nor 1, or null.
+// Writes its value to `value`.
 const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
                            size_t size, int32_t* value);
 template <class C>
@@ -197,7 +199,8 @@ const Field* FindWrongFlag(const C* given, int32_t* value) {
   return FindWrongFlag(fields.data(), fields.data() + fields.size(), given,
                        given->size, value);
 }
-// Converts the fields that the caller's struct has; the rest of `to` stays.
+// Converts the fields of the caller's struct. Leaves the other fields of `to`
+// unchanged.
 template <class C>
 void ReadFields(const C* given, CppOf<C>* to) {
   for (const Field& field : FieldsOf<C>()) {
@@ -210,8 +213,8 @@ void WriteFields(const CppOf<C>& from, C* given) {
     if (field.c_end <= given->size) ToC(field, &from, given);
   }
 }
-// Whether the caller's struct has room for all of `from` that is not its
-// default.
+// Whether the caller's struct has room for each field of `from` that differs
+// from its default.
 template <class C>
 bool HasRoomFor(const CppOf<C>& from, const C* given) {
   const CppOf<C> defaults = {};

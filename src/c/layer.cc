@@ -46,7 +46,8 @@ Status Multiply(void* context, const ExpertTile& tile) {
 
 #define TEXTS(name) SWITCHYARD_C_ARGUMENT_TEXTS("RunExperts", name)
 
-// A struct that the caller points to; a null pointer leaves `to` as it is.
+// Reads an optional struct of the caller. Leaves `to` unchanged if `given` is
+// null.
 template <class C>
 Status ReadOptional(const C* given, const ArgumentTexts& texts, CppOf<C>* to) {
   if (given == nullptr) return Status();
@@ -54,7 +55,7 @@ Status ReadOptional(const C* given, const ArgumentTexts& texts, CppOf<C>* to) {
   if (argument.status.ok()) *to = argument.value;
   return argument.status;
 }
-// The options that `given` points to.
+// Reads the option structs to which `given` has pointers.
 Status ReadParts(const swy_experts_options* given, ExpertsOptions* to) {
   if (given == nullptr) return Status();
   const swy_row_format* const down =
@@ -79,7 +80,7 @@ Status ReadCombine(const swy_combine_inputs* given, CombineInputs* to) {
   const Argument<swy_combine_inputs> combine(given, TEXTS("combine"));
   if (!combine.status.ok()) return combine.status;
   *to = combine.value;
-  // RunExperts() refuses it.
+  // Passed on so that RunExperts() refuses it.
   if (AloneIn(given, &swy_combine_inputs::token_order) != 0) {
     to->row_index = RowIndex::kTokenOrder;
   }

@@ -36,20 +36,20 @@ struct PresetTexts {
         SWITCHYARD_C_STRUCT_TEXTS(Function, "preset.form")      \
   }
 
-// The structs that make up a Preset, of which each may be null.
+// The structs that make up a Preset. Any of them may be null.
 class PresetStructs {
  public:
   PresetStructs(swy_preset* preset, swy_route_options* options,
                 const PresetTexts& texts)
       : texts_(texts), preset_(preset), options_(options) {}
 
-  // Finds out what there is.
+  // Finds the structs that the caller gave, and checks them.
   Status Check() {
     if (preset_ != nullptr) {
       const Status status = c::Check(preset_, texts_.preset.argument);
       if (!status.ok()) return status;
-      // The struct's end when it was new. Its later fields tell those who know
-      // of them more, and others need not know.
+      // The end of the struct's first version. It may end there, because
+      // callers who do not know the later fields do not need them.
       constexpr size_t kEnd =
           offsetof(swy_preset, top_k) + sizeof(preset_->top_k);
       if (preset_->size < kEnd) return Invalid(texts_.preset.no_room);
@@ -63,7 +63,7 @@ class PresetStructs {
     if (status.ok()) status = CheckStruct(form_, texts_.form);
     return status;
   }
-  // All of `from`, or nothing where a struct is too short for it.
+  // Writes all of `from`. Writes nothing if a struct is too short.
   Status Write(const Preset& from) const {
     if (!HasRoom(from.route, options_)) return Invalid(texts_.options.no_room);
     if (!HasRoom(from.activate, activate_)) {
@@ -109,7 +109,8 @@ constexpr StructTexts kTextsOfSetField = {
 constexpr StructTexts kTextsOfSetNull = {
     SWITCHYARD_C_ARGUMENT_TEXTS("SetNull", "config"),
     "SetNull: config: too short, of a version that lacks this field"};
-// set(fields) sets one field of the struct in C++.
+// Sets one field: converts the struct to C++, calls set(fields), and converts
+// it back.
 template <class Set>
 swy_status SetAny(swy_model_config* config, const Set& set,
                   const StructTexts& texts = kTextsOfSetField) {
@@ -179,7 +180,8 @@ swy_status swy_apply_config(const swy_model_config* config, swy_preset* preset,
   if (!status.ok()) return ToC(status);
   switchyard::Preset applied;
   if (preset->family != nullptr) {
-    // An unknown one leaves no family, which ApplyConfig() has a text for.
+    // An unknown name leaves no family in `applied`. ApplyConfig() then
+    // returns the error.
     (void)switchyard::FindPreset(preset->family, &applied);
   }
   status = switchyard::ApplyConfig(given.value, &applied);

@@ -23,10 +23,10 @@ static_assert(sizeof(swy_block_q8_0) == sizeof(BlockQ8_0) &&
                   sizeof(swy_block_q8_k) == sizeof(BlockQ8_K),
               "blocks differ");
 
-// The last error that this thread was given.
+// The last error that was returned on this thread.
 thread_local Status t_last_error;
-// Details of errors that C alone has: a shared library of the C++ API has no
-// function that would take them.
+// Details of errors that only the C ABI reports. They are kept here, because
+// a shared library of the C++ API exports no function that would store them.
 thread_local struct {
   const char* message;
   char text[kMaxDetails + 1];
@@ -55,7 +55,8 @@ swy_isa At(Span<const Isa> isas, size_t index) {
   return ToC(index < isas.size ? isas.data + index : nullptr);
 }
 
-// The library's pool behind the callback that any pool of a caller's is behind.
+// The library's pool as a swy_executor: its callback is like that of a
+// caller's own pool.
 struct TbbExecutor : swy_executor {
   explicit TbbExecutor(std::unique_ptr<Executor> pool_in)
       : swy_executor{sizeof(swy_executor), pool_in.get(),
