@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From what Combine() is asked for to the stages that its kernel runs.
+// Turns a call of Combine() into the stages that its kernel runs.
 
 #ifndef SWITCHYARD_SRC_COMBINE_PLAN_H_
 #define SWITCHYARD_SRC_COMBINE_PLAN_H_
@@ -16,14 +16,14 @@ inline bool Scales(const CombineScales& scales) {
          scales.residual != 1.0f || scales.out != 1.0f;
 }
 
-// M, of round_like_unfused.
+// The type to which round_like_unfused rounds: M in combine.h.
 inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   if (Given(out.out)) return out.out.type;
   if (Given(in.residual)) return in.residual.type;
   return IsFloat(out.normed.type) ? out.normed.type : Type::kF32;
 }
 
-// The result of Combine()'s checks, for a call that combines as well.
+// The result of Combine()'s checks. RunExperts() needs it too.
 struct CheckedCombine {
   Status status;
   bool is_ordinary;
@@ -63,7 +63,8 @@ class CombinePlan {
     if (!is_unstaged_) Build(outputs);
   }
 
-  // The kernel's arguments, which point to this plan and to the call's.
+  // The kernel's arguments. They point to this plan and to the call's
+  // arguments.
   simd::CombineArgs Args(const CombineInputs& inputs,
                          const CombineOutputs& outputs,
                          const CombineOptions& options, size_t hidden,
@@ -169,7 +170,7 @@ class CombinePlan {
     Add(Stage::kGated, true);
     Round(true);
   }
-  // The stage of a norm before its squares are known.
+  // Adds the stage of a norm that precedes its sum of squares.
   void NormFirst(bool other, const ConstAnyMatrix& weight) {
     if (options_.block_norm != NormKind::kPlusOneFirst) return;
     Vector(Stage::kMulPlus, other, weight);
@@ -198,7 +199,7 @@ class CombinePlan {
     }
   }
 
-  // Adds a stage with the factor that its tile waits to be multiplied by.
+  // Adds a stage that also applies the tile's pending factor.
   Stage& Add(Stage::Op op, bool other, const ConstAnyMatrix* operand = nullptr,
              bool per_token = false) {
     const float v = TakeFactor(other);
@@ -217,7 +218,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Multiplies a tile in its next stage, if nothing rounds in between.
+  // Multiplies a tile by `factor`: as part of its next stage, or in a stage
+  // of its own if the product is rounded.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

@@ -1,17 +1,19 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RunExperts: one region, in which each worker claims a plan's tasks in order.
+// RunExperts: one region, in which each worker claims a plan's tasks in
+// order.
 //
-//   convert    tokens to the format that products read, if that is another
+//   convert    tokens to the format that products read, if it differs
 //   block      gather, gate and up, activation, down, on one worker
 //   gate_up    a part of the columns; the last part of a block activates
 //   down       a part of the columns, once its block is activated
-//   tokens     that have no rows here
+//   tokens     without rows here
 //
-// Whoever finishes a block's down product counts its rows off their tokens, and
-// sums a token up that has no more to come. A task waits only for tasks that
-// were claimed before it, so any number of workers, one as well, gets through.
+// The worker that finishes a block's down product counts down the missing
+// rows of each of its tokens, and sums the tokens that miss no more rows. A
+// task waits only for tasks that were claimed before it. So the region
+// finishes with any number of workers, even with one.
 
 #include "src/calls/layer.h"
 
@@ -44,12 +46,12 @@ using internal::Given;
 using internal::Taker;
 
 constexpr size_t kCacheLine = 64;
-// Tokens that are converted, or summed without rows, by one claim.
+// Tokens per claim, to convert them or to sum those without rows.
 constexpr size_t kClaimedTokens = 16;
-// A worker looks so often before it lets others have its core: some 2 us.
+// A worker polls this often, about 2 us, before it yields its core.
 constexpr int kSpins = 1000;
 
-// The columns of whole blocks.
+// The number of columns, rounded up to whole blocks.
 size_t InBlocks(Type type, size_t cols) {
   return CeilDiv(cols, BlockOf(type)) * BlockOf(type);
 }
@@ -84,11 +86,11 @@ struct WorkerMemory {
   AnyRows gathered, activated;
   AnyMatrix gate_up, row_scale;
 };
-// All of the scratch. What workers share lies in front.
+// All of the scratch. The memory that workers share is in front.
 struct Memory {
   AnyRows hidden, shared_hidden;  // converted
   AnyMatrix rows, shared_rows, ones;
-  AnyMatrix cut_gate_up;  // of blocks in parts
+  AnyMatrix cut_gate_up;  // of blocks cut into parts
   AnyRows cut_activated;
   std::atomic<int32_t>* rows_to_come;   // [tokens]
   std::atomic<int32_t>* parts_to_come;  // [2 * blocks in parts]
@@ -144,17 +146,18 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
   return memory;
 }
 
-// Products of gate and up. A matrix of each with GateUpLayout::kSplit, rows
-// without gaps, as GEMMs like them; else one, and `up` is empty.
+// Products of gate and up. With GateUpLayout::kSplit each has its own matrix,
+// whose rows have no gaps because GEMMs like them. Other layouts have one
+// matrix, and `up` is empty.
 struct GateUp {
   AnyMatrix gate, up;
 };
 
-// One call: all that workers share.
+// The state of one call that its workers share.
 class Region {
  public:
-  // The arguments are checked, except those that Combine and
-  // Activate check.
+  // Requires checked arguments, except for Combine's and Activate's, which
+  // are checked later.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -180,7 +183,7 @@ class Region {
   ConstAnyRows hidden() const { return hidden_; }
   ConstAnyRows shared_hidden() const { return shared_hidden_; }
 
-  // The status of the activations' arguments, by those of no rows.
+  // Checks the activations' arguments by activating no rows.
   Status CheckActivation() const {
     for (const int32_t expert : {0, ExpertTile::kShared}) {
       const ExpertBlock block = {0, 1, expert, 0, 0, 0};
@@ -197,13 +200,13 @@ class Region {
     }
     return Status();
   }
-  // How many workers there is work for.
+  // The most workers that have enough work.
   size_t MostWorkers() const {
     const size_t least = std::max<size_t>(1, plan_.least_cost);
     return std::max<size_t>(1, std::min(NumClaims(), plan_.total_cost / least));
   }
 
-  // The arguments are checked.
+  // Requires checked arguments.
   Status Run(size_t num_workers, bool is_ordinary, Executor& executor) {
     if (options_.weights_on_input) {
       sums_.topk_weights = memory_.ones;
@@ -240,7 +243,7 @@ class Region {
   }
 
  private:
-  // The rows as products read them: as they are, or a place for them.
+  // `rows` if products can read them; otherwise the place for converted rows.
   static ConstAnyRows ConvertedOr(const ConstAnyRows& rows,
                                   const AnyRows& converted) {
     return internal::SameFormat(rows, converted) ? rows
@@ -273,7 +276,7 @@ class Region {
     for (size_t i = begin; i < end; ++i) static_cast<Region*>(context)->Work(i);
   }
 
-  // Claims until there is nothing more to claim.
+  // Claims and runs tasks until none is left.
   void Work(size_t worker) {
     const WorkerMemory own = MemoryOf(worker);
     const size_t conversions = NumConversions(), tasks = plan_.tasks.size;
@@ -313,7 +316,7 @@ class Region {
     return LayWorker(plan_, options_, &taker);
   }
 
-  // False if the call has failed meanwhile.
+  // Returns false if the call has failed meanwhile.
   template <class T>
   bool WaitFor(const std::atomic<T>& what, T value) {
     for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
@@ -323,14 +326,15 @@ class Region {
     return true;
   }
 
-  // The first error stays. Returns whether `status` is none.
+  // Keeps the first error. Returns status.ok().
   bool Keep(const Status& status) {
     if (__builtin_expect(status.ok(), 1)) return true;
     if (!is_failing_.exchange(true, std::memory_order_relaxed)) {
       error_ = status;
       has_failed_.store(true, std::memory_order_release);
     }
-    // Another's error may not be written yet; this worker stops all the same.
+    // If another worker failed first, its error may not be written yet. This
+    // worker stops nevertheless.
     return false;
   }
 
@@ -355,7 +359,8 @@ class Region {
                                                : options_.activate;
   }
 
-  // The rows of the block, as products read them.
+  // Gets the block's rows in the format that products read. Gathers them into
+  // the worker's memory unless they are contiguous already.
   bool Gather(const ExpertBlock& block, const WorkerMemory& own,
               ConstAnyRows* rows) {
     const auto first = static_cast<size_t>(block.first_row);
@@ -378,7 +383,8 @@ class Region {
     return static_cast<size_t>(pair) / plan_.top_k;
   }
 
-  // Products of gate and up: columns [begin, end) of each matrix.
+  // Computes the products of gate and up: columns [begin, end) of each
+  // matrix.
   bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
                       const GateUp& out, size_t begin, size_t end,
                       size_t worker) {
@@ -393,15 +399,15 @@ class Region {
   bool IsSplit(const ExpertBlock& block) const {
     return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
-  // Columns of a gate-and-up product, both if they are in one matrix.
+  // Columns of a gate-and-up matrix: of both products if they share it.
   size_t GateUpCols(const ExpertBlock& block) const {
     const GateUpLayout layout = ActivateOf(block).layout;
     const bool is_one =
         layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
     return IntermediateOf(block) * (is_one ? 1 : 2);
   }
-  // The products of a block's `count` rows, in a place that is wide enough for
-  // any, from its row `first` on.
+  // Views of the products of a block's `count` rows, from row `first` of
+  // `place` on. `place` is wide enough for any block.
   GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
                   size_t first, size_t count) const {
     const size_t cols = GateUpCols(block);
@@ -411,8 +417,8 @@ class Region {
     if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
-  // Rows of a block without gaps, in such a place: its rows from `first` on are
-  // the block's.
+  // View of the block's activated rows, without gaps, from row `first` of
+  // `place` on.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -427,7 +433,7 @@ class Region {
     return activated;
   }
 
-  // The activation's arguments, but for the rows' weights.
+  // The activation's arguments, without the rows' weights.
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
                                   const GateUp& gate_up) const {
     return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
@@ -451,7 +457,7 @@ class Region {
     }
     return Keep(Activate(inputs, {out}, options));
   }
-  // The weights of a block's rows, as they are stored.
+  // Copies the weights of the block's rows to `place`, in their stored type.
   ConstAnyMatrix WeightsOf(const ExpertBlock& block,
                            const AnyMatrix& place) const {
     const ConstAnyMatrix& weights = inputs_.combine.topk_weights;
@@ -492,7 +498,7 @@ class Region {
     }
   }
 
-  // Part `part` of `parts` of so many columns.
+  // Columns [begin, end) of one part.
   struct Columns {
     size_t begin, end;
   };
@@ -548,7 +554,8 @@ class Region {
     }
   }
 
-  // The block's rows are there.
+  // Called once the block's rows are finished. Sums each token whose rows are
+  // all finished now.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
     const auto num_rows = static_cast<size_t>(block.rows);
@@ -589,7 +596,7 @@ class Region {
   const simd::CombineArgs* sum_args_ = nullptr;
   simd::RowFunction<simd::CombineArgs> sum_rows_ = nullptr;
   Status error_;
-  // Each is written by all workers.
+  // All workers write these. Separate cache lines avoid false sharing.
   alignas(kCacheLine) std::atomic<size_t> next_{0};
   alignas(kCacheLine) std::atomic<size_t> conversions_to_come_{0};
   alignas(kCacheLine) std::atomic<bool> has_failed_{false};
@@ -597,8 +604,7 @@ class Region {
   std::atomic<size_t> skipped_{0};
 };
 
-// Whether scratch shares a byte with an argument that Combine takes, or with
-// the plan.
+// Whether scratch shares a byte with an argument of Combine.
 template <size_t... kI>
 bool OverlapsArguments(const Span<int32_t>& scratch,
                        const calls::CombineCall::Args& arguments,
@@ -646,7 +652,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // All rows in blocks of one row, all of them cut, and in large ones.
+  // A plan with the largest sizes that any ids can give: all rows in blocks
+  // of one row, all of them cut, and also all rows in the largest blocks.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;
@@ -675,7 +682,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   Taker taker(inputs.scratch);
   Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
-  // 0 where no expert has rows.
+  // Empty if no expert has rows. At least 1, because it is a divisor below.
   memory.worker_bytes =
       std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
   Region region(inputs, outputs, options, gemm, memory);

@@ -16,7 +16,8 @@
 namespace switchyard {
 namespace {
 
-// ps a row, fitted to one AVX2 core: within 2x for E = 8 to 1024, k to 32.
+// Picoseconds per row, fitted to one AVX2 core. Right to within 2x for E = 8
+// to 1024 and k up to 32.
 size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
   const auto mode = simd::SoftmaxMode(options.renormalize, options.clamp);
@@ -28,7 +29,7 @@ size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   return (300000 + 3000 * experts) / 32 * top_k + sum_all;
 }
 
-// ps a row of anything else: as above.
+// The same for any other recipe.
 size_t RecipeRowPs(const simd::RouteArgs& args) {
   const internal::DefaultFpEnv fp_env;
   const simd::RoutePlan plan(args);

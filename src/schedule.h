@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From checked arguments to row ranges on an executor.
+// Splits the rows of a checked call into ranges on an executor.
 
 #ifndef SWITCHYARD_SRC_SCHEDULE_H_
 #define SWITCHYARD_SRC_SCHEDULE_H_
@@ -21,14 +21,14 @@
 
 namespace switchyard::internal {
 
-// Less work than this, two grains of the executor that forks fastest, is not
-// shared out: to ask an executor what a fork costs may read the clock, 25 ns.
-// In picoseconds, as integers: what the caller's floating-point environment
-// traps or rounds is not our business.
+// The least work to share out, in picoseconds: two grains of the executor
+// with the cheapest fork. Asking an executor for the cost of a fork may read
+// the clock, which takes 25 ns. An integer, because floating-point operations
+// may trap or round otherwise in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
-// How many of `count` rows of `row_ps` each are worth a fork, as ParallelFor's
-// `grain`.
+// The number of rows that are worth a fork, as ParallelFor's `grain`, if each
+// of `count` rows takes `row_ps`.
 inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   const size_t least = kLeastPs / (row_ps + 1);
   if (count <= least) return least;
@@ -36,13 +36,14 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Picoseconds to move a row: to copy it, which memory bounds, or to convert it.
+// Picoseconds to move a row. Copying is bound by memory, converting by
+// computation.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }
 
-// The body that an executor runs. It is not a lambda because GCC 12 gives the
-// function that a lambda turns into no hidden visibility.
+// The body that an executor runs. Not a lambda, because GCC 12 does not hide
+// the function to which a lambda converts.
 template <class Args>
 struct RowsOfArgs {
   simd::RowFunction<Args> rows;
@@ -56,11 +57,12 @@ struct RowsOfArgs {
 };
 
 // Runs rows(args, begin, end) over [0, count) in the default floating-point
-// environment. `row_ps` is what one row takes on the ISA in use, to within 2x.
+// environment. `row_ps` is the time of one row on the ISA in use, to within
+// 2x.
 template <class Args>
 Status RunRows(Executor& executor, size_t count, size_t row_ps,
                simd::RowFunction<Args> rows, const Args& args) {
-  if (count <= 1) {  // nothing to share out; 10 ns for a decode token's kernels
+  if (count <= 1) {  // nothing to split; 10 ns of a decode token's kernels
     if (count == 0) return Status();
     const DefaultFpEnv fp_env;
     rows(args, 0, 1);

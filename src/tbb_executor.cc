@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The only file that knows TBB.
+// The only file that uses TBB.
 
 #include <new>
 
@@ -38,7 +38,7 @@ class Tbb final : public Executor {
     SharedLoop loop(count, grain, Concurrency(), body, context);
     const size_t workers = loop.pieces().workers();
     if (workers <= 1) {
-      // 10 us of work, if a fork was said to cost 30.
+      // 10 us of work, because `grain` is the work of a 30 us fork.
       const bool is_long = count > grain / 3 && !InQuickSuccession();
       loop.Run(0, 1, 0);
       if (is_long) last_end_.store(Now(), std::memory_order_relaxed);
@@ -46,16 +46,18 @@ class Tbb final : public Executor {
     }
     try {
       arena_.execute([&] {
-        // Isolated: a caller that is itself a TBB task must not pick up
-        // unrelated work while it waits for this loop.
+        // Isolated, because a caller that is itself a TBB task must not pick
+        // up unrelated work while it waits for this loop.
         tbb::this_task_arena::isolate([&] {
-          // A task per thread, for it alone while it is awake: halved down to
-          // the grain, another core took each row in each call, and 8 gathered
-          // tokens took 20 us on sixteen threads, 9 on one.
+          // One task per thread, which the static partitioner leaves to that
+          // thread while it is awake. When ranges were halved down to the
+          // grain, another core took each row in each call: 8 gathered tokens
+          // took 20 us on sixteen threads instead of 9 us on one.
           tbb::parallel_for(
               size_t{0}, workers,
               [&](size_t first) {
-                // A slot of the arena, held for as long as the thread is in it.
+                // The thread's slot in the arena. It keeps the slot while it
+                // is in the arena.
                 const int slot = tbb::this_task_arena::current_thread_index();
                 loop.Run(first, workers, static_cast<size_t>(slot));
               },
@@ -72,8 +74,8 @@ class Tbb final : public Executor {
     return Status();
   }
 
-  // Two threads gain from 3 us of work on if workers are awake, but on sixteen
-  // cores data comes from another core's cache: pieces of 10 us take 27.
+  // If workers are awake, two threads gain from 3 us of work on. On sixteen
+  // cores data comes from another core's cache: pieces of 10 us take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
     return Concurrency() <= 2 ? 5000 : 10'000;
@@ -82,20 +84,21 @@ class Tbb final : public Executor {
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::rep Now() { return Clock::now().time_since_epoch().count(); }
-  // To wake a sleeping worker takes up to 90 us, to hand over to one that looks
-  // for work, as it does for some 50 us after the last, takes 2. So of calls
-  // of 10 us of work that follow each other, the second one finds a fork cheap.
+  // Waking a sleeping worker takes up to 90 us. A worker looks for work for
+  // about 50 us after its last piece; handing over to it then takes 2 us. So
+  // if calls of 10 us of work follow each other, the second one finds a cheap
+  // fork.
   bool InQuickSuccession() const {
     constexpr Clock::duration kSuccession = std::chrono::microseconds(20);
     return Now() - last_end_.load(std::memory_order_relaxed) <
            kSuccession.count();
   }
 
-  // The first use of TBB in a process takes a lock which is never given back if
-  // memory runs out meanwhile (seen with 2021.8): the next one would hang.
+  // The first use of TBB in a process takes a lock, and never releases it if
+  // memory runs out meanwhile (seen with 2021.8): the next use would hang.
   //
-  // No more threads than TBB will give: it would say so on stderr, and for very
-  // many fail when the arena is destroyed.
+  // Asks for no more threads than TBB gives. Otherwise TBB would warn on
+  // stderr and, for very many threads, fail when the arena is destroyed.
   void Initialize(int max_concurrency) {
     enum class Is { kUntried, kInitialized, kStuck };
     static std::mutex mutex;
@@ -118,7 +121,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // The end of the last call that long.
+  // The end of the last call that forked or had 10 us of work.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 
