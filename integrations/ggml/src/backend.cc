@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend that ggml loads: of type ACCEL, on the CPU's memory.
+// The backend that ggml loads. It has the type ACCEL and uses the CPU's
+// memory.
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +22,7 @@
 #include "switchyard/openmp_executor.h"
 #include "weights.h"
 
-#ifndef SWITCHYARD_GGML_API_VERSION  // another one in a test
+#ifndef SWITCHYARD_GGML_API_VERSION  // a test may set another one
 #define SWITCHYARD_GGML_API_VERSION GGML_BACKEND_API_VERSION
 #endif
 
@@ -31,8 +32,8 @@ namespace {
 constexpr char kName[] = "Switchyard";
 constexpr char kPackingName[] = "Switchyard packing";
 
-// The CPU backend runs claimed nodes that belong to no chain, unless their
-// weights are packed.
+// The CPU backend runs claimed nodes outside of chains, unless their weights
+// are packed.
 struct Context {
   ggml_backend_t cpu = nullptr;
   int num_threads = 1;
@@ -50,7 +51,8 @@ double Now() {
   return std::chrono::duration<double>(now).count();
 }
 
-// Calls compute(executor); an exception is one for want of memory.
+// Calls compute(executor). Reports an exception as out of memory, because
+// only a lack of memory throws.
 template <class F>
 switchyard::Status Try(const Context& context, const F& compute) {
   switchyard::OpenMpExecutor executor(static_cast<size_t>(context.num_threads));
@@ -78,7 +80,7 @@ ggml_status RunPackedProduct(Context& context, const ggml_tensor* node) {
   return GGML_STATUS_SUCCESS;
 }
 
-// Nodes that belong to no chain, by the CPU backend.
+// Runs nodes outside of chains on the CPU backend.
 ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
                     int end) {
   const int computed = static_cast<int>(
@@ -95,8 +97,8 @@ ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
   return status;
 }
 
-// Runs nodes one by one: products with packed weights here, because the CPU
-// backend cannot read those.
+// Runs nodes one by one. Products with packed weights run here, because the
+// CPU backend cannot read these.
 ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
                      int end) {
   int first = begin;
@@ -111,7 +113,7 @@ ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
   return RunRest(context, graph, first, end);
 }
 
-// Runs the chain, itself or, if it cannot, node by node.
+// Runs the chain. If that fails, runs its nodes one by one.
 template <class C>
 ggml_status RunChain(Context& context, const ggml_cgraph& graph,
                      const C& chain) {
@@ -126,7 +128,8 @@ ggml_status RunChain(Context& context, const ggml_cgraph& graph,
   return status;
 }
 
-// Calls what(chain) for the chain that begins with the node.
+// Calls what(chain) for the chain that begins with this node. Returns false
+// if there is no such chain.
 template <class F>
 bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
   if (const auto router = MatchRouter(graph, begin)) {
@@ -143,7 +146,7 @@ bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
 
 ggml_status Compute(ggml_backend_t backend, ggml_cgraph* graph) {
   Context& context = ContextOf(backend);
-  int rest = 0;  // where nodes begin that belong to no chain
+  int rest = 0;  // the first node that is not yet run
   for (int i = 0; i < graph->n_nodes;) {
     int end = i + 1;
     ggml_status status = GGML_STATUS_SUCCESS;
@@ -233,7 +236,7 @@ ggml_backend_device_i DeviceCalls() {
     return "Mixture-of-Experts layers on the CPU";
   };
   calls.get_memory = [](ggml_backend_dev_t, size_t* free, size_t* total) {
-    *free = *total = 0;  // the CPU's is not ours
+    *free = *total = 0;  // the CPU's memory is not ours
   };
   calls.get_type = [](ggml_backend_dev_t) {
     return GGML_BACKEND_DEVICE_TYPE_ACCEL;
@@ -262,9 +265,10 @@ ggml_backend_device_i DeviceCalls() {
   return calls;
 }
 
-// The device that llama.cpp asks for a place for weights, before it asks the
-// CPU's: results lie in a device's own buffers, and the other device's are the
-// CPU's. It computes nothing, since the other one is asked first.
+// The device whose buffers llama.cpp tries for weights before the CPU's. It
+// is a device of its own, because a device's results lie in its own buffers,
+// and the buffers of the other device are the CPU's. It computes nothing,
+// because ggml asks the other device first.
 ggml_backend_device_i PackingDeviceCalls() {
   ggml_backend_device_i calls = DeviceCalls();
   calls.get_name = [](ggml_backend_dev_t) { return kPackingName; };
@@ -277,7 +281,7 @@ ggml_backend_device_i PackingDeviceCalls() {
     props->name = ggml_backend_dev_name(device);
     props->description = ggml_backend_dev_description(device);
     props->type = ggml_backend_dev_type(device);
-    // A file that is mapped is copied, because packed bytes are others.
+    // Copies a mapped file, because packed bytes differ from the file's.
     props->caps.buffer_from_host_ptr = false;
   };
   calls.buffer_from_host_ptr = nullptr;
@@ -310,7 +314,7 @@ ggml_backend_reg_i RegCalls() {
 }  // namespace
 }  // namespace switchyard_ggml
 
-// The inside of a graph is no part of ggml's interface.
+// A graph's internals are no part of ggml's interface.
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t
 ggml_backend_init(void) {
   if (std::strcmp(ggml_version(), SWITCHYARD_GGML_VERSION) != 0) {

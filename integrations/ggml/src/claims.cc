@@ -35,7 +35,7 @@ bool IsRowsOfExperts(const ggml_tensor* t) {
   return t->op == GGML_OP_MUL_MAT_ID;
 }
 
-// [features, slots, tokens] of f32 without gaps.
+// Whether `t` is [features, slots, tokens] of f32 without gaps.
 bool IsRows(const ggml_tensor* t) {
   return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[3] == 1;
 }
@@ -45,14 +45,15 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
 }
 
-// The fewest tokens of a batch with claimed experts. Routers of as many tokens
+// The fewest tokens of a batch with claimed experts. Routers of such batches
 // are claimed, because they share a split of the graph with the experts. A
-// router's nodes do not know their readers, so that this number stands for
+// router's nodes do not know their readers, so this number stands for all of
 // them.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
-// The least mean number of pairs per expert for which all products of a layer
-// are claimed, of its gate and up weights, by data and name.
+// For each layer, the least mean number of pairs per expert for which all its
+// products are claimed. Looked up by the data and name of the gate or up
+// weights.
 class Least {
  public:
   void Set(const ggml_tensor* weights, double least) {
@@ -74,7 +75,7 @@ class Least {
   std::map<std::pair<const void*, std::string>, double> weights_;
 };
 
-// Never destroyed: at exit threads of others may still be at work.
+// Never destroyed, because other threads may still run at exit.
 Least& LeastOfLayers() {
   static auto* least = new Least;
   return *least;
@@ -90,8 +91,8 @@ double LeastPairs(const ggml_tensor* product) {
                                    : MinPairsPerExpert(product->src[0]->type);
 }
 
-// The products of gate and up before the product, if it is a layer's down
-// product; one of them or both may be the same.
+// The gate and up products before a layer's down product; both are one node
+// if the layer has one product for gate and up. Empty for any other product.
 struct GateAndUp {
   const ggml_tensor* gate = nullptr;
   const ggml_tensor* up = nullptr;
@@ -160,8 +161,8 @@ bool IsArgsort(const ggml_tensor* t) {
 
 bool IsTopK(const ggml_tensor* t) {
   const ggml_tensor* sorted = t->view_src;
-  // Not a view of a view: the one between may be read, too, and has more
-  // columns.
+  // Refuses a view of a view: other nodes may read the view between, which
+  // has more columns.
   return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
          t->view_offs == 0 && t->type == sorted->type &&
          t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&
@@ -201,8 +202,8 @@ const char* WhyNever(const ggml_tensor* t) {
   if (weights->op != GGML_OP_NONE || !ggml_is_contiguous(weights)) {
     return "computed or with gaps";
   }
-  // Accumulation is in f32 in any case. A wish for f32 operands is not met, but
-  // packed weights are read nowhere else.
+  // Accumulation is in f32 in any case. With packed weights, requests for f32
+  // operands are ignored, because no other backend can read the weights.
   for (int i = 1; i < 4 && !is_packed; ++i) {
     if (t->op_params[i] != 0) return "asked for in another precision";
   }
@@ -221,7 +222,7 @@ const char* WhyNot(const ggml_tensor* t) {
   const ggml_tensor* ids = t->src[2];
   const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /
                        static_cast<double>(weights->ne[2]);
-  // Of a layer all products are computed here or none, because those of one
+  // All products of a layer are computed here or none, because some of them
   // gain less than a split of the graph costs.
   const double least =
       std::max(LeastPairsOfLayer(t), LeastOfLayers().Get(weights));
@@ -284,8 +285,8 @@ bool IsSum(const ggml_tensor* t) {
          (IsSlot(t->src[0]) || IsSum(t->src[0]));
 }
 
-// The residual of a layer is itself a sum, of what it began with and the
-// attention's output; a shared expert's output is a product.
+// The residual of a layer is itself a sum of the layer's input and the
+// attention's output. A shared expert's output is a product instead.
 bool IsResidualSum(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD && IsSum(t->src[0]) &&
          t->src[1]->op == GGML_OP_ADD && IsMatrix(t->src[1]) &&

@@ -25,7 +25,7 @@ using Tag = memory::format_tag;
 
 constexpr size_t kAlignment = 64;
 
-// Never destroyed: at exit threads of others may still be at work.
+// Never destroyed, because other threads may still run at exit.
 const dnnl::engine& Engine() {
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
@@ -52,10 +52,10 @@ Kernel MakeKernel(const GemmShape& shape) {
                        Tag::ab);
   const memory::desc bias({1, Dim(shape.out)}, DataType::f32, Tag::ab);
   dnnl::primitive_attr attributes;
-  // The library's own belongs to the thread that made the primitive.
+  // oneDNN's own scratchpad belongs to the thread that made the primitive.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // oneDNN 3 has no descriptions of operations apart from the primitives'. An
-  // empty one is no bias.
+  // oneDNN 3 no longer has operation descriptors. An empty descriptor means
+  // no bias.
   const memory::desc added = shape.has_bias ? bias : memory::desc();
 #if DNNL_VERSION_MAJOR < 3
   const dnnl::matmul::primitive_desc made({x, w, added, y}, attributes,
@@ -66,8 +66,9 @@ Kernel MakeKernel(const GemmShape& shape) {
   return {dnnl::matmul(made), x, w, y, bias, made.scratchpad_desc()};
 }
 
-// One for each number of rows, as gemm kernels of any number are slow ones; a
-// caller has a few hundred at most. Entries stay where they are.
+// One kernel for each number of rows, because oneDNN's kernels for any number
+// of rows are slow. A caller needs a few hundred at most. References to
+// entries stay valid.
 const Kernel& KernelOf(const GemmShape& shape) {
   static auto* mutex = new std::mutex;
   static auto* kernels = new std::map<GemmShape, Kernel>;
@@ -81,8 +82,9 @@ memory View(const memory::desc& desc, const void* data) {
   return {desc, Engine(), const_cast<void*>(data)};
 }
 
-// oneDNN asks OpenMP how many threads there are, which is said for the calling
-// one only. Restored: inside a parallel region it would end with it.
+// Makes oneDNN use one thread: it asks OpenMP for the number of threads,
+// which is set for the calling thread only. The destructor restores it,
+// because only inside a parallel region would the setting end by itself.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -12,7 +12,7 @@
 
 namespace switchyard_ggml {
 
-// Memory that grows and is kept; what it held is lost when it does.
+// Memory that grows and is kept for reuse. Growing loses the old content.
 class Scratch {
  public:
   template <class T>
@@ -40,15 +40,15 @@ struct GemmShape {
   bool operator<(const GemmShape& other) const;
 };
 
-// y[r, o] = sum over i of x[r, i] * weights[o, i] [+ bias[o]], y and bias f32,
-// on the calling thread alone. Weights as ggml stores them. May be called from
-// several threads, each with its own scratch. Throws dnnl::error,
-// std::bad_alloc.
+// y[r, o] = sum over i of x[r, i] * weights[o, i] [+ bias[o]], with y and
+// bias in f32. Runs on the calling thread alone. Weights are as ggml stores
+// them. Several threads may call it, each with its own scratch. Throws
+// dnnl::error or std::bad_alloc.
 void RunGemm(const GemmShape& shape, const void* x, const void* weights,
              const float* bias, float* y, Scratch& scratch);
 
-// The type that weights stored as `type` are multiplied in: bf16 if this CPU
-// multiplies that, f32 otherwise.
+// The operands' type for weights stored as `type`: bf16 if this CPU
+// multiplies it, otherwise f32.
 switchyard::Type OperandType(switchyard::Type type);
 
 }  // namespace switchyard_ggml

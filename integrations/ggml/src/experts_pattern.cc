@@ -9,8 +9,8 @@ namespace {
 
 using switchyard::Activation;
 
-// Takes the nodes of a linear map, whose result is `t` or what `t` is a view
-// of.
+// Takes the nodes of a linear map whose result is `t` or the tensor that `t`
+// views.
 bool TakeLinear(Cursor& cursor, const ggml_tensor* t, Linear& linear,
                 const ggml_tensor** product) {
   t = Root(t);
@@ -38,7 +38,7 @@ bool ActivationOf(const ggml_tensor* glu,
   }
 }
 
-// The first GLU from here on, a few nodes at most.
+// The first GLU among the next few nodes.
 const ggml_tensor* FindGlu(Cursor cursor) {
   for (int i = 0; i < 5; ++i, cursor.Next()) {
     const ggml_tensor* t = cursor.Get();
@@ -48,7 +48,7 @@ const ggml_tensor* FindGlu(Cursor cursor) {
   return nullptr;
 }
 
-// A view of all rows of `rows`, columns [first, first + cols).
+// Whether `view` has all rows of `rows`, in columns [first, first + cols).
 bool IsColumns(const ggml_tensor* view, const ggml_tensor* rows, int64_t first,
                int64_t cols) {
   return view->ne[0] == cols && view->ne[1] == rows->ne[1] &&
@@ -132,7 +132,7 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   CombineChain longer = chain;
   longer.residual = t->src[1];
   longer.out = t;
-  // A part of the sum itself is never written.
+  // The chain never writes parts of its sum, so none may be the residual.
   if (IsComputedIn(graph, chain, longer.residual)) return chain;
   cursor.Next();
   longer.end = cursor.end();
@@ -152,7 +152,7 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   longer.end = cursor.end();
   if (!IsClosed(graph, longer, {longer.out, longer.normed})) return chain;
-  // Then the norm may be where the sum would have been.
+  // If only the norm reads the sum, the norm may be written in its place.
   if (IsClosed(graph, longer, {longer.normed})) longer.out = nullptr;
   return longer;
 }
@@ -179,7 +179,7 @@ std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   const ggml_tensor* rows = cursor.Get();
   if (rows == nullptr || rows->op != GGML_OP_ADD_ID) rows = product;
-  // From the product on again, with its bias.
+  // Goes back to the product and takes it together with its bias.
   cursor = Cursor(graph, cursor.end() - 1);
   if (!TakeLinear(cursor, rows, chain.down, &down) || down != product ||
       down->src[2] != chain.ids) {

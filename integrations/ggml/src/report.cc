@@ -22,10 +22,11 @@ struct Line {
   int64_t nodes = 0;
   int64_t tokens = 0;
   double seconds = 0.0;
-  std::set<std::string> layers;  // a tensor of each, by name
+  std::set<std::string> layers;  // the name of one tensor each
 };
 
-// Printed by its destructor, as libraries are told of a program's end.
+// The destructor prints the table, because it is how a library learns that
+// the program ends.
 class Table {
  public:
   ~Table() {
@@ -87,7 +88,7 @@ std::string Format(const ggml_tensor* weights) {
          std::string(IsPacked(weights) ? " packed" : "");
 }
 
-// Of gate, up and down, each once.
+// The formats of gate, up and down, each named once.
 std::string Formats(const ExpertsChain& chain) {
   std::string formats = Format(chain.gate.weights);
   std::string last = formats;

@@ -17,7 +17,7 @@ bool IsLastOf(const ggml_tensor* t, const ggml_tensor* weights) {
   return t != nullptr && Whole(t->src[0]) == weights;
 }
 
-// sum, [clamp,] divide: renormalised weights.
+// Takes sum, [clamp,] divide: renormalised weights.
 bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   const ggml_tensor* sum = cursor.Get();
   if (sum->src[0]->ne[0] != chain.top_k) return false;
@@ -37,7 +37,8 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   }
   if (t == nullptr || t->op != GGML_OP_DIV || !IsLastOf(t, chain.weights) ||
       t->src[1] != divisor ||
-      // Broadcast to other rows if there are as many slots as tokens.
+      // If there are as many slots as tokens, DIV could broadcast to other
+      // rows.
       !ggml_are_same_shape(t->src[0], sum->src[0])) {
     return false;
   }
@@ -47,7 +48,7 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   if (divisor == sum) {
     chain.options.divisor = Divisor::kSum;
   } else if (chain.options.score == Score::kSoftmax) {
-    chain.options.clamp = least;  // probabilities' share of 1
+    chain.options.clamp = least;  // the sum of all probabilities is 1
   } else {
     chain.options.divisor = Divisor::kMaxOfSumAndEps;
     chain.options.eps = least;
@@ -134,7 +135,8 @@ std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   if (!TakeWeights(cursor, probs, chain)) return {};
   chain.end = cursor.end();
-  // Only the view of the argsort's first columns is written.
+  // The chain writes only the first columns of the argsort, so only their
+  // view may read it.
   if (Readers(graph, chain, chain.ids) != 1 || ViewsOf(graph, chain.ids) != 1 ||
       !IsClosed(graph, chain, {chain.ids, chain.weights})) {
     return {};

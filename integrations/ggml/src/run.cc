@@ -19,7 +19,7 @@
 
 namespace switchyard_ggml {
 
-// The memory that one thread's products need.
+// The memory for one thread's products.
 struct ThreadSpace {
   Scratch weights, pad;
 };
@@ -28,7 +28,8 @@ class Workspace {
  public:
   std::vector<ThreadSpace> threads;
   Scratch plan, scratch, out, normed;
-  // Of a product alone: rows as they are multiplied, and the same by expert.
+  // For a single product: the quantised rows, and the same rows sorted by
+  // expert.
   Scratch codes, scales, sorted_codes, sorted_scales, pairs;
 };
 
@@ -42,8 +43,8 @@ using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// Work is cut for so many threads, whoever works, where oneDNN multiplies: its
-// bits may depend on how many rows a product has.
+// If oneDNN multiplies, work is cut for this number of threads however many
+// run: oneDNN's bits may depend on the number of rows in a product.
 constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
@@ -54,7 +55,8 @@ AnyMatrix MatrixOf(const ggml_tensor* t, int64_t rows, int64_t cols) {
   return {Floats(t), rows, cols};
 }
 
-// The sum's inputs besides rows, and the places where ggml wants its results.
+// The sum's inputs without the rows, and the places where ggml wants the
+// results.
 struct Sum {
   explicit Sum(const CombineChain& chain) {
     const int64_t hidden = chain.rows->ne[0];
@@ -96,7 +98,7 @@ class Experts {
       SetCosts(*gate_.format, &shape);
     } else {
       shape.workers = kWorkers;
-      // oneDNN's fast kernels write rows without gaps.
+      // oneDNN's fast kernels need output rows without gaps.
       shape.tile_columns = 0;
     }
     switchyard::ExpertsPlan plan;
@@ -128,8 +130,9 @@ class Experts {
     inputs.combine = sum.inputs;
     inputs.scratch = {workspace_.scratch.AtLeast<int32_t>(scratch_size),
                       scratch_size};
-    // Tokens are summed while others' experts are still at work, on what ggml
-    // may keep in the outputs' place, and a product may fail.
+    // Writes results to own memory first. Tokens are summed while experts of
+    // other tokens still run, and ggml may keep tensors that the chain still
+    // reads in the outputs' place. A product may also fail.
     switchyard::CombineOutputs outputs;
     outputs.out = Instead(sum.outputs.out, workspace_.out);
     outputs.normed = Instead(sum.outputs.normed, workspace_.normed);
@@ -164,7 +167,7 @@ class Experts {
 
     const Linear& linear;
     const std::optional<switchyard::WeightFormat> format;
-    switchyard::ExpertWeights weights;  // with a format
+    switchyard::ExpertWeights weights;  // if a format is set
   };
 
   const Product& ProductOf(switchyard::ExpertProduct product) const {
@@ -222,7 +225,8 @@ class Experts {
   const Product gate_, up_, down_;
 };
 
-// Calls body(worker, i) for i in [0, count). `grain` calls are worth a thread.
+// Calls body(worker, i) for i in [0, count). `grain` calls are worth a
+// thread.
 template <class F>
 Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
   return executor.ParallelFor(
@@ -235,8 +239,9 @@ Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
       const_cast<F*>(&body));
 }
 
-// A MUL_MAT_ID: rows are quantised once and sorted by expert, products go to a
-// thread's own memory, and their rows from there to their places.
+// A single MUL_MAT_ID. Rows are quantised once and sorted by expert. Each
+// thread multiplies into its own memory and copies the resulting rows to
+// their places.
 class LoneProduct {
  public:
   LoneProduct(const ggml_tensor* node, Workspace& workspace)
@@ -271,10 +276,10 @@ class LoneProduct {
 
   struct Block {
     int32_t expert;
-    size_t first, rows;  // of the sorted ones
+    size_t first, rows;  // of the sorted rows
   };
 
-  // The pairs by expert.
+  // Sorts the pairs by expert.
   Status Sort() {
     const auto experts = node_->src[0]->ne[2];
     std::vector<size_t> ends(Size(experts) + 1, 0);
@@ -304,7 +309,7 @@ class LoneProduct {
         static_cast<const char*>(ids_->data) + pair / slots_ * ids_->nb[1];
     return reinterpret_cast<const int32_t*>(row)[pair % slots_];
   }
-  // The row of x: a token's only one, or one for each slot.
+  // The row of x for a pair: a token has one row, or one for each slot.
   size_t SourceOf(size_t pair) const {
     const size_t rows = Size(x_->ne[1]);
     return pair / slots_ * rows + pair % slots_ % rows;
@@ -333,7 +338,7 @@ class LoneProduct {
   }
 
   Status Multiply(const AnyRows& rows, Executor& executor) const {
-    // Columns are cut where there are few blocks for each thread.
+    // Cuts columns if there are few blocks for each thread.
     constexpr size_t kColumns = 32;
     const size_t out = weights_.rows;
     const size_t wanted = 4 * executor.Concurrency();

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes the chains of patterns.h. Nothing of ggml's memory is written but by
-// the last call, if that finds nothing wrong: whatever the error, the CPU
-// backend can compute the same nodes.
+// Computes the chains of patterns.h. Only the last call writes to ggml's
+// memory, and only if it finds no error. So after any error the CPU backend
+// can still compute the same nodes.
 
 #ifndef SWITCHYARD_GGML_RUN_H_
 #define SWITCHYARD_GGML_RUN_H_
@@ -16,7 +16,7 @@
 
 namespace switchyard_ggml {
 
-class Workspace;  // of one backend, kept between calls
+class Workspace;  // memory of one backend, kept between calls
 
 std::shared_ptr<Workspace> MakeWorkspace();
 
@@ -26,8 +26,8 @@ switchyard::Status Run(const ExpertsChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
 switchyard::Status Run(const CombineChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
-// A MUL_MAT_ID alone, with weights that have a format. If it fails, the result
-// is unspecified.
+// Computes a single MUL_MAT_ID whose weights have a WeightFormat. If it
+// fails, the result is unspecified.
 switchyard::Status RunProduct(const ggml_tensor* mul_mat_id,
                               switchyard::Executor& executor,
                               Workspace& workspace);

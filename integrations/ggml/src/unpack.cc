@@ -15,10 +15,10 @@ using switchyard::WeightFormat;
 // Version 1 of WeightLayout::kPacked (expert_weights.h): groups of 16 rows.
 constexpr size_t kRows = 16;
 
-// Bytes of a row's block.
+// Sizes in bytes of a row's block.
 struct Block {
   size_t cols = 0;
-  size_t stored = 0;    // all of it
+  size_t stored = 0;    // the whole block
   size_t codes_at = 0;  // in the stored form
   size_t codes = 0;
   size_t scales = 0;  // in the packed form
@@ -41,15 +41,16 @@ Block BlockOf(WeightFormat format) {
   }
 }
 
-// The line of 64 bytes with the 16 rows' dword `i` of a block's codes.
+// The index of the 64-byte line with dword `i` of a block's codes, for 16
+// rows.
 size_t LineOf(WeightFormat format, size_t i) {
   if (format != WeightFormat::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2
                 : (i - 32) / 8 * 24 + i % 8 * 3 + 2;
 }
 
-// The scales of row `row` of a packed block. Lines have the 16 rows' scales,
-// and then their integer scales, four bytes of each row.
+// The scales of row `row` of a packed block. Its lines hold the scales of 16
+// rows, and then their integer scales, four bytes of each row.
 class Scales {
  public:
   Scales(const uint8_t* block, size_t row) : at_(block), row_(row) {}
@@ -96,7 +97,7 @@ void UnpackExpert(const ExpertWeights& packed, const uint8_t* from,
   const size_t scales_at = blocks * kRows * block.codes;
   const size_t group_bytes =
       (scales_at + blocks * kRows * block.scales + 63) / 64 * 64;
-  // Int8 codes have 128 added to them.
+  // Packed int8 codes are stored with 128 added.
   const bool is_int8 = packed.format == WeightFormat::kQ8_0;
   for (size_t r = 0; r < packed.rows; ++r) {
     const uint8_t* group = from + r / kRows * group_bytes;

@@ -10,9 +10,10 @@
 
 namespace switchyard_ggml {
 
-// The inverse of switchyard::PackWeights() for one expert of a quantised
-// format of ggml's: its stored bytes, ExpertWeightsSize() of the stored layout,
-// exactly as they were packed. `packed` has format, rows and cols.
+// Inverts switchyard::PackWeights() for one expert in one of ggml's quantised
+// formats. Writes exactly the stored bytes that were packed,
+// ExpertWeightsSize() of the stored layout. `packed` needs format, rows and
+// cols.
 void UnpackExpert(const switchyard::ExpertWeights& packed, const uint8_t* from,
                   uint8_t* to);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How patterns are looked for in a graph's nodes.
+// Helpers to find patterns in a graph's nodes.
 
 #ifndef SWITCHYARD_GGML_WALK_H_
 #define SWITCHYARD_GGML_WALK_H_
@@ -16,15 +16,16 @@ namespace switchyard_ggml {
 
 float Param(const ggml_tensor* t, int i);
 
-// Walks over the nodes that compute something.
+// Walks over the nodes that compute something, skipping views.
 class Cursor {
  public:
   Cursor(const ggml_cgraph& graph, int begin) : graph_(&graph), at_(begin) {
     SkipViews();
   }
-  // Nullptr behind the last node, for one that is not to be computed, and for
-  // one that is computed in another's memory, whose readers would be told apart
-  // by their place in the graph.
+  // The current node. Nullptr after the last node, for a node that is not to
+  // be computed, and for a node computed in another tensor's memory: only
+  // their place in the graph tells which readers of that memory read which
+  // value.
   const ggml_tensor* Get() const {
     if (at_ >= graph_->n_nodes) return nullptr;
     const ggml_tensor* node = graph_->nodes[at_];
@@ -35,13 +36,13 @@ class Cursor {
     end_ = ++at_;
     SkipViews();
   }
-  // The node, if it is this one, and moves on.
+  // Moves on if the current node is `node`. Returns whether it did.
   bool Take(const ggml_tensor* node) {
     if (node == nullptr || Get() != node) return false;
     Next();
     return true;
   }
-  int end() const { return end_; }  // behind the last that was taken
+  int end() const { return end_; }  // after the last node taken
 
  private:
   void SkipViews() {
@@ -53,18 +54,19 @@ class Cursor {
   int end_ = 0;
 };
 
-// Whether all readers of the chain's nodes, but for its outputs, are in it.
+// Whether all readers of the chain's nodes, except of `outputs`, are in the
+// chain.
 bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
               std::initializer_list<const ggml_tensor*> outputs);
 
-// Whether a node of the chain computes it, or what it is a view of.
+// Whether a node of the chain computes `t`, or the tensor that `t` views.
 bool IsComputedIn(const ggml_cgraph& graph, const Chain& chain,
                   const ggml_tensor* t);
 
-// How many of the graph's nodes are views of it, or of such a view.
+// The number of the graph's nodes that view `t`, directly or through a view.
 int ViewsOf(const ggml_cgraph& graph, const ggml_tensor* t);
 
-// How many nodes read it; 0 if it is not in the chain.
+// The number of nodes that read `node`; 0 if it is not in the chain.
 int Readers(const ggml_cgraph& graph, const Chain& chain,
             const ggml_tensor* node);
 

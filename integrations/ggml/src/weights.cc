@@ -26,7 +26,7 @@ using switchyard::Type;
 using switchyard::WeightLayout;
 
 constexpr char kName[] = "Switchyard_PACKED";
-// Of packed groups.
+// Alignment of packed groups.
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{1} << 21;
 
@@ -39,7 +39,7 @@ ExpertWeights Shape(const ggml_tensor* t, WeightLayout layout) {
   return weights;
 }
 
-// A tensor's experts in both layouts.
+// A tensor's experts, in both layouts.
 class Experts {
  public:
   explicit Experts(const ggml_tensor* t)
@@ -52,7 +52,7 @@ class Experts {
   void Unpack(size_t expert, uint8_t* to) const {
     UnpackExpert(packed_, data_ + expert * packed_size(), to);
   }
-  // `count` experts from `first` on.
+  // Packs `count` experts from `first` on.
   void Pack(size_t first, size_t count, const void* from) const {
     ExpertWeights weights = stored_;
     weights.data = {static_cast<const uint8_t*>(from), count, stored_size()};
@@ -60,7 +60,8 @@ class Experts {
     const switchyard::Status packed = PackWeights(
         {weights}, {{data_ + first * packed_size(), count, packed_size()}}, {},
         executor);
-    // Sizes are right by IsPackable(), and any bytes are weights.
+    // Cannot fail: IsPackable() checked the sizes, and any bytes are valid
+    // weights.
     GGML_ASSERT(packed.ok());
   }
 
@@ -71,8 +72,8 @@ class Experts {
   uint8_t* const data_;
 };
 
-// A part of the stored bytes of a tensor, cut at its experts: calls
-// body(expert, offset in it, size, offset in the part).
+// Cuts a part of a tensor's stored bytes at its experts. Calls body(expert,
+// offset in the expert, size, offset in the part).
 template <class F>
 void ForEachExpert(size_t expert_size, size_t offset, size_t size,
                    const F& body) {
@@ -85,15 +86,17 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Views lie in the memory of another tensor, which has the weights' shape.
+// Views lie in the memory of another tensor, whose shape describes the
+// weights.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;
   *offset += t->view_offs;
   return t->view_src;
 }
 
-// Has `change(bytes, size, first)` change bytes [offset, offset + size) of the
-// stored form, which begin with byte `first` of them.
+// Changes bytes [offset, offset + size) of the stored form: calls
+// change(bytes, size, first) for pieces of this range, where `first` is the
+// piece's offset in the range.
 template <class F>
 void Change(const ggml_tensor* t, size_t offset, size_t size, const F& change) {
   t = Owner(t, &offset);
@@ -164,8 +167,8 @@ ggml_backend_buffer_t AllocateBuffer(ggml_backend_buffer_type_t type,
   buffer->iface.get_tensor = GetTensor;
   buffer->iface.memset_tensor = MemsetTensor;
   buffer->iface.cpy_tensor = nullptr;
-  // One token reads some experts of each layer, each elsewhere: pages of 4 KB
-  // would cost more misses of the TLB.
+  // Huge pages, because each token reads a few experts of each layer in
+  // scattered places: 4 KB pages would cost more TLB misses.
   const auto begin =
       reinterpret_cast<uintptr_t>(ggml_backend_buffer_get_base(buffer));
   const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
@@ -236,8 +239,8 @@ ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device) {
       return kAlignment;
     };
     made.iface.get_alloc_size = AllocationSize;
-    // Not a host's: llama.cpp would read files right into it, and the CPU
-    // backend would take its bytes for stored ones.
+    // Not a host buffer. Otherwise llama.cpp would read files right into it,
+    // and the CPU backend would take the packed bytes for stored ones.
     made.device = device;
     return made;
   }();

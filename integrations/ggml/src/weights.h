@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Experts' weights: as ggml stores them, or packed by the buffer type below.
+// Experts' weights: as ggml stores them, or packed in the buffers below.
 
 #ifndef SWITCHYARD_GGML_WEIGHTS_H_
 #define SWITCHYARD_GGML_WEIGHTS_H_
@@ -15,25 +15,25 @@
 
 namespace switchyard_ggml {
 
-// The weights' place in memory is a PackedBufferType(), and their bytes there
-// are packed. Only we can read them.
+// Whether the weights lie in a PackedBufferType(), where their bytes are
+// packed. Only the plug-in can read them.
 bool IsPacked(const ggml_tensor* weights);
 
-// A view of weights [in, out, experts] of a type with a format.
+// A view of weights [in, out, experts] whose type has a WeightFormat.
 switchyard::ExpertWeights WeightsOf(const ggml_tensor* weights);
 
-// The format of rows that products with weights of the type read.
+// The format of rows that products with weights of this type read.
 switchyard::RowFormat OperandsOf(ggml_type type);
 bool HaveSameOperands(ggml_type a, ggml_type b);
 
-// Buffers that pack experts' weights in set_tensor and give the stored bytes
-// back in get_tensor. The packed form is the only one in memory. To set a part
-// of a tensor, set_tensor unpacks the part's experts and packs them again.
-// Other tensors are kept as they are set.
+// Buffers that pack experts' weights in set_tensor, and return the stored
+// bytes in get_tensor. Memory holds only the packed form. To set a part of a
+// tensor, set_tensor unpacks the experts of the part and packs them again.
+// Other tensors are stored unchanged.
 ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device);
 bool IsPackedBufferType(ggml_backend_buffer_type_t type);
 
-// Whether such a buffer would pack the tensor.
+// Whether such a buffer packs this tensor.
 bool IsPackable(const ggml_tensor* weights);
 
 }  // namespace switchyard_ggml
