@@ -1,14 +1,14 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What quantised experts change in a model's predictions, by llama.cpp and by the plug-in.
+"""Measures how quantised experts change a model's predictions, in llama.cpp and the plug-in.
 
 accuracy.py LIBGGML_SWITCHYARD.SO [FAMILY [TOKENS]]
 
-A table for generated models of FAMILY (qwen3moe), whose experts are in bf16 and in each
-quantised type: the mean Kullback-Leibler divergence from the predictions of the same model in
-f32, and the share of tokens with the same most likely one. Columns are stock llama.cpp with
-its own repacked weights, the plug-in with packed ones, and, for the part that the rounding
-of weights has in it, stock with the rounded weights' values in f32.
+Prints a table for generated models of FAMILY (qwen3moe) with experts in bf16 and in each
+quantised type. It has the mean Kullback-Leibler divergence from the predictions of the same
+model in f32, and the share of tokens whose most likely successor stays the same. The columns
+are stock llama.cpp with its own repacked weights, the plug-in with packed weights, and stock
+with the rounded weights' values in f32, which shows the part of the weights' rounding.
 """
 
 import os

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
-FAMILY is one of FAMILIES, TYPE the experts' type: one of TYPES or of MIXED, whose
-layers have several; or one of these " as f32": the same values, stored so that they are
-not rounded to; or " of any bytes", which are weights of any scale, NaN and infinity
-among them.
+FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which
+has several types in a layer. With " as f32" behind the type, the same values are stored as
+f32, so that nothing rounds them again. With " of any bytes", the stored bytes are random:
+weights of any scale, NaN and infinity included.
 """
 
 import ctypes
@@ -25,17 +25,17 @@ TYPES = {
     "q5_K": gguf.GGMLQuantizationType.Q5_K,
     "q6_K": gguf.GGMLQuantizationType.Q6_K,
 }
-# Types of gate, up and down, of a layer after the other.
+# The types of gate, up and down, for one layer after the other.
 MIXED = {
     "q4_K_M": (("q4_K", "q4_K", "q6_K"), ("q4_K", "q4_K", "q4_K")),
-    # The last has rows of two formats before the activation.
+    # The rows before the last layer's activation have two formats.
     "mixed": (("q4_K", "q6_K", "q8_0"), ("q8_0", "q4_0", "q6_K"), ("q4_0", "q6_K", "q4_0")),
-    # No product takes q5_K.
+    # No product supports q5_K.
     "q5_K down": (("q4_K", "q4_K", "q5_K"),),
 }
 AS_F32 = " as f32"
 ANY_BYTES = " of any bytes"
-# Sizes of the small models; the measured ones have their own.
+# Sizes of the small models. Measured models have their own.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
 # Blocks of 256 columns.
@@ -62,7 +62,7 @@ def sizes_for(kind):
 
 
 def quantize(values, kind):
-    """The stored bytes by ggml itself, which has more types than gguf."""
+    """Quantises by ggml itself, which supports more types than gguf."""
     if kind in (TYPES["f32"], TYPES["bf16"], TYPES["f16"]):
         return gguf.quants.quantize(values, kind)
     import llama_cpp
@@ -82,7 +82,7 @@ def quantize(values, kind):
 
 
 class Model:
-    """A GGUF file in the making."""
+    """A GGUF file that is being written."""
 
     def __init__(self, path, arch, experts_type, sizes, split=0):
         self.writer = gguf.GGUFWriter(path, arch, split_max_tensors=split)
@@ -96,12 +96,13 @@ class Model:
         w.add_block_count(s["layers"])
         w.add_feed_forward_length(s["intermediate"])
         w.add_head_count(s["heads"])
-        w.add_layer_norm_rms_eps(0.01)  # that it is seen to be left out
+        w.add_layer_norm_rms_eps(0.01)  # not the default, so that leaving it out shows
         w.add_rope_freq_base(10000.0)
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        # As files of quantised models have them, in about so many bits.
+        # The type of these tensors in files of quantised models with about as
+        # many bits.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
         self.weight("output", s["vocab"], s["hidden"], kind=table)
@@ -150,12 +151,12 @@ class Model:
             if not s.get("timed"):
                 self.weight(f"{at}.ffn_{name}_exps", s["experts"], rows, cols, kind=of[name],
                             scale=scale * cols**-0.5)
-            else:  # all experts are the same, which takes seconds to write
+            else:  # all experts are equal, because random ones take seconds to write
                 one = self.random.standard_normal((rows, cols), dtype=np.float32)
                 self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), of[name],
                          s["experts"])
             if bias:
-                # As large as the products, so that a bias in another's place is seen.
+                # As large as the products, so that a misplaced bias shows.
                 self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, spread=scale,
                             suffix="bias")
         if bias:
@@ -176,7 +177,7 @@ def heads(model, s):
 
 
 def dense_kind(kind, s):
-    """The attention's type: that of the experts, if they are timed and files have it so."""
+    """The attention's type. Timed models have the experts' type, as real files do."""
     if not s.get("timed"):
         return "f32"
     return "q8_0" if kind == "mxfp4" else kinds(kind, 0)[0]
@@ -283,12 +284,12 @@ def llama(path, kind, s=SMALL):
 
 
 def many_experts(path, kind):
-    """More of them, so that each has less to do."""
+    """64 experts instead of 16, so that each has fewer tokens."""
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
 def qwen3moe_lora(path, kind):
-    """No model, but an adapter for the gate and down products of qwen3moe's experts."""
+    """Not a model: an adapter for the gate and down products of qwen3moe's experts."""
     s, random = sizes_for(kind), np.random.default_rng(5)
     writer = gguf.GGUFWriter(path, "qwen3moe")
     writer.add_type("adapter")
@@ -308,8 +309,7 @@ def qwen3moe_lora(path, kind):
 
 
 def qwen3moe_split(path, kind):
-    """A file for each ten tensors, the first of which has the name
-    split_path(path)."""
+    """One file for each ten tensors. The first file's name is split_path(path)."""
     qwen3moe(path, kind, split=10)
 
 

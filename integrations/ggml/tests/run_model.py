@@ -28,13 +28,13 @@ def start():
         sys.stderr.write(text.decode()) if level == 4 else None))
     start.keep = quiet  # the library keeps the pointer
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
-    # llama.cpp's own programs load backends so; it looks at GGML_BACKEND_PATH.
+    # Loads backends as llama.cpp's programs do: this reads GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
 
 
 def load(path):
-    """Asks all devices that are there by then for a place for the weights."""
+    """Loads a model. llama.cpp offers its weights to all devices that are loaded by now."""
     params = llama_cpp.llama_model_default_params()
     if os.environ.get("AS_STORED"):
         params.use_extra_bufts = False
@@ -47,7 +47,7 @@ def load(path):
 
 
 def new_context(model, batch):
-    """It asks all backends that are loaded by then."""
+    """Makes a context, which uses all backends that are loaded by now."""
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = params.n_batch = params.n_ubatch = batch
     params.n_threads = params.n_threads_batch = int(os.environ.get("THREADS", "2"))
@@ -100,9 +100,9 @@ def logits(path, out, sizes):
 
 
 def bench(path, plugin, seconds, sizes):
-    """For each number of tokens, pairs of (wall, CPU) ms without the plug-in
-    and with it, by turns: a model keeps to the places that it was loaded to, a
-    context to the backends that it began with."""
+    """For each number of tokens, pairs of (wall, CPU) ms without the plug-in and with it.
+    The two alternate in one process, because a model stays in the memory that it was
+    loaded to, and a context keeps the backends that it began with."""
     model = load(path)
     vocab = vocabulary(model)
     largest = max(512, *sizes)
@@ -118,7 +118,7 @@ def bench(path, plugin, seconds, sizes):
         decode(context, tokens, 0, False)
         return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
 
-    # So many tokens that pages of all experts are there.
+    # Enough tokens to page in the weights of all experts.
     for context in (stock, ours):
         one(context, random.integers(0, vocab, largest))
     pairs = {size: [] for size in sizes}

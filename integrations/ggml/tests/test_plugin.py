@@ -26,42 +26,45 @@ BUILD = pathlib.Path(os.environ["SWITCHYARD_GGML_BUILD"])
 sys.path.insert(0, str(HERE))
 import make_model  # noqa: E402
 
-# Two long batches, a short one, two tokens alone.
+# Two long batches, a short one, two single tokens.
 BATCHES = (64, 200, 7, 1, 1)
-# Errors are shares of the logits' deviation. Exact is the same model with the
-# experts' values stored as f32. Stock rounds what it multiplies to bf16 or f16; the
-# plug-in may not, by the CPU, and is then as far from stock as stock is from exact.
+# Bounds on errors, as shares of the logits' deviation. The exact result is of
+# the same model with the experts' values stored as f32. Stock rounds operands
+# to bf16 or f16. The plug-in may not, depending on the CPU; then it is as far
+# from stock as stock is from the exact result.
 OF_STOCKS_ERROR = 1.5
 NO_ERROR = 1e-3
-# Experts of stock, router and sum of the plug-in: the difference left is of values that go
-# to the other side of a rounding, up to 0.042 where rows become q8_k.
+# If stock runs the experts and the plug-in only router and sum, values may
+# still round the other way: the difference is up to 0.042 where rows become
+# q8_k.
 OF_STOCK = 0.06
-# Tokens with two experts at a tie within that may get the other one.
+# Two experts whose scores differ by less than this are a tie: a token may get
+# either.
 TIES = 0.02
 
-# The CPU as it is, and AVX2 on any with more.
+# The CPU as it is, and limited to AVX2.
 AVX2 = {"SWITCHYARD_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 CPUS = ({}, AVX2)
 QUANTISED = ("q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
-# Weights as they lie in the file, which is mapped; packed while they are loaded.
+# Weights as they lie in the mapped file, or packed while they are loaded.
 AS_STORED = {"AS_STORED": "1"}
 PACKED = {}
 
 
 def calls_as_stored(kind):
-    """Of three layers and the batches of BATCHES that are claimed: all, or those with
-    two pairs per expert, or one half of one. All are claimed if weights are packed."""
+    """The number of claimed (layer, batch) pairs of three layers and BATCHES: all batches, or
+    those with two pairs per expert, or with half a pair. All if weights are packed."""
     return 3 * (2 if kind == "q8_0" else 3 if "_K" in kind else 5)
 
 
 def shape(kind):
-    """Experts, and columns of a layer's input and of the activation."""
+    """The experts, and the columns of a layer's input and of the activation."""
     s = make_model.sizes_for(kind)
     return f"{s['experts']} x {s['hidden']} x {s['intermediate']}"
 
 
 def error(logits, exact):
-    """Of all tokens but TIES."""
+    """The error of all tokens except the share TIES."""
     return np.quantile(abs(logits - exact).max(axis=1), 1 - TIES) / exact.std()
 
 
@@ -86,7 +89,8 @@ class PluginTest(unittest.TestCase):
 
     def start(self, model, *arguments, plugin=None, **environment):
         """Runs run_model.py."""
-        # On a busy machine threads that spin take turns with those they wait for.
+        # Passive waiting, because on a busy machine spinning threads would
+        # delay the threads they wait for.
         variables = dict(os.environ, SWITCHYARD_GGML_REPORT="1", OMP_WAIT_POLICY="passive",
                          **environment)
         variables.pop("GGML_BACKEND_PATH", None)
@@ -155,13 +159,14 @@ class PluginTest(unittest.TestCase):
                                     f"experts {kind} 16 x 128 x 96, sum of 4": 4})
 
     def test_groups_of_experts_are_left_alone(self):
-        # The nodes before the groups have been claimed by then.
+        # The nodes before the groups are claimed before ggml asks about the
+        # groups.
         done, _ = self.compare("deepseek2_groups", "bf16")
         self.assertEqual(done, {"of no chain, by the CPU backend": 4,
                                 "experts bf16 16 x 128 x 96, sum of 4": 4})
 
     def test_quantised_experts(self):
-        # Three layers, five batches, two of them of one token.
+        # Three layers, five batches, two of them single tokens.
         for kind, (place, way) in itertools.product(
                 QUANTISED, (("", AS_STORED), (" packed", PACKED))):
             done, declined = self.compare("qwen3moe", kind, **way)
@@ -214,23 +219,24 @@ class PluginTest(unittest.TestCase):
                              0 if way is AS_STORED else 10)
 
     def test_layers_of_a_type_that_no_product_takes(self):
-        # As stored, all of the layer is left to ggml, because a split of the graph for
-        # two products of three costs more than they gain.
+        # As stored, ggml runs the whole layer, because two of its three
+        # products gain less than a split of the graph costs.
         done, declined = self.compare("qwen3moe", "q5_K down", **AS_STORED)
         self.assertEqual([what for what in done if "experts" in what], [])
-        # llama.cpp asks about one token first, and about the down product last.
+        # llama.cpp asks about one token first, and about the down product
+        # last.
         self.assertEqual(declined, [
             "6 products of q4_K in CPU_Mapped: another product of the layer is left to ggml",
             "6 products of q4_K in CPU_Mapped: few tokens",
             "3 products of q5_K in CPU_Mapped: no product here takes this type"])
-        # Packed weights can be read nowhere else.
+        # Nothing else can read packed weights.
         done, declined = self.compare("qwen3moe", "q5_K down")
         self.assertEqual(done["one product of experts q4_K packed"], 30)
         self.assertEqual(len(declined), 1)
         self.assertRegex(declined[0], "^3 products of q5_K in CPU.*: no product here takes")
 
     def test_packed_products_one_by_one(self):
-        # A callback that asks for each node leaves no chain to be found.
+        # A callback for each node leaves no chain to find.
         for kind in ("q8_0", "q4_K_M"):
             done, _ = self.compare("qwen3moe", kind, EVERY_NODE="1")
             self.assertEqual(
@@ -269,14 +275,14 @@ class PluginTest(unittest.TestCase):
         split = make_model.split_path(self.model_files("qwen3moe_split", "q4_0"))
         for model, way in ((self.model("qwen3moe", "q4_0"), {"NO_MMAP": "1"}),
                            (split, {}), (split, {"NO_MMAP": "1"}),
-                           # The same bits from the stored form.
+                           # The stored form gives the same bits.
                            (split, AS_STORED)):
             logits, said = self.run_model(model, "libggml-switchyard.so", **way)
             np.testing.assert_array_equal(logits, expected)
             self.assertIn("experts q4_0 16" if way is AS_STORED else "experts q4_0 packed", said)
 
     def test_weights_of_any_bytes(self):
-        # An error or NaN, as the values have it, and no crash.
+        # The values decide between an error and NaN; neither may crash.
         for kind, way in itertools.product(QUANTISED, (AS_STORED, PACKED)):
             model = self.model("qwen3moe", kind + make_model.ANY_BYTES)
             _, said = self.run_model(model, "libggml-switchyard.so", **way)
@@ -316,13 +322,14 @@ class PluginTest(unittest.TestCase):
     def test_threads_do_not_change_bits(self):
         for kind in ("bf16", "q4_0"):
             model = self.model("qwen3moe", kind)
-            # Stock attention of single tokens has other bits with other threads.
+            # Stock attention of single tokens changes its bits with the
+            # number of threads.
             one, _ = self.run_model(model, "libggml-switchyard.so", BATCHES[:2], THREADS="1")
             three, _ = self.run_model(model, "libggml-switchyard.so", BATCHES[:2], THREADS="3")
             np.testing.assert_array_equal(one, three)
 
     def test_nodes_one_by_one_are_computed_all_the_same(self):
-        # A callback that asks for each node leaves no chain to be found.
+        # A callback for each node leaves no chain to find.
         done, _ = self.compare("gpt_oss", "bf16", EVERY_NODE="1")
         self.assertEqual(list(done), ["of no chain, by the CPU backend"])
 
@@ -333,14 +340,14 @@ class PluginTest(unittest.TestCase):
         self.assertNotIn("switchyard:", said)
 
     def test_views_of_any_form_give_the_numbers_of_stock(self):
-        # 2,000 random graphs of a layer, in which one view in sixteen is none
-        # that llama.cpp makes.
+        # 2,000 random graphs of a layer. One view in sixteen is of a kind that
+        # llama.cpp does not make.
         done = subprocess.run([BUILD / "views_fuzz", "1", "2000"], stdout=subprocess.PIPE,
                               env=dict(os.environ, OMP_WAIT_POLICY="passive"), check=True)
         found = json.loads(done.stdout)
         self.assertEqual(found["differing"], [])
         self.assertGreater(found["routers"], 1000)
-        # 576, and 406 where f16 needs more to do.
+        # 576 were found, and 406 where f16 needs more work.
         self.assertGreater(found["experts"], 300)
         self.assertGreater(found["sums"], 200)
 

@@ -1,12 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// views_fuzz SEED GRAPHS: random graphs of a Mixture-of-Experts layer, computed
-// by the CPU backend and by the plug-in, whose results have to agree. Nodes
-// read each other through views as llama.cpp makes them, and now and then
-// through artificial ones: other strides, offsets, shapes, a slot twice, in
-// place. Prints a JSON object: the chains that were taken, and the seeds of
-// graphs whose results differ. Graph i of a run has the seed SEED + i.
+// views_fuzz SEED GRAPHS: makes random graphs of a Mixture-of-Experts layer,
+// computes each by the CPU backend and by the plug-in, and compares the
+// results. Nodes read each other through views as llama.cpp makes them, and
+// sometimes through artificial ones: other strides, offsets or shapes, a slot
+// twice, in place. Prints a JSON object: the chains that were taken, and the
+// seeds of graphs whose results differ. Graph i of a run has the seed SEED +
+// i.
 
 #include <algorithm>
 #include <cmath>
@@ -29,12 +30,12 @@ namespace switchyard_ggml {
 namespace {
 
 // A share of the expected values' root mean square. Operands are rounded to
-// bf16 or f16 at different places, which makes up to 2 %; a wrong view replaces
-// values by others.
+// bf16 or f16 at different places, which makes up to 2 % of difference. A
+// wrong view exceeds the bound, because it replaces values by others.
 constexpr double kBound = 0.1;
 constexpr size_t kMaxNodes = 512;
 
-// The size of so many floats or ids.
+// The size of `count` floats or ids.
 size_t Bytes(int64_t count) {
   return static_cast<size_t>(count) * sizeof(float);
 }
@@ -64,8 +65,8 @@ class Graph {
     for (ggml_tensor* leaf : leaves_) Fill(leaf);
   }
 
-  // The values of everything that is compared. Computed values begin as zeros:
-  // one that is read without having been written is seen.
+  // Returns the values of all compared tensors. Computed tensors begin as
+  // zeros, so that reading one before it is written shows.
   std::vector<std::vector<double>> Compute(ggml_backend_t backend) {
     for (int i = 0; i < graph_->n_nodes; ++i) {
       ggml_tensor* t = graph_->nodes[i];
@@ -94,8 +95,8 @@ class Graph {
     return std::bernoulli_distribution(share)(random_);
   }
   bool IsOdd() { return Chance(0.06); }
-  // Not in a view's place: its rows may overlap, or have gaps that operations
-  // on the result refuse.
+  // Not in place of a view: its rows may overlap, or have gaps that
+  // operations on the result refuse.
   bool IsInPlace(const ggml_tensor* t) {
     return Chance(0.03) && t->op != GGML_OP_VIEW;
   }
@@ -109,7 +110,7 @@ class Graph {
   }
 
   void Fill(ggml_tensor* leaf) {
-    // Products stay as small as this: scores that saturate are at a tie.
+    // Keeps products small, because scores that saturate are tied.
     const float scale = 1.0f / std::sqrt(static_cast<float>(leaf->ne[0]));
     std::normal_distribution<float> normal(
         0.0f, leaf == router_ || leaf->ne[2] > 1 ? scale : 1.0f);
@@ -124,8 +125,8 @@ class Graph {
     }
   }
 
-  // Any view of this shape, elements of a row side by side. Some operations
-  // want rows at equal distances.
+  // A random view of this shape. Elements of a row are adjacent. Some
+  // operations need rows at equal distances.
   ggml_tensor* OddView(ggml_tensor* t, int64_t a, int64_t b, int64_t c,
                        bool has_even_rows = false) {
     const auto size = static_cast<int64_t>(ggml_nbytes(t) / sizeof(float));
@@ -135,7 +136,7 @@ class Graph {
       const int64_t planes[] = {row * b, a * b,       a * b - 1, a * b + 1,
                                 a,       (a - 1) * b, 1,         2 * a * b};
       const int64_t plane = planes[has_even_rows ? 0 : Number(0, 7)];
-      // ggml wants room for the elements, even where they overlap.
+      // ggml requires room for all elements, even if they overlap.
       const int64_t spare =
           size - std::max(a * b * c, a + (b - 1) * row + (c - 1) * plane);
       if (row < 1 || plane < 1 || spare < 0) continue;
@@ -145,7 +146,7 @@ class Graph {
     }
     return ggml_view_3d(context_, t, a, b, c, Bytes(a), Bytes(a * b), 0);
   }
-  // All of the tensor, or now and then something else of this shape.
+  // Returns the whole tensor, or sometimes an odd view of this shape.
   ggml_tensor* Read(ggml_tensor* t, int64_t a, int64_t b, int64_t c) {
     if (IsOdd()) return OddView(t, a, b, c);
     if (IsOdd()) t = ggml_reshape_1d(context_, t, ggml_nelements(t));
@@ -157,7 +158,7 @@ class Graph {
     ggml_build_forward_expand(graph_, t);
     compared_.push_back(t);
   }
-  // Has another node read it, now and then.
+  // Sometimes adds another node that reads `t`.
   ggml_tensor* Watched(ggml_tensor* t) {
     if (Chance(0.02)) Compare(ggml_cont(context_, t));
     if (Chance(0.02) && ggml_is_contiguous(t) && t->ne[0] > 1) {
@@ -167,11 +168,12 @@ class Graph {
   }
 
   void Build() {
-    // More than slots: shapes of as many would fit by chance.
+    // More tokens than slots, because equal numbers would make wrong shapes
+    // fit by chance.
     tokens_ = Chance(0.2) ? Number(10, 16) : Number(32, 40);
     num_experts_ = Number(4, 24);
     top_k_ = Number(1, std::min<int64_t>(6, num_experts_));
-    if (Chance(0.05)) {  // as many slots as tokens: shapes that fit by chance
+    if (Chance(0.05)) {  // as many slots as tokens: shapes fit by chance
       tokens_ = top_k_ = 32;
       num_experts_ = 40;
     }
@@ -215,7 +217,7 @@ class Graph {
     int64_t tokens = tokens_;
     if (Chance(score == 2 ? 0.8 : 0.05)) {
       ggml_tensor* rows = ggml_reshape_2d(context_, weights, top_k_, tokens);
-      if (IsOdd()) {  // the operation takes no gaps
+      if (IsOdd()) {  // this operation takes no gaps
         tokens -= Number(1, 2);
         rows = ggml_view_2d(context_, weights, top_k_, tokens, Bytes(top_k_),
                             Bytes(top_k_));
@@ -250,7 +252,7 @@ class Graph {
       return first(more, top_k_, 0);
     }
     ggml_tensor* ids = first(sorted, top_k_, 0);
-    if (IsOdd()) {  // columns that the view itself has not
+    if (IsOdd()) {  // columns beyond the view's own
       ggml_tensor* all =
           ggml_view_1d(context_, ids, ggml_nbytes(ids) / sizeof(int32_t), 0);
       Compare(ggml_cont(context_, all));
@@ -353,7 +355,7 @@ class Graph {
     ggml_tensor* out = sums.back();
     ggml_build_forward_expand(graph_, out);
     if (Chance(0.7)) {
-      if (IsOdd()) {  // a part of the sum once more
+      if (IsOdd()) {  // adds a part of the sum once more
         residual = sums[static_cast<size_t>(
             Number(1, static_cast<int64_t>(sums.size()) - 1))];
       }
@@ -429,8 +431,8 @@ int Main(uint64_t seed, uint64_t graphs) {
       ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr);
   ggml_backend_t plugin = ggml_backend_dev_init(
       ggml_backend_reg_dev_get(ggml_backend_init(), 0), nullptr);
-  // Artificial nodes in place may overlap what they read: one thread has one
-  // order.
+  // One thread, because artificial in-place nodes may overlap their inputs:
+  // several threads would have no fixed order.
   for (ggml_backend_t backend : {cpu, plugin}) {
     ggml_backend_reg_t reg =
         ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
