@@ -218,8 +218,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Multiplies a tile by `factor`: as part of its next stage, or in a stage
-  // of its own if the product is rounded.
+  // Multiplies a tile by `factor`: as part of its next stage, or in an
+  // extra stage if the product is rounded.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

@@ -57,8 +57,8 @@ bool HasMemory(const M& m) {
   return !internal::IsNull(m) && !internal::RowsOverlap(m);
 }
 
-// Whether the kernel can multiply a tile's rows: floats, or codes whose
-// scales it multiplies. Each scale covers at least one block of weights.
+// Whether the kernel can multiply a tile's rows: floats, or codes with scales
+// that each cover at least one block of weights.
 bool AreOperands(const WeightTraits& traits, const ConstAnyRows& rows) {
   if (traits.is_float()) return internal::IsFloat(rows.type);
   if (rows.type == Type::kI8) {

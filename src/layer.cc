@@ -147,7 +147,7 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
 }
 
 // Products of gate and up. With GateUpLayout::kSplit each has its own matrix,
-// whose rows have no gaps because GEMMs like them. Other layouts have one
+// without gaps between rows because GEMMs prefer that. Other layouts have one
 // matrix, and `up` is empty.
 struct GateUp {
   AnyMatrix gate, up;
@@ -554,8 +554,8 @@ class Region {
     }
   }
 
-  // Called once the block's rows are finished. Sums each token whose rows are
-  // all finished now.
+  // Called once the block's rows are finished. Sums each token that has all its
+  // rows now.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
     const auto num_rows = static_cast<size_t>(block.rows);

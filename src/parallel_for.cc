@@ -11,8 +11,8 @@
 namespace switchyard::internal {
 namespace {
 
-// A hash of an index; 0 hashes to 0. The sums of hashes differ for {0, 3} and
-// {1, 2}, whose own sums are equal.
+// A hash of an index; 0 hashes to 0. Sums of hashes differ for {0, 3} and
+// {1, 2}, although 0 + 3 = 1 + 2.
 uint64_t PlaceOf(size_t index) {
   uint64_t x = index;
   x *= 0x9E3779B97F4A7C15;

@@ -75,7 +75,7 @@ class Tbb final : public Executor {
   }
 
   // If workers are awake, two threads gain from 3 us of work on. On sixteen
-  // cores data comes from another core's cache: pieces of 10 us take 27 us.
+  // cores, data in another core's cache costs more: pieces of 10 us take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
     return Concurrency() <= 2 ? 5000 : 10'000;

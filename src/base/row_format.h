@@ -20,7 +20,7 @@ constexpr size_t GroupOf(size_t cols, size_t scales) {
   return 0;
 }
 
-// The start of a row, whatever its type.
+// The start of a row.
 inline unsigned char* RowAt(const AnyMatrix& m, size_t row) {
   return static_cast<unsigned char*>(m.data) + BytesOf(m.type, row * m.stride);
 }

@@ -27,7 +27,7 @@ template <class V>
 constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
   return BytesOf(m.type, elements);
 }
-// The most elements whose size stays within PTRDIFF_MAX bytes.
+// The most elements that fit PTRDIFF_MAX bytes.
 template <class T>
 constexpr size_t MostElements(const Matrix<T>&) {
   return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);

@@ -55,8 +55,7 @@ swy_isa At(Span<const Isa> isas, size_t index) {
   return ToC(index < isas.size ? isas.data + index : nullptr);
 }
 
-// The library's pool as a swy_executor: its callback is like that of a
-// caller's own pool.
+// The library's pool as a swy_executor, like a caller's own pool.
 struct TbbExecutor : swy_executor {
   explicit TbbExecutor(std::unique_ptr<Executor> pool_in)
       : swy_executor{sizeof(swy_executor), pool_in.get(),

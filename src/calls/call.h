@@ -279,7 +279,7 @@ template <class S>
 struct Size {
   const char* name;
   size_t S::*member;
-  bool is_of_options = false;  // comes from options, not from an argument
+  bool is_of_options = false;  // an option, not a size of an argument
 };
 
 // A call's arguments as its rules see them.

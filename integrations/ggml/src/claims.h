@@ -22,8 +22,8 @@ inline bool IsViewOp(const ggml_tensor* t) {
          t->op == GGML_OP_TRANSPOSE;
 }
 
-// The node whose memory a view or reshape uses; for other nodes, the node
-// itself.
+// The node that owns the memory of a view or reshape; for other nodes, the
+// node itself.
 inline const ggml_tensor* Root(const ggml_tensor* t) {
   return IsViewOp(t) && t->view_src != nullptr ? t->view_src : t;
 }

@@ -338,7 +338,7 @@ class LoneProduct {
   }
 
   Status Multiply(const AnyRows& rows, Executor& executor) const {
-    // Cuts columns if there are few blocks for each thread.
+    // Cuts columns if each thread would get too few blocks.
     constexpr size_t kColumns = 32;
     const size_t out = weights_.rows;
     const size_t wanted = 4 * executor.Concurrency();

@@ -86,7 +86,7 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Views lie in the memory of another tensor, whose shape describes the
+// Views lie in the memory of another tensor. That tensor's shape describes the
 // weights.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;

@@ -19,7 +19,7 @@ namespace switchyard_ggml {
 // packed. Only the plug-in can read them.
 bool IsPacked(const ggml_tensor* weights);
 
-// A view of weights [in, out, experts] whose type has a WeightFormat.
+// A view of weights [in, out, experts]. Their type must have a WeightFormat.
 switchyard::ExpertWeights WeightsOf(const ggml_tensor* weights);
 
 // The format of rows that products with weights of this type read.

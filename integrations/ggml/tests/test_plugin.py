@@ -38,11 +38,10 @@ NO_ERROR = 1e-3
 # still round the other way: the difference is up to 0.042 where rows become
 # q8_k.
 OF_STOCK = 0.06
-# Two experts whose scores differ by less than this are a tie: a token may get
-# either.
+# Two experts with scores closer than this are a tie: a token may get either.
 TIES = 0.02
 
-# The CPU as it is, and limited to AVX2.
+# The whole CPU, and the CPU limited to AVX2.
 AVX2 = {"SWITCHYARD_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 CPUS = ({}, AVX2)
 QUANTISED = ("q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
