@@ -129,7 +129,7 @@ ggml_status RunChain(Context& context, const ggml_cgraph& graph,
 }
 
 // Calls what(chain) for the chain that begins with this node. Returns false
-// if there is no such chain.
+// if no chain begins here.
 template <class F>
 bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
   if (const auto router = MatchRouter(graph, begin)) {

@@ -37,8 +37,7 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   }
   if (t == nullptr || t->op != GGML_OP_DIV || !IsLastOf(t, chain.weights) ||
       t->src[1] != divisor ||
-      // If there are as many slots as tokens, DIV could broadcast to other
-      // rows.
+      // With as many slots as tokens, DIV could broadcast to other rows.
       !ggml_are_same_shape(t->src[0], sum->src[0])) {
     return false;
   }

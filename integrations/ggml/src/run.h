@@ -26,7 +26,7 @@ switchyard::Status Run(const ExpertsChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
 switchyard::Status Run(const CombineChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
-// Computes a single MUL_MAT_ID whose weights have a WeightFormat. If it
+// Computes a single MUL_MAT_ID. Its weights must have a WeightFormat. If it
 // fails, the result is unspecified.
 switchyard::Status RunProduct(const ggml_tensor* mul_mat_id,
                               switchyard::Executor& executor,
