@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast Mixture-of-Experts layers on CPUs, as operators of torch.
 
-`import switchyard.transformers` is what models of transformers need. Here are the
-operators themselves, torch.ops.switchyard.experts and .route, and what goes with them.
+For models of transformers, `import switchyard.transformers`. This module has the operators
+themselves, torch.ops.switchyard.experts and .route, and their helpers.
 """
 
 import functools
@@ -19,7 +19,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.flop_counter import register_flop_formula
 
-# switchyard.metal, a distribution of its own, may be installed in another folder.
+# switchyard.metal is a separate distribution and may be installed in another folder.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
@@ -68,29 +68,29 @@ def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_
 
 
 class WeightFormat(typing.NamedTuple):
-    """How the weights of a row are coded."""
+    """The blocks in which a row of weights is coded."""
 
-    columns: int  # of a block: the columns of weights are a multiple
+    columns: int  # of a block; a weight's columns must be a multiple
     bytes: int  # of a block, as GGML and checkpoints store it
 
 
 @functools.cache
 def weight_formats():
-    """The WeightFormat of each name that quantized_experts and pack_weights take."""
+    """The WeightFormat of each name that quantized_experts and pack_weights accept."""
     lines = (line.split() for line in torch.ops.switchyard.weight_formats().splitlines())
     return {name: WeightFormat(int(columns), int(size)) for name, columns, size in lines}
 
 
 @functools.cache
 def presets():
-    """The options of each preset by its family's name, each a dict of numbers."""
+    """The options of each preset as a dict of numbers, by the name of its family."""
     lines = (line.split() for line in torch.ops.switchyard.presets().splitlines())
     return {name: {key: float(value) for key, value in (word.split("=") for word in words)}
             for name, *words in lines}
 
 
 class Preset(typing.NamedTuple):
-    """How a checkpoint routes."""
+    """The routing options of a checkpoint."""
 
     family: str
     num_experts: int
@@ -98,12 +98,13 @@ class Preset(typing.NamedTuple):
     options: str  # all of RouteTopK's, as switchyard.route takes them
 
     def route(self, logits, correction_bias=None, expert_scale=None, dtype=None):
-        """ids, weights and the weights of identity experts for [tokens, num_experts] logits."""
+        """Routes [tokens, num_experts] logits to ids, weights and identity experts' weights."""
         return route(logits, self.family, self.top_k, correction_bias, expert_scale,
                      options=self.options, dtype=dtype)
 
 
-# Objects of a config.json that may have the text model's fields, and names of its experts.
+# Objects of a config.json that may have the text model's fields, and the names of its field
+# for the number of experts.
 _TEXT = ("text_config", "language_config", "llm_config", "thinker_config")
 _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 
@@ -119,9 +120,9 @@ def _text_part(config):
 
 
 def _lines(config, outer=""):
-    """A line for each scalar of a config.json: key=8, key="silu without a second quote, or the key
-    alone for null. A list counts as its value where that is the same for all layers, and as no
-    field's value where it differs."""
+    """Returns a line for each scalar of a config.json: key=8, or key="silu without a second quote,
+    or the key alone for null. A list stands for its value if all layers have the same one.
+    Otherwise it becomes NaN, which no field accepts."""
     lines = []
     for key, value in config.items():
         if isinstance(value, dict):
@@ -141,10 +142,11 @@ def _lines(config, outer=""):
 
 
 def preset(family, config):
-    """The Preset of a family with its configuration applied: a configuration of
-    transformers, the path of a config.json, or a dict of what is in one.
+    """Returns the Preset of a family with a model's configuration applied.
 
-    RuntimeError names a field that is missing, or one that the family cannot have so.
+    `config` is a configuration of transformers, the path of a config.json, or a dict with its
+    content. Raises RuntimeError, which names a missing field or a field with a value that the
+    family does not allow.
     """
     if not isinstance(family, str):
         raise TypeError(f"switchyard.preset: family: not a name: {family!r}")
@@ -155,22 +157,22 @@ def preset(family, config):
     if not isinstance(config, dict):
         raise TypeError("switchyard.preset: config: not a configuration of transformers, "
                         f"the path of a config.json or a dict of one: {type(config).__name__}")
-    # Keys with a line break or an equals sign name no field.
+    # No field's name has a line break or an equals sign.
     lines = [line for line in _lines(_text_part(config)) if re.fullmatch(r"[^\n=]+(=.+)?", line)]
     num_experts, top_k, options = torch.ops.switchyard.preset(family, "\n".join(lines)).split(" ", 2)
     return Preset(family, int(num_experts), int(top_k), options)
 
 
 def workspace_limit(bytes=None):
-    """Sets how many bytes of scratch each thread keeps between calls, and returns it.
+    """Sets the number of bytes of scratch that each thread keeps between calls, and returns it.
 
-    What a call needs beyond that is allocated for it and given back.
+    If a call needs more, it allocates the rest and frees it at its end.
     """
     return torch.ops.switchyard.workspace_limit(bytes)
 
 
 def _check_devices(op, first, **others):
-    """The implementation that runs is that of one device: others' memory is none to it."""
+    """Refuses tensors on several devices: the implementation for one cannot read the others."""
     for name, tensor in others.items():
         if tensor is not None and tensor.device != first.device:
             raise RuntimeError(f"switchyard::{op}: {name}: on {tensor.device}, where the first "
@@ -251,9 +253,9 @@ _library = torch.library.Library("switchyard", "FRAGMENT")
 
 
 def _refuse_derivatives(op):
-    """Lets the operator fail where a derivative is asked for.
+    """Makes the operator raise if a derivative is asked for.
 
-    torch.library.register_autograd knows of gradients only: torch.func.jvp got zeros.
+    torch.library.register_autograd handles gradients only: torch.func.jvp would get zeros.
     """
     def below_autograd(keyset, *arguments, **named):
         tensors = [t for t in (*arguments, *named.values()) if isinstance(t, torch.Tensor)]

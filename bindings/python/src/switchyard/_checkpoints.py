@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised experts in save_pretrained() and from_pretrained(): a quantizer of transformers.
 
-A checkpoint has the packed buffers, and config.json the formats of each layer. Experts in floats
-are quantised while they are loaded, a layer at a time. Experts that a checkpoint has in MXFP4, as
-gpt-oss's, or that a GGUF has in blocks, are packed as they are.
+A checkpoint stores the packed buffers, and config.json stores the formats of each layer. Float
+experts are quantised while they are loaded, a layer at a time. MXFP4 experts of a checkpoint, as in
+gpt-oss, and the blocks of a GGUF are packed without a change of values.
 """
 
 import collections
@@ -28,10 +28,10 @@ _logger = logging.get_logger(__name__)
 
 @register_quantization_config(METHOD)
 class ExpertsConfig(QuantizationConfigMixin):
-    """quantization_config of from_pretrained(): the format that experts are quantised to.
+    """quantization_config of from_pretrained(): the format to which experts are quantised.
 
-    `layers` is what save_pretrained() writes for from_pretrained(): the formats of each experts
-    module by its name, of gate and up, of down, and the columns between the products.
+    save_pretrained() writes `layers` for from_pretrained(). It maps the name of each experts module
+    to the format of gate and up, the format of down, and the columns between the products.
     """
 
     def __init__(self, experts_dtype, layers=None, quant_method=METHOD):
@@ -49,7 +49,7 @@ class ExpertsConfig(QuantizationConfigMixin):
                 _quantized.check_name(one)
 
     def formats_of(self, name):
-        """The formats of a module; `name` may have other parts in front, as a part of a model."""
+        """The formats of a module. `name` may have more or fewer leading parts than in `layers`."""
         known = self.known_as(name)
         return None if known is None else tuple(self.layers[known])
 
@@ -70,13 +70,13 @@ def experts_in(model):
 
 
 def layers_of(model):
-    """What ExpertsConfig has as `layers` for this model."""
+    """The value of ExpertsConfig's `layers` for this model."""
     return {name: list(formats) for name, module, _ in experts_in(model)
             if (formats := _quantized.formats_of(module)) is not None}
 
 
 def describe(model, experts_dtype):
-    """Lets save_pretrained() of a model with quantised experts write their formats."""
+    """Makes save_pretrained() write the formats of the model's quantised experts."""
     config = ExpertsConfig(experts_dtype, layers_of(model))
     model.config.quantization_config = config
     model.hf_quantizer = ExpertsQuantizer(config, pre_quantized=True)
@@ -86,10 +86,10 @@ def describe(model, experts_dtype):
 
 @contextlib.contextmanager
 def described(model):
-    """In it, config.json has the formats of the model's experts, and no others.
+    """While active, config.json has exactly the formats of the model's experts.
 
-    They are others where only parts of the model were quantised, and where a model with float
-    experts has the same config object.
+    Otherwise it may have others: if only parts of the model were quantised, or if a model with
+    float experts shares the config object.
     """
     layers = layers_of(model)
     config = getattr(model.config, "quantization_config", None)
@@ -109,13 +109,13 @@ def described(model):
 
 
 def _keep_from_initialization(module, kind):
-    """transformers would fill the parameters that are gone with random numbers."""
+    """Keeps transformers from filling the dropped parameters with random numbers."""
     for path in kind.sources(module).values():
         _quantized.owner_of(module, path)[0]._is_hf_initialized = True
 
 
 class _Parameters:
-    """The experts' parameters that are packed while a checkpoint is loaded."""
+    """The experts' parameters to pack while a checkpoint is loaded."""
 
     def __init__(self):
         self._of = {}  # (module, Kind, formats, role) by a parameter's full name
@@ -125,7 +125,7 @@ class _Parameters:
             self._of[f"{name}.{path}" if name else path] = module, kind, formats, role
 
     def __deepcopy__(self, memo):
-        return self  # the loader copies its operations; the modules are the model's own
+        return self  # the loader copies its operations; the modules must stay the model's
 
     def __contains__(self, name):
         return name in self._of
@@ -139,14 +139,14 @@ class _Parameters:
         return block.bytes / block.columns
 
     def require_all(self):
-        """Raises unless all have been packed: the others would be random numbers."""
+        """Raises unless all are packed, because the others would be random numbers."""
         for name, (module, _, _, role) in self._of.items():
             if not hasattr(module, f"packed_{role}"):
                 raise ValueError(f"{name}: the checkpoint does not have it")
 
     def load(self, name, pack):
-        """Lets pack(parameters of its owner, attribute, module, kind, formats, role) register a
-        parameter's packed weights, and takes the parameter away when the module has all.
+        """Calls pack(parameters of its owner, attribute, module, kind, formats, role) to register
+        a parameter's packed weights. Drops the parameters once the module has all packed weights.
         """
         module, kind, formats, role = self._of[name]
         owner, attribute = _quantized.owner_of(module, kind.sources(module)[role])
@@ -163,12 +163,12 @@ class _Parameters:
 
 
 def _is_loaded(module, buffer):
-    """Whether a checkpoint had it: transformers marks what it loads, and accelerate's hooks copy it."""
+    """Whether a checkpoint had it. transformers marks it; copies of accelerate's hooks lack marks."""
     return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 
 class _Pack(ConversionOps):
-    """The last step of loading a parameter of experts: packs it, and loads nothing."""
+    """The last step of loading a parameter of experts. Packs it and keeps no floats."""
 
     def __init__(self, quantizer):
         self.quantizer = quantizer
@@ -241,11 +241,11 @@ class ExpertsQuantizer(HfQuantizer):
                 buffer = module._buffers.get(name)
                 if buffer is not None and self.pre_quantized and not _is_loaded(module, buffer):
                     raise ValueError(f"{path}.{name}: the checkpoint does not have it")
-                # Files align tensors to 8 bytes; products read whole cache lines.
+                # Files align tensors to 8 bytes, but products read whole cache lines.
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
         describe(model, self.quantization_config.experts_dtype)
-        model.set_experts_implementation(METHOD)  # no other one has these products
+        model.set_experts_implementation(METHOD)  # no other one can multiply these weights
         return model
 
     def is_serializable(self):
@@ -261,9 +261,9 @@ class ExpertsQuantizer(HfQuantizer):
 
 
 def ggml_blocks(blocks, scales):
-    """GGML's blocks [..., groups * 17] of a checkpoint's [..., groups, 16] and [..., groups].
+    """GGML's blocks [..., groups * 17] from a checkpoint's [..., groups, 16] and [..., groups].
 
-    A checkpoint's byte i has elements 2 i and 2 i + 1, low nibble first; GGML's has i and i + 16.
+    Byte i of a checkpoint has elements 2 i and 2 i + 1, low nibble first. GGML's has i and i + 16.
     """
     codes = torch.stack([blocks & 15, blocks >> 4], -1).flatten(-2)
     halves = codes[..., :16] | codes[..., 16:] << 4
@@ -271,7 +271,7 @@ def ggml_blocks(blocks, scales):
 
 
 class _PackMxfp4(ConversionOps):
-    """Packs a product's blocks and scales as they are, expert by expert, and loads nothing."""
+    """Packs a product's unchanged blocks and scales, expert by expert, and keeps no floats."""
 
     def __init__(self, hf_quantizer):
         self.hf_quantizer = hf_quantizer
@@ -308,10 +308,10 @@ def _is_cpu(device_map):
 
 
 class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
-    """transformers' own, but that experts stay MXFP4 on a CPU where Switchyard runs them.
+    """transformers' own, except that experts stay MXFP4 on a CPU if Switchyard runs them.
 
-    That is with experts_implementation="switchyard", unless Mxfp4Config(dequantize=True) asks for
-    floats.
+    Switchyard does so with experts_implementation="switchyard", unless
+    Mxfp4Config(dequantize=True) asks for floats.
     """
 
     def __init__(self, quantization_config, **kwargs):
@@ -322,7 +322,7 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
         self._environment = ()
 
     def validate_environment(self, *arguments, **named):
-        # Its warnings are about Triton: whether that is needed is known when there is a model.
+        # Called later: it warns about Triton, and only the model tells whether Triton is needed.
         self._environment = arguments, named
 
     def _process_model_before_weight_loading(self, model, device_map=None, use_kernels=False, **named):
@@ -363,7 +363,7 @@ AUTO_QUANTIZER_MAPPING["mxfp4"] = Mxfp4Quantizer
 
 
 class _Types:
-    """Which of GGML's types replace_with_gguf_modules() keeps as blocks."""
+    """The GGML types that replace_with_gguf_modules() keeps as blocks."""
 
     @staticmethod
     def supports(ggml_type):
@@ -371,9 +371,9 @@ class _Types:
 
 
 class GgufQuantizer(AUTO_QUANTIZER_MAPPING["gguf"]):
-    """transformers' own, but that experts keep a GGUF's blocks on a CPU where Switchyard runs them.
+    """transformers' own, except that experts keep a GGUF's blocks on a CPU.
 
-    transformers keeps blocks only where it has a kernel for them, and expands a GGUF to floats on a
+    transformers keeps blocks only if it has a kernel for them, and expands a GGUF to floats on a
     CPU. With experts_implementation="switchyard" the experts' blocks are packed instead, unless
     GgufConfig(dequantize=True) asks for floats.
     """

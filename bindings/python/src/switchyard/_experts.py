@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an experts module of transformers computes, as arguments of switchyard::experts.
+"""Finds the arguments of switchyard::experts for an experts module of transformers.
 
-Activations are not known by a family's name: a module's own gate is run on a grid of
-values, and it is whatever activation of the library gives the same.
+A family's name does not tell the activation. So the module's own gate runs on a grid of
+values, and the library's activation with the same results is taken.
 """
 
 import dataclasses
@@ -16,34 +16,34 @@ from torch.autograd import forward_ad
 import switchyard
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-# Names that modules have for the parameters of their gates.
+# The names of gate parameters in modules.
 _LIMIT = ("limit", "swiglu_limit")
 _ALPHA = ("alpha", "swiglu_alpha")
 _SCALARS = (int, float, str, bool, type(None))
 
 
 class Unsupported(Exception):
-    """Why a module is left to transformers."""
+    """The reason to leave a module to transformers."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """A layer's tensors, as switchyard::experts takes them."""
+    """A layer's tensors, as switchyard::experts expects them."""
 
     up: torch.Tensor
     down: torch.Tensor
     up_bias: torch.Tensor | None = None
     down_bias: torch.Tensor | None = None
-    gate: torch.Tensor | None = None  # where it is no part of up
-    # None for floats. Else the format of up and gate, the format of down, and the columns between
-    # the products, as switchyard::quantized_experts takes them.
+    gate: torch.Tensor | None = None  # if it is not a part of up
+    # None for floats. Otherwise the format of up and gate, the format of down, and the columns
+    # between the products, as switchyard::quantized_experts expects them.
     formats: tuple | None = None
 
 
 def state_of(module):
-    """Whatever a module's results depend on beside its tensors' values, to be compared.
+    """Everything, except the tensors' values, on which a module's results depend; comparable.
 
-    It takes 5 us, of 400 and more that a layer takes.
+    Takes 5 us. A layer takes 400 us and more.
     """
     found = []
     for m in module.modules():
@@ -61,15 +61,15 @@ def state_of(module):
 
 
 class Remembered:
-    """What `find(module, *more)` returned, or the Unsupported that it raised.
+    """Caches the result of `find(module, *more)`, or the Unsupported that it raised.
 
-    It is found again when the module's state is another one: a layer follows what its
-    user sets, as transformers' own code does.
+    Calls `find` again if the module's state has changed, so that a layer follows its user's
+    settings, as transformers' own code does.
     """
 
     def __init__(self, find):
         self._find = find
-        self._of = weakref.WeakKeyDictionary()  # no part of a module's copies and pickles
+        self._of = weakref.WeakKeyDictionary()  # not copied or pickled with a module
 
     def __call__(self, module, *more):
         """(result, None), or (None, why not)."""
@@ -88,7 +88,7 @@ class Remembered:
 
 
 def _grid():
-    """Gates and ups from far below any limit to far above, each [1, n]."""
+    """Values of gate and up, each [1, n], from far below any limit to far above."""
     line = torch.cat([torch.linspace(-30, 30, 41, dtype=torch.float32),
                       torch.linspace(-2, 2, 21, dtype=torch.float32)])
     gate, up = torch.meshgrid(line, line, indexing="ij")
@@ -104,7 +104,7 @@ def _first(module, names):
 
 
 def _softcaps(module):
-    """beta and linear_beta of a gate that caps both of its halves."""
+    """Returns beta and linear_beta of a gate that caps both of its halves."""
     caps = [m for m in module.modules()
             if "softcap" in type(m).__name__.lower() and next(m.children(), None) is None]
     values = [next((float(v) for v in vars(m).values()
@@ -114,7 +114,7 @@ def _softcaps(module):
 
 
 def _candidates(module):
-    """Options of activate() that a gated module with these attributes may mean."""
+    """Options of activate() that may match a gated module with these attributes."""
     limit, alpha = _first(module, _LIMIT), _first(module, _ALPHA)
     for activation in ("silu", "gelu_tanh", "gelu", "relu2", "relu", "identity"):
         yield {"activation": activation}
@@ -129,8 +129,8 @@ def _candidates(module):
 
 
 def _close(got, want):
-    # torch's GELU is off by 1.6e-5 at a gate of -3 and an up of 30; of its two forms one is
-    # off by 1e-2 of the other.
+    # torch's GELU has an error of 1.6e-5 at a gate of -3 and an up of 30. Its two forms differ
+    # by 1e-2.
     return got.shape == want.shape and torch.allclose(got, want, rtol=1e-5, atol=5e-5)
 
 
@@ -174,7 +174,7 @@ def options_of(module, kind):
                        if kind.has_gate(module) else _ungated_options(module))
     except Unsupported:
         raise
-    except Exception as error:  # noqa: BLE001  (a gate may do whatever it likes)
+    except Exception as error:  # noqa: BLE001  (a gate may raise anything)
         raise Unsupported(f"its gate cannot be tried out: {error}") from error
     if kind.is_split:
         options += " layout=split"  # the last one counts
@@ -188,10 +188,10 @@ def _pack(weights, transposed):
 
 
 class Packed:
-    """A copy of a layer's weights in oneDNN's own layout, as long as this lives.
+    """A copy of a layer's weights in oneDNN's own layout, which lives as long as this object.
 
-    `number` is what switchyard::experts knows it by. Raises Unsupported where oneDNN does
-    not multiply such weights on this CPU.
+    `number` is its handle for switchyard::experts. Raises Unsupported if oneDNN does not
+    multiply such weights on this CPU.
     """
 
     def __init__(self, weights, transposed):
@@ -214,19 +214,18 @@ class Packed:
 
     @staticmethod
     def _state(*weights):
-        # Tensors made in inference mode count no versions; nor are they parameters.
+        # Tensors made in inference mode have no version counter, and are not parameters.
         return [(w.data_ptr(), -1 if w.is_inference() else w._version) for w in weights]
 
     @staticmethod
     def _sample(*weights):
-        """A value of each expert: whoever writes through .data is not counted by torch."""
+        """A value of each expert, because torch does not count writes through .data."""
         return [w.detach()[:, w.shape[1] // 2, w.shape[2] // 2].clone() for w in weights]
 
     def is_of(self, weights):
-        """Whether the weights are still those, as far as can be seen.
+        """Whether the weights are unchanged, as far as can be seen.
 
-        Not seen is what is written through .data, unless it changes the value in the
-        middle of some expert.
+        Misses writes through .data, unless one changes the value in the middle of an expert.
         """
         up, down = weights.up, weights.down
         return self._of == self._state(up, down) and all(
@@ -235,7 +234,7 @@ class Packed:
 
 @functools.cache
 def _has_gemm(dtype):
-    """Whether torch asks oneDNN for products of the dtype, on this CPU."""
+    """Whether torch uses oneDNN for products of the dtype on this CPU."""
     name = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
     try:
         return dtype not in name or getattr(torch.ops.mkldnn, name[dtype])()
@@ -244,9 +243,9 @@ def _has_gemm(dtype):
 
 
 def advice(weights, transposed):
-    """How these weights would be multiplied in a fraction of the time, or None.
+    """Advice to multiply these weights in a fraction of the time, or None.
 
-    Where it has no GEMM, torch multiplies transposed weights by a scalar loop, at 0.3 GB/s.
+    Without a GEMM for them, torch multiplies transposed weights by a scalar loop, at 0.3 GB/s.
     """
     if weights.formats is not None or not transposed or _has_gemm(weights.up.dtype):
         return None
@@ -257,7 +256,7 @@ def advice(weights, transposed):
 
 
 def unusable(weights):
-    """Why these weights are left to transformers wherever they are used, or None."""
+    """The reason why transformers must multiply these weights in any call, or None."""
     for tensor in (weights.up, weights.down):
         if tensor.device.type != "cpu":
             return f"its weights are on {tensor.device.type}, not on the CPU"
@@ -271,9 +270,9 @@ def unusable(weights):
 
 
 def obstacle(module, hidden, *more, autocast=False):
-    """Why a module's call with these tensors is left to transformers, or None.
+    """The reason why transformers must run a module's call with these tensors, or None.
 
-    With `autocast`, the caller takes any dtype that autocast may have chosen.
+    With `autocast`, the caller accepts any dtype that autocast may have chosen.
     """
     if torch.is_grad_enabled() and any(
             t.requires_grad for t in (hidden, *more, *module.parameters())):

@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where classes of transformers have their experts' weights, and how they call them.
+"""The places of experts' weights in classes of transformers, and the forms of their forward().
 
-Most have them as @use_experts_implementation wants it, and are called through
-ALL_EXPERTS_FUNCTIONS: that is DECORATED. The others of transformers 5.23 are in ADOPTED.
+DECORATED covers most classes: @use_experts_implementation fixes their weights' names, and
+transformers calls them through ALL_EXPERTS_FUNCTIONS. ADOPTED has the others of transformers 5.23.
 """
 
 import dataclasses
@@ -16,14 +16,14 @@ from switchyard._experts import Weights
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    weights: Callable  # of a module: Weights
-    # Does what forward() does, but for the experts: forward(module, experts, *arguments),
-    # where experts(hidden, ids, weights, allow_dropped=False) is switchyard::experts.
+    weights: Callable  # weights(module): Weights
+    # Replaces a module's forward(): forward(module, experts, *arguments). It calls
+    # experts(hidden, ids, weights, allow_dropped=False), which is switchyard::experts.
     forward: Callable
-    # Of a module: the names of the parameters behind each of weights' up, down and gate.
+    # sources(module): the names of the parameters of up, down and gate in Weights.
     sources: Callable = lambda module: {"up": "gate_up_proj", "down": "down_proj"}
-    biases: Callable = lambda module: (None, None)  # of a module: up's and down's
-    why_not: Callable = lambda module: None  # of a module: why its weights are not supported
+    biases: Callable = lambda module: (None, None)  # biases(module): of up and of down
+    why_not: Callable = lambda module: None  # why_not(module): why its weights are not supported
     is_transposed: Callable = lambda module: False
     has_gate: Callable = lambda module: True
     is_split: bool = False
@@ -33,7 +33,7 @@ class Kind:
 
 
 def _silently_gated(act_fn):
-    """act_fn(gate) * up, for classes without a method that says so."""
+    """act_fn(gate) * up, for classes without a method for this step."""
     def apply_gate(module, rows):
         gate, up = rows.chunk(2, dim=-1)
         return act_fn(module)(gate) * up
@@ -100,7 +100,7 @@ def _jetmoe(module, experts, hidden):
 def _llama4(module, experts, hidden):
     rows = hidden.reshape(-1, module.hidden_dim)
     scores, logits = module.router(rows)
-    # A score is a factor of what its expert reads, so that each pair is a row.
+    # A score multiplies its expert's input, so each pair has its own row.
     weights, ids = scores.topk(module.top_k, dim=1)
     pairs = (rows[:, None] * weights[..., None]).view(-1, module.hidden_dim)
     out = experts(pairs, ids.reshape(-1, 1), torch.ones_like(weights).view(-1, 1))
@@ -109,7 +109,7 @@ def _llama4(module, experts, hidden):
 
 
 def _longcat_weights(module):
-    # The rows of identity experts in gate_up_proj are never read.
+    # Nothing reads the rows of identity experts in gate_up_proj.
     return Weights(module.gate_up_proj[:module.num_routed_experts], module.down_proj)
 
 
@@ -120,7 +120,7 @@ def _longcat(module, experts, hidden, ids, weights):
     return torch.addcmul(out.float(), hidden.float(), factor.float()).to(hidden.dtype)
 
 
-# GGML's numbers of the types that transformers keeps as blocks and the library multiplies.
+# The GGML types that transformers keeps as blocks and the library multiplies, by GGML's number.
 GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
 
 
@@ -167,7 +167,7 @@ _OTHERS = {
 
 
 def _of_class(module, table):
-    # A class made by parametrisation has a name of its own.
+    # Parametrisation makes a class with another name, so base classes are searched too.
     return next((table[cls.__name__] for cls in type(module).__mro__
                  if cls.__name__ in table and cls.__module__.startswith("transformers.")), None)
 
@@ -178,5 +178,5 @@ def kind_of(module):
 
 
 def why_not(module):
-    """Why a module with experts is no such Kind, or None for modules without."""
+    """Why a module with experts has no Kind, or None for modules without experts."""
     return _of_class(module, _OTHERS)

@@ -1,11 +1,11 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Experts modules whose weights are packed in one of the library's formats.
+"""Experts modules with weights packed in the library's formats.
 
-A quantised module has its weights in buffers, packed_up, packed_down and, with a split gate,
-packed_gate: state_dict() has them. The parameters that they were made of are None. _packed_formats
-is (format of up and gate, format of down, columns between the products), and () while only some
-of the parameters are packed.
+A quantised module has its weights in buffers, which state_dict() contains: packed_up, packed_down
+and, with a split gate, packed_gate. The original parameters are None. _packed_formats is (format of
+up and gate, format of down, columns between the products). It is () while only some of the
+parameters are packed.
 """
 
 import torch
@@ -41,8 +41,8 @@ def weights_of(module, kind):
 
 
 def format_for(name, cols):
-    """The format that is taken for `name` with so many columns: GGUF files, too, have 8 bits where
-    the blocks of q4_K do not divide the columns."""
+    """The format to use for `name` with `cols` columns. Like GGUF files, uses 8 bits if the blocks
+    of q4_K do not divide the columns."""
     for candidate in (name, "q8_0", "int8"):
         if cols % switchyard.weight_formats()[candidate].columns == 0 and cols <= _MOST_COLUMNS:
             return candidate
@@ -50,9 +50,8 @@ def format_for(name, cols):
 
 
 def plan(module, kind, name):
-    """The _packed_formats for the weights of this module, and why they are not `name` everywhere.
-
-    Raises Unsupported.
+    """Returns the _packed_formats for the weights of this module, and the reason if some of them
+    is not `name`. Raises Unsupported.
     """
     weights = kind.weights(module)
     if weights.formats is not None:
@@ -71,14 +70,14 @@ def plan(module, kind, name):
 
 
 def is_format(formats, name):
-    """Whether floats quantised to `name` may have these formats."""
+    """Whether quantising floats to `name` may give these formats."""
     return formats[1] == format_for(name, formats[2]) and formats[0] in (name, "q8_0", "int8")
 
 
 def pack_each(experts, one_of, name, on_expert=lambda: None):
-    """The packed bytes of one product's weights, where one_of(e) has those of expert e."""
+    """Packs one product's weights, of which one_of(e) returns expert e's."""
     packed = None
-    # load_state_dict() writes to no tensors of inference mode.
+    # Not in inference mode, because load_state_dict() cannot write to its tensors.
     with torch.inference_mode(False), torch.no_grad():
         for e in range(experts):
             one = switchyard.pack_weights(one_of(e), name)
@@ -90,7 +89,7 @@ def pack_each(experts, one_of, name, on_expert=lambda: None):
 
 
 def pack(weights, name, transposed, on_expert=lambda: None):
-    """The same of a tensor [experts, ...] of floats, or of blocks, which are packed as they are."""
+    """Packs a tensor [experts, ...] of floats, or of blocks, which keep their values."""
     def one_of(e):
         expert = weights[e:e + 1].detach()
         return expert.transpose(1, 2) if transposed else expert
@@ -104,8 +103,8 @@ def owner_of(module, path):
 
 
 def quantize_role(module, kind, formats, role, tensor, on_expert=lambda: None):
-    """Packs a product's weights; the parameters stay until drop_parameters()."""
-    # Blocks of a GGUF are never transposed.
+    """Packs a product's weights. The parameter stays until drop_parameter()."""
+    # GGUF blocks are never transposed.
     transposed = tensor.is_floating_point() and kind.is_transposed(module)
     name = formats[1] if role == "down" else formats[0]
     module.register_buffer(f"packed_{role}", pack(tensor, name, transposed, on_expert))
@@ -117,7 +116,7 @@ def drop_parameter(module, kind, role):
 
 
 def quantize(module, kind, formats, on_expert):
-    """Packs the module's weights, and frees each product's when it is done."""
+    """Packs the module's weights, and frees the floats of each product once it is packed."""
     weights = kind.weights(module)
     tensors = {role: getattr(weights, role) for role in kind.sources(module)}
     del weights
@@ -129,7 +128,7 @@ def quantize(module, kind, formats, on_expert):
 
 
 def make_empty(module, kind, formats):
-    """Gives the module buffers for weights of these formats, to be loaded."""
+    """Gives the module empty buffers into which weights of these formats are loaded."""
     weights, transposed = kind.weights(module), kind.is_transposed(module)
     for role in kind.sources(module):
         tensor = getattr(weights, role)

@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Routers of transformers whose recipe is a preset of the library.
+"""Routers of transformers that compute a preset of the library.
 
-A router is taken over only after its own forward() and switchyard::route, on random
-rows and with random parameters, have given the same logits, ids and weights.
+A router is replaced only if its own forward() and switchyard::route give the same logits,
+ids and weights for random rows and random parameters.
 """
 
 import copy
@@ -22,7 +22,7 @@ _CLASS = re.compile(r"(Router|Gate|Gating)$")
 _MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
 _BIAS = ("e_score_correction_bias", "expert_bias")
 _ROWS = 256
-# Options of the library and the attributes that routers have them as.
+# The library's options, each with its names as an attribute of routers.
 _ATTRIBUTES = {
     "renormalize": ("norm_topk_prob",),
     "routed_scaling_factor": ("routed_scaling_factor", "route_scale", "router_scaling_factor"),
@@ -35,7 +35,7 @@ _ATTRIBUTES = {
 
 
 def is_router(module, parent):
-    """Whether it chooses experts: attention has gates, too, but no experts beside them."""
+    """Whether the module chooses experts. Attention has gates too, but no experts next to them."""
     return (_MODULE.match(type(module).__module__) is not None
             and _CLASS.search(type(module).__name__) is not None
             and parent is not None
@@ -54,8 +54,8 @@ def _attribute(module, names):
 
 
 def _options(module, preset, top_k, dtype):
-    """What the module says beside its preset, as text for switchyard::route."""
-    # The module shows the values of config.json, and its results confirm them.
+    """The module's own options besides its preset, as text for switchyard::route."""
+    # No config.json is needed: the module has its values, and its results confirm them.
     options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
@@ -67,11 +67,11 @@ def _options(module, preset, top_k, dtype):
         options[option] = float(value)
     if preset["in_model_type"] and dtype != torch.float32:
         options["round_to"] = {torch.bfloat16: 1, torch.float16: 2}[dtype]
-        # On the CPU torch rounds the constant of `sum + eps`, too.
+        # On the CPU torch also rounds eps in `sum + eps`.
         options["eps"] = torch.tensor(options.get("eps", preset["eps"]), dtype=dtype).item()
     if preset["num_zero_experts"]:
-        options["num_zero_experts"] = 0  # to a router of transformers they are experts
-    # openai_privacy_filter's `scores / top_k`
+        options["num_zero_experts"] = 0  # a router of transformers counts them as experts
+    # For `scores / top_k` of openai_privacy_filter.
     if "routed_scaling_factor" not in options and "PrivacyFilter" in type(module).__name__:
         options["routed_scaling_factor"] = 1 / top_k
     return " ".join(f"{name}={value!r}" for name, value in options.items())
@@ -82,10 +82,10 @@ def _bias(module, given):
 
 
 class Plan(typing.NamedTuple):
-    """How to do what a router does."""
+    """The arguments that make switchyard::route do the work of a router."""
 
-    owner: str  # of the matrix: the module itself, "", or a part
-    f32: str  # what is: "" nothing, "product", or its "result"
+    owner: str  # the submodule with the matrix; "" for the module itself
+    f32: str  # the "product" is in f32, only its "result", or "" for neither
     preset: str
     options: str
     top_k: int
@@ -117,7 +117,7 @@ def _owner(module):
 
 
 def _twin(module):
-    """A copy of the module, without what may have been made its forward()."""
+    """A copy of the module with its class's own forward()."""
     memo = {id(c): c for c in (getattr(module, "config", None),)}  # a reference is enough
     twin = copy.deepcopy(module, memo)
     twin.__dict__.pop("forward", None)
@@ -125,7 +125,7 @@ def _twin(module):
 
 
 def _example(twin, hidden_size, dtype):
-    """The twin with random parameters, and random rows with what it makes of them."""
+    """Gives the twin random parameters and runs it on random rows. Returns rows and results."""
     generator = torch.Generator().manual_seed(1)
     for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
         if t.dim() == 2 and t.is_floating_point():
@@ -137,7 +137,7 @@ def _example(twin, hidden_size, dtype):
     more = ()
     try:
         out = twin(rows)
-    except TypeError:  # a bias is its second argument
+    except TypeError:  # its second argument is a bias
         experts = next(p.shape[0] for p in twin.parameters() if p.dim() == 2)
         more = (random(experts).mul_(0.05),)
         out = twin(rows, *more)
@@ -150,26 +150,26 @@ def _example(twin, hidden_size, dtype):
 def _agrees(plan, twin, rows, more, out):
     try:
         logits, weights, ids = plan.route(twin, rows, *more)
-    except RuntimeError:  # the preset has options that are none for so many experts
+    except RuntimeError:  # the preset's options do not suit this number of experts
         return False
     if logits.dtype != out[0].dtype or not torch.equal(logits, out[0]):
         return False
     if weights.dtype != out[1].dtype or weights.shape != out[1].shape:
         return False
-    # In any order, as topk(sorted=False) has them.
+    # Compared in ascending order, because topk(sorted=False) returns any order.
     want_ids, order = out[2].sort(1)
     got_ids, our_order = ids.sort(1)
     same = (want_ids == got_ids).all(1)
     want, got = out[1].gather(1, order).double(), weights.gather(1, our_order).double()
     coarse = torch.finfo(out[0].dtype).eps > 1e-4
     close = ((got - want).abs() <= (2 ** -5 if coarse else 1e-5) * want.abs() + 1e-9).all(1)
-    # torch.topk does not specify which keys it takes if keys of few bits tie.
+    # Keys of few bits often tie, and torch.topk does not specify which of them it takes.
     needed = 0.8 if coarse else 0.99
     return same.float().mean() >= needed and bool(close[same].all())
 
 
 def plan_of(module, dtype):
-    """The Plan for a router and hidden states of a dtype; raises Unsupported."""
+    """The Plan for a router and hidden states of a dtype. Raises Unsupported."""
     family = _MODULE.match(type(module).__module__).group(1)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]
@@ -179,7 +179,7 @@ def plan_of(module, dtype):
     matrix = module.get_submodule(owner).weight
     if dtype not in DTYPES or matrix.dtype not in DTYPES:
         raise Unsupported(f"no products of {dtype} and {matrix.dtype}")
-    # The module is tried as it is, and in f32, where next to no keys tie.
+    # Tries the module in its own dtype, and in f32, where keys hardly ever tie.
     examples = [(matrix.dtype, _twin(module), dtype)]
     if {dtype, matrix.dtype} != {torch.float32}:
         examples.append((torch.float32, _twin(module).to(torch.float32), torch.float32))
@@ -188,7 +188,7 @@ def plan_of(module, dtype):
             examples = [(of, _example(twin, matrix.shape[1], rows)) for of, twin, rows in examples]
         except Unsupported:
             raise
-        except Exception as error:  # noqa: BLE001  (it may want anything)
+        except Exception as error:  # noqa: BLE001  (it may raise anything)
             raise Unsupported(f"it cannot be tried out: {error}") from error
         for name in names:
             preset = switchyard.presets()[name]

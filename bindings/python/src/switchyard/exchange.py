@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows to the processes that have their experts, and back.
+"""Moves rows to the processes with their experts, and back.
 
-What stands around torch.distributed.all_to_all_single in an expert-parallel layer;
-examples/expert_parallel.py is one.
+These are the steps before and after torch.distributed.all_to_all_single in an expert-parallel
+layer. examples/expert_parallel.py is such a layer.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import torch
 
 import switchyard
 
-# Called as .default: to look for the overload takes 8 of 90 us behind a product that has
+# Called as .default, because finding the overload takes 8 of 90 us after a product that has
 # emptied the caches.
 _ops = torch.ops.switchyard
 QUANTISED = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
@@ -23,14 +23,14 @@ class Map(NamedTuple):
     counts: torch.Tensor  # [destinations]: rows to each, all_to_all_single's input_split_sizes
     offsets: torch.Tensor  # [destinations + 1]
     rows: torch.Tensor  # [tokens * top_k]: the pairs, ascending in each destination
-    pair_index: torch.Tensor  # [tokens, top_k]: where each pair is in rows
+    pair_index: torch.Tensor  # [tokens, top_k]: the index in `rows` of each pair
 
 
 def map_pairs(topk_ids, num_destinations, experts_per_destination, *, experts=None):
-    """Where pairs go, expert e living at destination e // experts_per_destination.
+    """Sorts pairs by destination. Expert e is at destination e // experts_per_destination.
 
-    With one expert at each destination it sorts rows to experts. `experts`, int32 of one
-    column, maybe of a message, gets each row's e % experts_per_destination.
+    With one expert at each destination, this sorts rows by expert. `experts` receives each row's
+    e % experts_per_destination: int32 in one column, which may be a column of a message.
     """
     return Map(*_ops.map_pairs.default(topk_ids, num_destinations, experts_per_destination,
                                        experts))
@@ -40,15 +40,15 @@ def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=N
                 row_index=None):
     """Writes rows[r] = tokens[pairs[r] // top_k], in the dtype of `rows`.
 
-    Rows of int8 and float8 have scales, float32 of one column; both may be columns of one
-    message. With row_index, Map.pair_index of the same pairs, each token is converted once.
+    Rows of int8 and float8 have scales: float32 in one column. Rows and scales may be columns of
+    one message. With row_index, the Map.pair_index of the same pairs, each token is converted once.
     """
     _ops.gather_rows.default(tokens, pairs, rows, top_k, token_scales, row_scales, row_index)
     return rows
 
 
 def combine(rows, topk_weights, row_index, *, row_scales=None, dtype=None):
-    """The sum over each token's slots, in their order, of weight * rows[row_index[token, slot]]."""
+    """Sums weight * rows[row_index[token, slot]] over each token's slots, in their order."""
     return _ops.combine.default(rows, topk_weights, row_index, row_scales, dtype)
 
 

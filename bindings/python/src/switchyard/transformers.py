@@ -1,15 +1,16 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Importing this lets transformers run a model's experts by Switchyard:
+"""Importing this module lets transformers run a model's experts with Switchyard:
 
     import switchyard.transformers
     model = AutoModelForCausalLM.from_pretrained(name, experts_implementation="switchyard")
 
-or, for a model that is there, model.set_experts_implementation("switchyard").
-patch(model) does that and lets it route, too; unpatch(model) takes both back.
-patch(model, experts_dtype="q4_0") also quantises the experts. What cannot be done is left to
-transformers' own implementation, with one warning for each reason; a model of which nothing can
-be done refuses the name.
+For a loaded model, call model.set_experts_implementation("switchyard"). patch(model) does the same
+and also replaces the routers; unpatch(model) undoes both. patch(model, experts_dtype="q4_0") also
+quantises the experts.
+
+Modules that Switchyard cannot run are left to transformers' own implementation, with one warning
+for each reason. If it can run nothing of a model, the model refuses the name.
 """
 
 import collections
@@ -41,7 +42,7 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# Knowledge about modules, by module: none of it is in their copies and pickles.
+# Facts about modules, by module. Kept here so that copies and pickles of modules lack them.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
@@ -57,12 +58,12 @@ def _options_of(module):
 @torch._dynamo.assume_constant_result
 def _plan_of(router, dtype):
     plan, why = _plan(router, dtype)
-    return plan and tuple(plan), why  # constants are all that torch.compile takes from here
+    return plan and tuple(plan), why  # torch.compile accepts only constants from here
 
 
 @torch._dynamo.assume_constant_result
 def _packed_of(module):
-    """The number of the module's packed weights, or 0: to be read as they lie."""
+    """The number of the module's packed weights, or 0 to read the weights unpacked."""
     packed = _packed.get(module)
     if packed is None:
         return 0
@@ -75,7 +76,7 @@ def _packed_of(module):
 
 
 def _run(module, kind, instead, hidden, *more):
-    """The module's forward() with Switchyard's experts, or `instead` of it."""
+    """Runs the module's forward() with Switchyard's experts, or else `instead`."""
     options, why = _options_of(module)
     formats = _quantized.formats_of(module)
     why = why or _experts.obstacle(module, hidden, *more, autocast=formats is not None)
@@ -108,7 +109,7 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Nor does that have other types, nor derivatives in forward mode.
+    # grouped_mm has no other types either, and no derivatives in forward mode.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
@@ -118,7 +119,7 @@ ALL_EXPERTS_FUNCTIONS.register(NAME, experts_forward)
 
 
 def _adopted_forward(self, *arguments):
-    """forward() of a class that does not ask ALL_EXPERTS_FUNCTIONS."""
+    """forward() of a class that does not use ALL_EXPERTS_FUNCTIONS."""
     own = type(self).forward
     if self.config._experts_implementation != NAME:
         return own(self, *arguments)
@@ -143,7 +144,7 @@ def _is_replaced(module, function):
 
 
 def _replace(module, function):
-    """Lets `function` be this module's forward(), in copies and pickles, too."""
+    """Makes `function` this module's forward(), also in copies and pickles."""
     if _is_replaced(module, function):
         return
     if "forward" in module.__dict__:
@@ -161,7 +162,7 @@ def _models_in(model):
 
 
 def _adopt(model):
-    """Lets classes that do not ask ALL_EXPERTS_FUNCTIONS ask it: those of this model."""
+    """Makes this model's modules follow the experts implementation if their classes do not."""
     models = _models_in(model)
     for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
@@ -171,7 +172,7 @@ def _adopt(model):
             module.config = owner.config
             for m in models.values():
                 if m.config is owner.config:
-                    # Else transformers looks for its decorator in the source.
+                    # Otherwise transformers looks for its decorator in the source.
                     type(m)._can_set_experts_implementation_cached_value = True
         elif not _is_replaced(module, _adopted_forward):
             module.config = types.SimpleNamespace(_experts_implementation=None)
@@ -185,7 +186,7 @@ def _prefixes(name):
 
 
 def _require_experts(model):
-    """Raises unless something would run by Switchyard."""
+    """Raises unless Switchyard would run a part of the model."""
     reasons = {}
     for _, module, _ in _checkpoints.experts_in(model):
         why = _options(module)[1]
@@ -233,8 +234,8 @@ def _save_described(self, *arguments, **named):
 
 
 def _checked(load):
-    """The class method `load`, whose outermost call looks whether the name it was given
-    runs anything.
+    """Wraps the class method `load`: its outermost call checks that the given name runs a part
+    of the model.
     """
     @functools.wraps(load)
     def checked(cls, *arguments, **named):
@@ -261,22 +262,22 @@ PreTrainedModel._from_config = _checked(PreTrainedModel._from_config.__func__)
 
 @dataclasses.dataclass
 class Layer:
-    """What patch() did to a module."""
+    """The result of patch() for a module."""
 
     name: str
     kind: str  # its class
     role: str  # "experts" or "router"
-    why: str | None = None  # it is left to transformers
-    not_packed: str | None = ""  # why not; None if it is; "" if nobody asked
+    why: str | None = None  # why it is left to transformers
+    not_packed: str | None = ""  # why not; None: it is packed; "": not asked for
     formats: tuple | None = None  # of gate and up, and of down, if these are quantised
-    not_quantized: str = ""  # why not, if somebody asked
-    why_formats: str = ""  # why they are not all the format that was asked for
+    not_quantized: str = ""  # why not, if asked for
+    why_formats: str = ""  # why some formats differ from the requested one
     bytes: tuple = (0, 0)  # of its weights, before and after
-    advice: str | None = None  # how it would run faster
+    advice: str | None = None  # a way to run it faster
 
 
 class Patched:
-    """What patch() did: print() it, or look at `layers` or at lists of names."""
+    """The result of patch(): print() it, or read `layers` or the lists of names."""
 
     def __init__(self):
         self.layers = []
@@ -335,7 +336,7 @@ def _in_adapter(module, parent):
 
 
 def _plan_quantization(model, experts_dtype):
-    """{module: plan()} of modules to quantise, and {module: why not} of the others."""
+    """Returns {module: plan()} of modules to quantise, and {module: reason} of the others."""
     plans, reasons = {}, {}
     for name, module, kind in _checkpoints.experts_in(model):
         if _quantized.formats_of(module) is not None:
@@ -355,7 +356,7 @@ def _plan_quantization(model, experts_dtype):
 
 
 def _quantize(model, plans, experts_dtype):
-    """Quantises modules one after the other, with a bar that counts experts' products."""
+    """Quantises modules one after the other. A progress bar counts experts' products."""
     kinds = {module: kind for _, module, kind in _checkpoints.experts_in(model) if module in plans}
     total = sum(len(getattr(kind.weights(module), role))
                 for module, kind in kinds.items() for role in kind.sources(module))
@@ -378,7 +379,7 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Tells each model in `model` how its experts are saved, the outermost of a config first."""
+    """Sets how each model in `model` saves its experts; the outermost model of each config."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -387,7 +388,7 @@ def _describe(model, experts_dtype):
 
 
 def _require_originals(function, model):
-    """Raises if transformers cannot have the model's experts back."""
+    """Raises if the model's experts cannot go back to transformers."""
     names = [f"{name} ({_quantized.formats_of(module)[0]})"
              for name, module, _ in _checkpoints.experts_in(model)
              if _quantized.formats_of(module) is not None]
@@ -399,7 +400,7 @@ def _require_originals(function, model):
 
 def _take_over(module):
     if module.config._experts_implementation != NAME:
-        # Only this part of the model was asked for: the others keep their configuration.
+        # Only this part of the model is patched, so the other parts keep their configuration.
         module._switchyard_config, module.config = module.config, copy.copy(module.config)
         _name_implementation(module.config, NAME)
 
@@ -425,7 +426,7 @@ def _patch_experts(module, kind, pack_weights, layer):
 
 
 def _name_implementation(config, name):
-    internal = "_experts_implementation_internal"  # the other one tells sub-configurations
+    internal = "_experts_implementation_internal"  # the other one sets sub-configurations
     setattr(config, internal if hasattr(config, internal) else "_experts_implementation", name)
 
 
@@ -444,29 +445,30 @@ def _require_module(function, model):
 
 
 def patch(model, pack_weights=False, experts_dtype=None):
-    """Lets Switchyard run the experts of a model, or of any part of one, and its routers
-    where their recipe is a preset.
+    """Makes Switchyard run the experts of a model or of a part of one. Also runs its routers, if
+    they compute a preset.
 
-    With experts_dtype, "int8", "q8_0", "q4_0", "mxfp4", "q4_K" or "q6_K", the experts' weights are
-    quantised, and their floats are freed one product of a layer after the other: memory never
-    has more than the model and one such product. A layer whose columns the format's blocks do not
-    divide takes q8_0 or int8 there. A layer that cannot be quantised stays as it is, and is named.
-    save_pretrained() writes the quantised weights, and from_pretrained() reads them. Whatever
-    interrupts this leaves layers quantised, layers as floats, and at most one that is neither:
-    each use of that one raises RuntimeError.
+    experts_dtype: quantises the experts' weights to "int8", "q8_0", "q4_0", "mxfp4", "q4_K" or
+    "q6_K". Frees the floats one product of a layer after the other, so that memory never holds more
+    than the model and one such product.
 
-    With pack_weights, a copy of the experts' weights is made in the layout that oneDNN likes
-    to read: their memory is needed twice. Each call makes it anew, or drops it if called
-    without. Weights that torch knows to be written to since are read as they lie, but by a
-    model that torch.compile has compiled, which does not look; after writing through .data,
-    call this again.
+    - If a format's blocks do not divide a layer's columns, the layer takes q8_0 or int8 there.
+    - A layer that cannot be quantised keeps its floats, and the result names it.
+    - save_pretrained() writes the quantised weights, and from_pretrained() reads them.
+    - An interruption leaves some layers quantised, some as floats, and at most one that is neither.
+      Each use of that one raises RuntimeError.
 
-    Returns what was done, as Patched; print() it. Where derivatives may be asked for,
-    transformers' own code runs; with quantised weights it cannot, and the call raises
-    RuntimeError.
+    pack_weights: makes a copy of the experts' weights in oneDNN's preferred layout, which doubles
+    their memory. Each call makes the copy anew, or drops it if called without pack_weights. Once
+    torch notices a write to the weights, the copy is no longer used. A model compiled by
+    torch.compile does not check that, and torch does not notice writes through .data: call patch()
+    again after them.
 
-    Raises ValueError for an unknown experts_dtype, and for another one than that of experts
-    that are quantised already: nothing has been changed.
+    Returns Patched, a summary to print(). If derivatives may be asked for, transformers' own code
+    runs. With quantised weights it cannot, and the call raises RuntimeError.
+
+    Raises ValueError for an unknown experts_dtype, and if experts are already quantised to another
+    one. The model is then unchanged.
     """
     _require_module("patch", model)
     if not isinstance(pack_weights, bool):
@@ -488,7 +490,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
         _set_implementation(m, NAME)
     if plans:
         for module in plans:
-            _take_over(module)  # before: whatever interrupts, no other code runs packed weights
+            _take_over(module)  # first: no interruption may leave packed weights to other code
         _quantize(model, plans, experts_dtype)
         _describe(model, experts_dtype)
     for name, module in model.named_modules():
@@ -513,11 +515,10 @@ def patch(model, pack_weights=False, experts_dtype=None):
 
 
 def unpatch(model):
-    """Gives a model, or a part of one, back to transformers' own code.
+    """Returns a model, or a part of one, to transformers' own code.
 
-    Its experts' implementation is what it was before patch(), or else transformers' default.
-    Raises ValueError if experts are quantised, because their floats are gone; nothing has been
-    changed then.
+    Restores the experts' implementation from before patch(), or else transformers' default. Raises
+    ValueError if experts are quantised, because their floats are gone. The model is then unchanged.
     """
     _require_module("unpatch", model)
     _require_originals("unpatch", model)

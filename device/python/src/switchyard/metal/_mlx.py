@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `mx.fast.metal_kernel` is called like."""
+"""Has the interface of `mx.fast.metal_kernel`."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ _METAL_TYPES = {
     **{f"{u}int{bits}": f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
-# Metal's attributes, which MLX makes parameters of where the source has them.
+# Metal's attributes. MLX makes those that the source uses parameters of the kernel.
 _VECTORS = (
     "dispatch_threads_per_threadgroup grid_origin grid_size thread_position_in_grid "
     "thread_position_in_threadgroup threadgroup_position_in_grid threadgroups_per_grid threads_per_grid "
@@ -28,7 +28,7 @@ _SCALARS = (
     "threads_per_simdgroup"
 ).split()
 
-# The names that MLX has in front of a header.
+# The declarations that MLX puts before a header.
 _PRELUDE = """#include <metal_stdlib>
 using namespace metal;
 typedef half float16_t;
@@ -49,7 +49,7 @@ _DEVICE_SIZE = 8
 
 
 def _dtype_name(dtype) -> str:
-    """Of NumPy's, MLX's (mlx.core.float32), torch's (torch.float32)."""
+    """The name of a dtype of NumPy, MLX (mlx.core.float32) or torch (torch.float32)."""
     try:
         return np.dtype(dtype).name
     except TypeError:
@@ -95,7 +95,7 @@ class _Kernel:
         self, *, inputs, output_shapes, output_dtypes, grid, threadgroup,
         template=(), init_value=None, verbose=False, stream=None,
     ):  # fmt: skip
-        """Raises FindingsError for what `settings` has it look for."""
+        """Runs the kernel. Raises FindingsError for findings of the checks in `settings`."""
         __tracebackhide__ = True
         for what, names, values in (
             ("inputs", self.input_names, inputs),
@@ -146,7 +146,7 @@ class _Kernel:
             outputs.append(output)
         parameters += [f"uint3 {a} [[{a}]]" for a in _VECTORS if self._uses(a)]
         parameters += [f"uint {a} [[{a}]]" for a in _SCALARS if self._uses(a)]
-        # In one line, so that findings have the lines of `source`.
+        # On one line, so that findings have the line numbers of `source`.
         kernel = f"custom_kernel_{self.name}"
         constants = " ".join(_template(*pair) for pair in template)
         text = f"kernel void {kernel}({', '.join(parameters)}) {{ {constants} {self.source}\n}}\n"
@@ -164,7 +164,7 @@ class _Kernel:
 
 
 def _memory_of(name: str, array: np.ndarray) -> np.ndarray:
-    """From the first element to the last one, with all that lies between."""
+    """Copies the memory from the first element to the last one, gaps included."""
     if any(s < 0 for s in array.strides):
         raise ValueError(f"{name}: has a negative stride")
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize
@@ -180,5 +180,5 @@ def metal_kernel(
     ensure_row_contiguous: bool = True,
     atomic_outputs: bool = False,
 ):
-    """`mx.fast.metal_kernel`: a kernel of the body of a function, over arrays of NumPy's or MLX's."""
+    """`mx.fast.metal_kernel`: a kernel from a function's body, over arrays of NumPy or MLX."""
     return _Kernel(name, input_names, output_names, source, header, ensure_row_contiguous, atomic_outputs)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs kernels by `swy metal run`: one that crashes ends that process, and not the tests."""
+"""Runs kernels by `swy metal run`: a kernel that crashes ends that process, not the tests."""
 
 import json
 import os
@@ -27,14 +27,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """What checked mode found: `switchyard/device/findings.h` explains each member."""
+    """A finding of checked mode. `switchyard/device/findings.h` explains each member."""
 
     kind: str
     kernel: str
     text: str
     help: str
     where: Place | None
-    other: Place | None  # of a race, the access before
+    other: Place | None  # the earlier access of a race
     threadgroup: tuple[int, int, int]
     thread: int | None
     code: str = ""  # the line of `where`
@@ -49,7 +49,7 @@ class Finding:
 
 
 class FindingsError(AssertionError):
-    """Findings where there must be none: `findings` has them."""
+    """Raised for findings, which are in `findings`."""
 
     def __init__(self, findings: Sequence[Finding]):
         self.findings = list(findings)
@@ -65,21 +65,21 @@ def assert_clean(findings: Sequence[Finding]) -> None:
 
 @dataclass
 class Settings:
-    """The defaults of `run`, and all that `metal_kernel` and `compile_shader` go by."""
+    """The defaults of `run`. `metal_kernel` and `compile_shader` use only these."""
 
     checked: bool = True
-    seeds: int = 1  # schedules; the first is in order
+    seeds: int = 1  # number of schedules; the first runs threads in order
     suppress: Sequence[str] = ()  # "KIND:KERNEL"
     include_folders: Sequence[str | os.PathLike] = ()
     macros: dict = field(default_factory=dict)
-    compiler: str = ""  # clang++ of PATH
+    compiler: str = ""  # "": clang++ on PATH
 
 
 settings = Settings()
 
 
 def _program() -> str:
-    # Of this environment, of `pip install --target`, of the path.
+    # From this environment, from `pip install --target`, or from PATH.
     for folder in (sysconfig.get_path("scripts"), str(Path(__file__).parents[2] / "bin")):
         if found := shutil.which("swy", path=folder):
             return found
@@ -126,17 +126,17 @@ def run(
     macros: dict | None = None,
     compiler: str | None = None,
 ) -> list[Finding]:
-    """Dispatches a kernel, and gives what is wrong with it.
+    """Dispatches a kernel, and returns the findings.
 
     source: its text, or the Path of a .metal file.
     grid, threadgroup: threads, one to three numbers; `groups=True`: grid is in threadgroups.
-    buffers: arrays by index, a list (None: nothing is bound) or a dict. Those that can be
-        written hold the results afterwards, of the schedule in order; whatever NumPy makes
-        an array of (`np.uint32(8)`) is a constant.
-    unwritten: indices of buffers that start as nobody's: a read of them is a finding.
+    buffers: arrays by index, a list (None: nothing is bound) or a dict. Writable arrays hold the
+        results afterwards, those of the schedule in order. Other values that NumPy makes an
+        array of (`np.uint32(8)`) are constants.
+    unwritten: indices of buffers without initial values: a read before a write is a finding.
     memory: bytes of threadgroup memory, by index. constants: of function constants, by name.
-    prepend: texts that come before the source, whose lines count from 1 all the same.
-    The rest: `settings`.
+    prepend: texts before the source. The source's lines still count from 1.
+    The rest: see `settings`.
     """
 
     def default(value, name):
@@ -189,7 +189,7 @@ def run(
                 command += ["--suppress", text]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode not in (0, 1):
-            # A signal has a negative number, and says nothing.
+            # A signal gives a negative number and no text.
             why = done.stderr.strip() or f"swy ended by signal {-done.returncode}; checked=True says why"
             raise MetalError(why.removeprefix("swy: "))
         for index, array in written.items():
@@ -209,7 +209,7 @@ def _finding(found: dict, folder: str) -> Finding:
             text = Path(folder, where.file).read_text(encoding="utf-8", errors="replace")
             code = text.split("\n")[where.line - 1].strip()
         except (OSError, IndexError):
-            pass  # a header that is not there under this name
+            pass  # a header without a file of this name
     return Finding(
         found["kind"], found["kernel"], found["text"], found["help"] or "", where, _place(found["other"]),
         tuple(found["threadgroup"]), found["thread"], code,

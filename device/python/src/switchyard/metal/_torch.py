@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `torch.mps.compile_shader` is called like."""
+"""Has the interface of `torch.mps.compile_shader`."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ import numpy as np
 from ._run import assert_clean, run, settings
 
 _CASTS = {"fp16": "float16", "fp32": "float32"}
-_MOST_THREADS = 1024  # of a threadgroup
+_MOST_THREADS = 1024  # in a threadgroup
 
 
 def _is_tensor(value) -> bool:
@@ -20,7 +20,7 @@ def _is_tensor(value) -> bool:
 
 
 def _array(position: int, value, cast: str | None):
-    """What is bound for an argument: a tensor's own memory, a constant's bytes."""
+    """The array to bind for an argument: a tensor's own memory, or a constant's bytes."""
     if value is None or isinstance(value, np.ndarray):
         return value
     if _is_tensor(value):
@@ -38,7 +38,7 @@ class _Function:
         self._source, self._name, self._include_folders = source, name, include_folders
 
     def __call__(self, *args, threads=None, group_size=None, arg_casts=None):
-        """Raises FindingsError for what `settings` has it look for."""
+        """Runs the kernel. Raises FindingsError for findings of the checks in `settings`."""
         __tracebackhide__ = True
         buffers = [
             _array(i, a, arg_casts if isinstance(arg_casts, str) else (arg_casts or {}).get(i))
@@ -59,7 +59,7 @@ class _Function:
 class _Library:
     def __init__(self, source: str):
         self._source = source
-        # <c10/metal/utils.h> and its like are torch's.
+        # torch installs <c10/metal/utils.h> and similar headers.
         spec = importlib.util.find_spec("torch")
         folders = [Path(f, "include") for f in (spec.submodule_search_locations if spec else ())]
         self._folders = [f for f in folders if Path(f, "c10", "metal").is_dir()]
@@ -72,5 +72,5 @@ class _Library:
 
 def compile_shader(source: str):
     """`torch.mps.compile_shader`: `lib.kernel(args..., threads=, group_size=, arg_casts=)` over
-    tensors on the CPU or arrays. Clang compiles a kernel when it is called first."""
+    tensors on the CPU or arrays. Clang compiles a kernel at its first call."""
     return _Library(source)
