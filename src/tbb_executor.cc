@@ -121,7 +121,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // The end of the last call that forked or had 10 us of work.
+  // The end of the last call that forked or had more than 10 us of work.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 

@@ -16,11 +16,10 @@
 namespace switchyard::internal {
 
 // A line for each Score: its name, its functor in route_scores-inl.h, its
-// ScoreKind, and whether the score grows with x from 0 or a larger value. If
-// it does, the scores of the top_k largest x add up to at least top_k /
-// experts of the sum of all scores. All other facts about a score are
-// switches without a default: -Werror=switch refuses them if a score lacks a
-// case.
+// ScoreKind, and whether it is never negative and grows with x. If so, the
+// scores of the top_k largest x add up to at least top_k / experts of the sum
+// of all scores. All other facts about a score are switches without a default:
+// -Werror=switch refuses them if a score lacks a case.
 #define SWITCHYARD_SCORES(X)                                        \
   X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
   X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Converts values of switchyard.h to the C++ API and back. Invalid values are
-// passed on unchanged, because the C++ functions refuse them.
+// Converts values of switchyard.h to the C++ API and back. Invalid values stay
+// invalid, because the C++ functions refuse them.
 
 #ifndef SWITCHYARD_SRC_C_CONVERT_H_
 #define SWITCHYARD_SRC_C_CONVERT_H_
@@ -122,7 +122,7 @@ const T* At(const void* data, size_t offset) {
                                     offset);
 }
 void ToCpp(const Field& field, const void* c, void* cpp);
-// Does not convert views: they are inputs only.
+// Skips views and reports.
 void ToC(const Field& field, const void* cpp, void* c);
 
 // Whether a field's flag (or the is_set of an optional field) is 0 or 1.

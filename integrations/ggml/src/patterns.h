@@ -25,8 +25,8 @@ struct Chain {
   int begin = 0;
   int end = 0;
   // Tensors that Switchyard reads after it has begun to write outputs. ggml's
-  // allocator would reuse their memory by then, so they must be kept until
-  // the last node.
+  // allocator might reuse their memory by then, so they must be kept until the
+  // last node.
   std::vector<const ggml_tensor*> kept;
 };
 

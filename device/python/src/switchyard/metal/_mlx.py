@@ -15,7 +15,7 @@ _METAL_TYPES = {
     **{f"{u}int{bits}": f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
-# Metal's attributes. MLX makes those that the source uses parameters of the kernel.
+# Metal's attributes. If the source uses one, MLX adds a parameter for it to the kernel.
 _VECTORS = (
     "dispatch_threads_per_threadgroup grid_origin grid_size thread_position_in_grid "
     "thread_position_in_threadgroup threadgroup_position_in_grid threadgroups_per_grid threads_per_grid "
