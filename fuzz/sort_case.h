@@ -71,7 +71,6 @@ struct SortCase {
     Status status;
     crew.Run([&](const testing_support::CrewMember& member) {
       team.Run(member.thread, [&] { status = call(team); });
-      return Status();
     });
     return status;
   }

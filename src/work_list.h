@@ -31,7 +31,7 @@ struct WorkListInputs {
 };
 struct WorkListOptions {
   size_t workers = 1;  // that claim, at least 1
-  // Tiles begin at multiples of so many rows of their expert, at least 1.
+  // A tile begins at a multiple of this many rows of its expert, at least 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit:
   // tile_cost stands for reading the expert's weights, and min_rows says that
@@ -52,7 +52,7 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Rows that count: those below min_rows are as good as min_rows.
+// Fewer rows than min_rows cost as much as min_rows.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }

@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "switchyard/status.h"
-
 namespace switchyard::testing_support {
 
 // One of an engine's threads, as TeamExecutor takes them.
@@ -30,17 +28,15 @@ class Crew {
     return {thread, num_threads_,
             [](void* crew) { static_cast<Crew*>(crew)->Wait(); }, this};
   }
-  // call(member) on each, and what each returned.
+  // Runs call(member) on each thread.
   template <class Call>
-  std::vector<Status> Run(const Call& call) {
-    std::vector<Status> statuses(num_threads_);
+  void Run(const Call& call) {
     std::vector<std::thread> threads;
     for (size_t i = 1; i < num_threads_; ++i) {
-      threads.emplace_back([&, i] { statuses[i] = call(Member(i)); });
+      threads.emplace_back([&, i] { call(Member(i)); });
     }
-    statuses[0] = call(Member(0));
+    call(Member(0));
     for (std::thread& thread : threads) thread.join();
-    return statuses;
   }
 
  private:

@@ -239,7 +239,6 @@ TEST(LayerThreads, TeamsOfUpTo64) {
       std::vector<uint32_t> bits;
       crew.Run([&](const CrewMember& who) {
         team.Run(who.thread, [&] { bits = BitsOf(layer, team); });
-        return Status();
       });
       ASSERT_EQ(bits, expected) << threads << " threads, case " << i;
     }

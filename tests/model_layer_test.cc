@@ -42,7 +42,6 @@ class ThreadsExecutor final : public Executor {
       for (size_t i = team.thread; i < count; i += threads) {
         body(context, team.thread, i, i + 1);
       }
-      return Status();
     });
     return Status();
   }

@@ -41,10 +41,7 @@ struct Lent {
 
   template <class Work>
   void Run(const Work& work) {
-    crew.Run([&](const CrewMember& team) {
-      executor.Run(team.thread, work);
-      return Status();
-    });
+    crew.Run([&](const CrewMember& team) { executor.Run(team.thread, work); });
   }
 
   Crew crew;
@@ -96,7 +93,6 @@ TEST(TeamExecutorTest, RegionAfterRegion) {
       EXPECT_EQ(written, region + 1 - (region + 1) / 3);
       team.barrier(team.context);
     }
-    return Status();
   });
   for (const auto& n : visited.counts) EXPECT_EQ(n.load(), 200);
 }
@@ -112,7 +108,6 @@ TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
       thrown.fetch_add(1);
       EXPECT_EQ(team.thread, 0u);
     }
-    return Status();
   });
   EXPECT_EQ(thrown.load(), 1);
   // Outside of a region nobody would come.

@@ -82,7 +82,6 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
     team.Run(member.thread, [&] {
       for (const auto& caller : callers) caller->Call(team);
     });
-    return Status();
   });
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
 }
@@ -145,7 +144,6 @@ TEST(SixtyFourThreads, OfATeam) {
   TeamExecutor executor(64, member.barrier, member.context);
   crew.Run([&](const CrewMember& team) {
     executor.Run(team.thread, [&] { Expect64Threads(executor); });
-    return Status();
   });
 }
 

@@ -50,7 +50,7 @@ def _halves(options):
 def experts(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
             activation="silu", layout="concatenated", transposed=False, *, allow_dropped=False,
             packed=0, gate=None, **options):
-    """A layer's experts. `options` are those of ActivateOptions in activate.h, by name."""
+    """A layer's experts, with the fields of ActivateOptions (activate.h) as `options`."""
     return torch.ops.switchyard.experts(
         hidden, topk_ids, topk_weights, up, down, up_bias, down_bias, gate,
         options=options_text(activation=activation, layout=layout, **options),
