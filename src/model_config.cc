@@ -18,6 +18,7 @@ namespace {
 
 using internal::ConfigField;
 using internal::ConfigFields;
+using internal::NextName;
 
 constexpr Status Invalid(const char* message) {
   return {StatusCode::kInvalidArgument, message};
@@ -38,11 +39,14 @@ struct Field {
   Member member;
   const char* missing;
   const char* wrong;
-  const char* names;  // each ends with a zero, the last with two
+
+  constexpr const char* Names() const {
+    return internal::kConfigNames[static_cast<size_t>(field)];
+  }
 };
 #define SWITCHYARD_FIELD(field, others)                                \
   {ConfigField::field, &ModelConfig::field, SAYS(field) " is missing", \
-   "ModelConfig: " #field " has no such value", #field "\0" others},
+   "ModelConfig: " #field " has no such value"},
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
@@ -54,13 +58,9 @@ struct Name {
   uint8_t number = 0;  // among the field's names, from 1 on
   size_t pairs = 0;    // where kOtherValue has its messages
 };
-constexpr const char* NextName(const char* name) {
-  while (*name != '\0') ++name;
-  return name + 1;
-}
 constexpr size_t CountNames(const Field& field) {
   size_t count = 0;
-  for (const char* name = field.names; *name != '\0'; name = NextName(name)) {
+  for (const char* name = field.Names(); *name != '\0'; name = NextName(name)) {
     ++count;
   }
   return count;
@@ -80,7 +80,7 @@ constexpr auto kNames = [] {
   for (size_t f = 0; f < std::size(kFields); ++f) {
     const size_t count = CountNames(kFields[f]);
     uint8_t number = 1;
-    for (const char* name = kFields[f].names; *name != '\0';
+    for (const char* name = kFields[f].Names(); *name != '\0';
          name = NextName(name)) {
       names[at++] = {name, f, number++, pairs};
       pairs += count;

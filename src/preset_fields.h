@@ -82,6 +82,15 @@ enum class ConfigField : uint32_t {
   SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_FIELD)
 };
 #undef SWITCHYARD_CONFIG_FIELD
+// By field, all names in config.json. Each ends with a zero, the last with two.
+#define SWITCHYARD_CONFIG_NAMES(field, others) #field "\0" others,
+inline constexpr const char* kConfigNames[] = {
+    SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_NAMES)};
+#undef SWITCHYARD_CONFIG_NAMES
+constexpr const char* NextName(const char* name) {
+  while (*name != '\0') ++name;
+  return name + 1;
+}
 
 class ConfigFields {
  public:

@@ -95,55 +95,41 @@ struct ConfigNames {
 };
 
 // The fields of a config.json (or of its text_config) that a layer's options
-// depend on, by the names that most families have; other names are behind each.
+// depend on, by the names that most families have. docs/models.md and `swy
+// presets --markdown` have their other names.
 // Unset: the file does not have it, or has null: see SetNull(). Texts have to
 // live until ApplyConfig() returns.
 struct ModelConfig {
-  std::optional<size_t> num_experts;  // n_routed_experts, num_local_experts,
-                                      // moe_num_experts
-  std::optional<size_t>
-      num_experts_per_tok;             // num_experts_per_token, moe_topk,
-                                       // moe_top_k, moe_k, top_k_experts,
-                                       // experts_per_token
-  std::optional<bool> norm_topk_prob;  // moe_renormalize
-  // moe_routed_scaling_factor, moe_router_scaling_factor, route_scale,
-  // router_scaling_factor
+  std::optional<size_t> num_experts;
+  std::optional<size_t> num_experts_per_tok;
+  std::optional<bool> norm_topk_prob;
   std::optional<float> routed_scaling_factor;
-  std::optional<size_t> n_group;  // num_expert_group
+  std::optional<size_t> n_group;
   std::optional<size_t> topk_group;
   std::optional<const char*> topk_method;
-  // score_function, score_func, moe_router_activation_func, moe_gate_act
   std::optional<const char*> scoring_func;
-  std::optional<const char*> expert_selection_fn;  // Cohere2
-  // use_routing_bias, use_moe_router_bias, moe_router_enable_expert_bias,
-  // moe_use_aux_free. Only LFM2 has layers with and without one.
-  std::optional<bool> use_expert_bias;
+  std::optional<const char*> expert_selection_fn;     // Cohere2
+  std::optional<bool> use_expert_bias;                // LFM2 decides by layer
   std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
   std::optional<float> moe_norm_min;                  // ERNIE
   std::optional<float> output_multiplier;             // Muse Spark
-  // router_logit_softcapping: Laguna
-  std::optional<float> moe_router_logit_softcapping;
-  std::optional<float> router_jitter_noise;  // Phi-3.5-MoE
-  std::optional<size_t> zero_expert_num;     // LongCat-Flash
-  // num_shared_experts, moe_num_shared_experts
+  std::optional<float> moe_router_logit_softcapping;  // Laguna
+  std::optional<float> router_jitter_noise;           // Phi-3.5-MoE
+  std::optional<size_t> zero_expert_num;              // LongCat-Flash
   std::optional<size_t> n_shared_experts;
   std::optional<size_t> shared_intermediate_size;  // Granite: 0 is none
   std::optional<const char*> shared_expert_combination_strategy;  // Cohere2
   std::optional<bool> moe_apply_router_weight_on_input;           // Laguna
-  // mlp_hidden_act, hidden_activation, activation_function, ffn_act_fn.name
   std::optional<const char*> hidden_act;
   std::optional<float> swiglu_limit;
   std::optional<float> swiglu_alpha;
-  // activation_situ_beta: Inkling-2, Kimi K3
-  std::optional<float> mlp_gate_softcap;
-  // activation_situ_linear_beta: Inkling-2, Kimi K3
-  std::optional<float> mlp_up_softcap;
-  // norm_eps, layer_norm_epsilon, layernorm_epsilon
+  std::optional<float> mlp_gate_softcap;  // Inkling-2, Kimi K3
+  std::optional<float> mlp_up_softcap;    // Inkling-2, Kimi K3
   std::optional<float> rms_norm_eps;
   std::optional<float> post_norm_eps;        // Muse Spark
   std::optional<float> residual_multiplier;  // Granite
-  std::optional<float> mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
-  std::optional<float> mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
+  std::optional<float> mlp_alpha_factor;     // MiniMax
+  std::optional<float> mlp_beta_factor;      // MiniMax
   ConfigNames names;                         // SetField's own
 };
 

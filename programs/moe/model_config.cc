@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
 
@@ -57,12 +56,10 @@ const json& TextOf(const json& config) {
 
 // The names that config.json may have for a field.
 std::vector<const char*> NamesOf(ConfigField field) {
-#define NAMES(name, others) #name "\0" others,
-  static constexpr const char* kNames[] = {SWITCHYARD_CONFIG_FIELDS(NAMES)};
-#undef NAMES
   std::vector<const char*> names;
-  for (const char* name = kNames[static_cast<size_t>(field)]; *name != '\0';
-       name += std::strlen(name) + 1) {
+  for (const char* name =
+           switchyard::internal::kConfigNames[static_cast<size_t>(field)];
+       *name != '\0'; name = switchyard::internal::NextName(name)) {
     names.push_back(name);
   }
   return names;

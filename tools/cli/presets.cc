@@ -24,6 +24,7 @@ using switchyard::Preset;
 using switchyard::families::Family;
 using switchyard::families::kFamilies;
 using switchyard::internal::ConfigField;
+using switchyard::internal::NextName;
 
 // The fewest digits that read back as the same float.
 std::string TextOf(double value) {
@@ -122,6 +123,19 @@ std::string NameOf(const Family& family) {
   return bold + family.preset.family + bold;
 }
 
+// The fields that config.json has under other names, too.
+void PrintNames() {
+  std::printf("\n| field of config.json | other names |\n| --- | --- |\n");
+  for (const char* const field : switchyard::internal::kConfigNames) {
+    std::string others;
+    for (const char* name = NextName(field); *name != '\0';
+         name = NextName(name)) {
+      others += (others.empty() ? "`" : ", `") + std::string(name) + "`";
+    }
+    if (!others.empty()) std::printf("| `%s` | %s |\n", field, others.c_str());
+  }
+}
+
 void PrintRow(const Family& family) {
   std::string names = NameOf(family);
   for (const Family& other : kFamilies) {
@@ -154,7 +168,7 @@ CLI::App* AddPresets(CLI::App& app, bool& markdown) {
   CLI::App* const presets = app.add_subcommand(
       "presets", "List the model families: experts, top_k, source");
   presets->add_flag("--markdown", markdown,
-                    "The table of docs/models.md, with the options");
+                    "The tables of docs/models.md, with the options");
   return presets;
 }
 
@@ -167,6 +181,7 @@ int PrintPresets(bool markdown) {
     for (const Family& family : kFamilies) {
       if (family.preset.same_as == nullptr) PrintRow(family);
     }
+    PrintNames();
     return 0;
   }
   for (const Preset& preset : switchyard::Presets()) {

@@ -10,7 +10,7 @@ namespace swy {
 
 CLI::App* AddPresets(CLI::App& app, bool& markdown);
 
-// `swy presets`: the model families, a line each, or the table of
+// `swy presets`: the model families, a line each, or the tables of
 // docs/models.md.
 int PrintPresets(bool markdown);
 

@@ -36,6 +36,7 @@ class Family:
     # Its weights are exp() of differences of logarithms as large as 45.
     logarithms: bool = False
     label: str = ""  # in the table, if it is not the preset
+    names: dict = dataclasses.field(default_factory=dict)  # Library.names()
 
     @property
     def name(self):
@@ -104,7 +105,8 @@ VARIANTS = {
 
 def all_of(lib):
     """A Family for each preset that follows a file of transformers."""
-    return [dataclasses.replace(family, **SPECIAL.get(family.preset, {}))
+    names = lib.names()
+    return [dataclasses.replace(family, names=names, **SPECIAL.get(family.preset, {}))
             for family in (Family(preset, folder, int(line), is_copy == "1", has_layer == "1")
                            for preset, folder, line, is_copy, has_layer in lib.families())]
 

@@ -41,11 +41,17 @@ class Library:
         self._library.SwitchyardPreset.restype = ctypes.c_char_p
         self._library.SwitchyardRoute.restype = ctypes.c_char_p
         self._library.SwitchyardFamilies.restype = ctypes.c_char_p
+        self._library.SwitchyardNames.restype = ctypes.c_char_p
         self._library.SwitchyardNorm.restype = ctypes.c_char_p
 
     def families(self):
         """The words of each line of SwitchyardFamilies()."""
         return [line.split() for line in self._library.SwitchyardFamilies().decode().splitlines()]
+
+    def names(self):
+        """The names of each field in config.json."""
+        lines = self._library.SwitchyardNames().decode().splitlines()
+        return {line.split()[0]: line.split() for line in lines}
 
     def norm(self, family, config, is_block, eps, rows, weight):
         """The preset's norm of each row, with the roundings of its model: the one that opens the

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "src/families.h"
+#include "src/preset_fields.h"
 #include "switchyard/combine.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
@@ -161,6 +162,20 @@ extern "C" const char* SwitchyardFamilies() {
     if (own != nullptr) last_source = own;
   }
   text = out.str();
+  return text.c_str();
+}
+
+// The fields of ModelConfig, a line each: its names in config.json.
+extern "C" const char* SwitchyardNames() {
+  static std::string text;
+  text.clear();
+  for (const char* const field : switchyard::internal::kConfigNames) {
+    for (const char* name = field; *name != '\0';
+         name = switchyard::internal::NextName(name)) {
+      text += std::string(name) + " ";
+    }
+    text += '\n';
+  }
   return text.c_str();
 }
 

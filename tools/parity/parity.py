@@ -48,12 +48,11 @@ def configuration(family, preset, odd):
     """The family's, and its experts with those that compute nothing, and top_k."""
     config = routers.Configuration(family)
     if odd is None:
-        experts = family.experts or config.first_of(routers.EXPERTS)
-        top_k = family.top_k or config.first_of(routers.TOP_K)
+        experts = family.experts or config.get("num_experts")
+        top_k = family.top_k or config.get("num_experts_per_tok")
     else:
         experts, top_k, groups, kept = ODD[odd]
-        for name in routers.FACTOR:
-            config.vary(name, 1.75 + odd)
+        config.vary("routed_scaling_factor", 1.75 + odd)
         config.vary("norm_topk_prob", odd % 2 == 0)
         config.vary("output_multiplier", 0.25 + 0.05 * odd)
         config.vary("zero_expert_num", 10 + odd)
@@ -63,8 +62,8 @@ def configuration(family, preset, odd):
             config.vary("topk_group", kept)
     if family.how == "rounds":
         top_k = 2
-    config.say(routers.EXPERTS, experts)
-    config.say(routers.TOP_K, top_k)
+    config.say("num_experts", experts)
+    config.say("num_experts_per_tok", top_k)
     if preset["num_zero_experts"]:
         experts += getattr(config, "zero_expert_num", 1)
     return config, experts, top_k

@@ -11,9 +11,6 @@ import inspect
 
 import torch
 
-EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-TOP_K = ("num_experts_per_tok", "moe_topk", "top_k_experts", "moe_top_k")
-FACTOR = ("routed_scaling_factor", "route_scale", "router_scaling_factor")
 BIAS = ("e_score_correction_bias", "balancing_biases", "expert_bias")
 WIDTH = 64
 
@@ -23,6 +20,7 @@ class Configuration:
 
     def __init__(self, family):
         self._default = family.config_class()
+        self._names = family.names
         self._says = dict(family.config_says, hidden_size=WIDTH)
 
     def __getattr__(self, name):
@@ -35,16 +33,18 @@ class Configuration:
         return {**{name: value for name, value in self._default.to_dict().items()
                    if names.get(name, name) not in said}, **self._says}
 
-    def say(self, names, value):
-        self._says.update(dict.fromkeys(names, value))
+    def say(self, field, value):
+        """Under each name that the field has."""
+        self._says.update(dict.fromkeys(self._names.get(field, [field]), value))
 
-    def vary(self, name, value):
-        """The same, for a family that has it."""
-        if hasattr(self._default, name):
-            self._says[name] = value
+    def vary(self, field, value):
+        """Under the names that the family has."""
+        self._says.update((name, value) for name in self._names.get(field, [field])
+                          if hasattr(self._default, name))
 
-    def first_of(self, names):
-        return next((v for v in (getattr(self, n, None) for n in names) if v is not None), None)
+    def get(self, field):
+        values = (getattr(self, name, None) for name in self._names[field])
+        return next((value for value in values if value is not None), None)
 
 
 class Watch(torch.overrides.TorchFunctionMode):
@@ -141,14 +141,15 @@ _HOW = {"tuple": _as_tuple, "batch": _batch, "dbrx": _dbrx, "hash": _hash, "shar
 
 def _construct(cls, how, config):
     if how == "sorted_pairs":
-        return cls(config.hidden_size, config.first_of(EXPERTS), config.first_of(TOP_K))
+        return cls(config.hidden_size, config.get("num_experts"),
+                   config.get("num_experts_per_tok"))
     if how == "skip":
         return cls(config, layer_idx=0)
     if how == "dbrx":
-        config.say(["ffn_config"], config)
-        config.say(["ffn_hidden_size"], 1)
+        config.say("ffn_config", config)
+        config.say("ffn_hidden_size", 1)
     if how == "hash":
-        config.say(["vocab_size"], 997)
+        config.say("vocab_size", 997)
     return cls(config)
 
 

@@ -39,9 +39,9 @@ LEFT_ALONE = {
 
 def _router(family):
     configuration = routers.Configuration(family)
-    for names, value in ((routers.EXPERTS, family.experts), (routers.TOP_K, family.top_k)):
+    for field, value in (("num_experts", family.experts), ("num_experts_per_tok", family.top_k)):
         if value:
-            configuration.say(names, value)
+            configuration.say(field, value)
     return routers.make(family, configuration)
 
 

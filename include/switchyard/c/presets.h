@@ -117,7 +117,7 @@ typedef struct swy_config_names {
   }
 
 // The fields of a config.json (or of its text_config) that options depend on.
-// presets.h of the C++ API has the families and other names of each.
+// docs/models.md has the families and the other names of each field.
 typedef struct swy_model_config {
   uint32_t size;
   swy_optional_count num_experts;             // n_routed_experts and others
