@@ -19,11 +19,11 @@ class Digest {
     value_ = (value_ ^ word) * 0x100000001B3u;
     value_ ^= value_ >> 29;
   }
-  // Every NaN counts as 0x7FC00000: its sign and payload are not part of the
-  // promise.
+  // Counts every NaN as 0x7FC00000, because the library does not promise a
+  // NaN's sign and payload.
   void Add(float value) { Add(CanonicalBits(value)); }
   void Add(int32_t value) { Add(static_cast<uint32_t>(value)); }
-  // Shape and elements; a Span is one row.
+  // Adds the shape and the elements; a Span counts as one row.
   void Add(Matrix<const float> m) { AddMatrix(m); }
   void Add(Matrix<const int32_t> m) { AddMatrix(m); }
   void Add(Span<const float> s) { AddMatrix<float>({s.data, 1, s.size}); }

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The small floats: by their definition, and bit by bit, in integers, whatever
-// the rounding mode and flush-to-zero are.
+// The small floats (bf16, f16, f8), encoded and decoded from their
+// definitions in integer arithmetic. The rounding mode and flush-to-zero
+// cannot change the results.
 
 #ifndef SWITCHYARD_TESTING_FLOATS_H_
 #define SWITCHYARD_TESTING_FLOATS_H_
@@ -26,13 +27,13 @@ namespace switchyard::reference {
 struct SmallFloat {
   int mantissa_bits;
   int min_exponent;
-  uint32_t sign;     // the bit
-  uint32_t largest;  // the code of the largest number
-  bool infinity;     // the code behind it; the others are NaNs
-  bool saturates;    // when encoding
-  uint32_t nan;      // the one that is encoded to
+  uint32_t sign;     // the sign bit
+  uint32_t largest;  // code of the largest finite number
+  bool infinity;     // whether the code after `largest` is infinity, not NaN
+  bool saturates;    // Encode() gives `largest` for numbers beyond it
+  uint32_t nan;      // the code that Encode() gives for a NaN
 
-  // To nearest, ties to even.
+  // Rounds to nearest, ties to even.
   uint32_t Encode(double x) const {
     uint64_t bits;
     std::memcpy(&bits, &x, sizeof(bits));
@@ -40,7 +41,7 @@ struct SmallFloat {
     const uint32_t overflow = saturates ? largest : largest + 1;
     if (std::isnan(x)) return nan;
     if (std::isinf(x)) return signed_zero | overflow;
-    // |x| = significand * 2^from, to be a multiple of 2^to.
+    // x| = significand * 2^from is rounded to a multiple of 2^to.
     const int field = static_cast<int>(bits >> 52 & 0x7FF);
     uint64_t significand = bits & ((uint64_t{1} << 52) - 1);
     if (field != 0) significand |= uint64_t{1} << 52;
@@ -51,8 +52,9 @@ struct SmallFloat {
     const uint64_t rest = significand & (unit - 1);
     uint64_t units = significand >> dropped;
     if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
-    // If the exponent is not the least, `units` counts 2^mantissa_bits once
-    // more; a carry out of the mantissa is the exponent's next.
+    // `units` includes the implicit leading bit, except at the least
+    // exponent. That bit and a carry out of the mantissa add to the exponent
+    // field, as they should.
     const uint64_t code =
         (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
         units;
@@ -60,7 +62,7 @@ struct SmallFloat {
            (code > largest ? overflow : static_cast<uint32_t>(code));
   }
   float Decode(uint32_t bits) const {
-    // As many exponents as f32 has.
+    // bf16 has as many exponent bits as f32, so that a shift decodes it.
     if (min_exponent == -126) {
       return testing_support::FromBits(bits << (23 - mantissa_bits));
     }
@@ -101,17 +103,17 @@ inline const SmallFloat* SmallFloatOf(Type type) {
 
 namespace switchyard::testing_support {
 
-// The stored value as a float: exact.
+// The stored value as a float. Exact.
 inline float Widen(float f) { return f; }
 inline float Widen(BFloat16 f) { return reference::kBF16.Decode(f.bits); }
 inline float Widen(Float16 f) { return reference::kF16.Decode(f.bits); }
 inline float Widen(int8_t code) { return static_cast<float>(code); }
-// uint8 codes have a zero point.
+// uint8 codes have a zero point of 128.
 inline float Widen(uint8_t code) { return static_cast<float>(code) - 128.0f; }
 inline float Widen(Float8E4M3 f) { return reference::kF8E4M3.Decode(f.bits); }
 inline float Widen(Float8E5M2 f) { return reference::kF8E5M2.Decode(f.bits); }
 
-// As a double, even where denormals are taken for zeros.
+// Converts to double exactly, even in a mode that reads denormals as zeros.
 inline double Exact(float f) {
   const uint32_t bits = Bits(f);
   if ((bits & 0x7F800000) != 0) return double{f};
@@ -119,8 +121,9 @@ inline double Exact(float f) {
   return bits >> 31 != 0 ? -magnitude : magnitude;
 }
 
-// The nearest T, ties to even. Beyond its range bf16 and f16 have infinity,
-// codes their largest; integers have 0 for NaN.
+// Rounds to the nearest T, ties to even. Numbers beyond T's range become
+// infinity in bf16 and f16, and the largest code in f8 and integers. NaN
+// becomes 0 in integers.
 template <class T>
 T Round(float f);
 template <>
@@ -153,7 +156,8 @@ template <>
 inline uint8_t Round<uint8_t>(float f) {
   return static_cast<uint8_t>(Round<int8_t>(f) + 128);
 }
-// f(T()) for the T of `type`: a float of any size, or a code of one byte.
+// Returns f(T()) for the element type T of `type`: a float of any size or a
+// code of one byte.
 template <class F>
 auto WithElement(Type type, const F& f) {
   switch (type) {
@@ -173,7 +177,7 @@ auto WithElement(Type type, const F& f) {
       return f(float());
   }
 }
-// The i-th of the elements of `type` at `data`.
+// Element i of the array of `type` at `data`, as a float.
 inline float WidenAt(Type type, const void* data, size_t i) {
   return WithElement(type, [&](auto element) {
     return Widen(static_cast<const decltype(element)*>(data)[i]);
@@ -185,7 +189,7 @@ inline void RoundAt(Type type, float f, void* data, size_t i) {
     static_cast<T*>(data)[i] = Round<T>(f);
   });
 }
-// The value of a number after it is stored in `type`.
+// The number that is read back after `f` is stored as `type`.
 inline float Rounded(Type type, float f) {
   return WithElement(
       type, [f](auto element) { return Widen(Round<decltype(element)>(f)); });
@@ -195,7 +199,7 @@ inline std::vector<float> Rounded(Type type, std::vector<float> values) {
   return values;
 }
 
-// Numbers in memory of `type`, rounded to it.
+// An array of `type` that holds `values`, rounded to it.
 class Stored {
  public:
   Stored(Type type, const std::vector<float>& values)

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The formats of quantize.h in one table, and rows of any of them as bytes:
-// what tests, corpus and fuzzers of converted rows go through.
+// A table of the formats of quantize.h, and rows of any format as bytes.
+// Tests, corpus and fuzzers of converted rows use both.
 
 #ifndef SWITCHYARD_TESTING_FORMATS_H_
 #define SWITCHYARD_TESTING_FORMATS_H_
@@ -25,7 +25,7 @@ constexpr size_t kWholeRow = SIZE_MAX;
 struct Format {
   const char* name;
   Type type;
-  size_t group = 0;  // columns of a scale; 0: no scales
+  size_t group = 0;  // columns per scale; 0: no scales
   Type scales = Type::kF32;
   bool sums = false;
 
@@ -33,15 +33,17 @@ struct Format {
     if (group == 0) return 0;
     return group == kWholeRow ? 1 : (cols + group - 1) / group;
   }
-  // The next number of columns that it takes.
+  // Rounds `cols` up to whole blocks of the format.
   size_t Cols(size_t cols) const {
     const size_t block = BlockOf(type);
     return (cols + block - 1) / block * block;
   }
-  // Whether it may be converted to others, and not copied only.
+  // True if rows of the format can be converted to other formats; rows of the
+  // others can only be copied.
   bool IsSource() const { return BlockOf(type) == 1 && scales != Type::kE8M0; }
-  // Whether rows of `cols` columns are in `to` what they are in this, or that
-  // and sums. (A group that is no shorter than the row is the row.)
+  // True if conversion to `to` only copies the rows of `cols` columns, or
+  // also adds sums. A group that is at least as long as the row counts as a
+  // whole row.
   bool CopiesTo(const Format& to, size_t cols) const {
     return type == to.type && scales == to.scales &&
            NumScales(cols) == to.NumScales(cols) && (sums || !to.sums);
@@ -78,8 +80,8 @@ constexpr Format kFormats[] = {
 };
 constexpr Format kF32Rows = kFormats[0];
 
-// The form of a word of `bits` in digests and comparisons: every NaN of
-// `type` is one.
+// `bits` as digests and comparisons use them: all NaNs of `type` become the
+// same bits.
 inline uint32_t CanonicalBits(Type type, uint32_t bits) {
   switch (type) {
     case Type::kF32:
@@ -99,7 +101,7 @@ struct FormatRows {
   size_t rows, cols;
   std::vector<uint8_t> codes, scales, sums;
 
-  // All bytes zero.
+  // Zeroed rows.
   FormatRows(const Format& format_in, size_t rows_in, size_t cols_in)
       : format(format_in),
         rows(rows_in),
@@ -107,7 +109,7 @@ struct FormatRows {
         codes(rows * BytesOf(format.type, cols)),
         scales(rows * BytesOf(format.scales, format.NumScales(cols))),
         sums(format.sums ? rows * 4 : 0) {}
-  // Out of a view.
+  // A copy of the rows of a view.
   FormatRows(const Format& format_in, const ConstAnyRows& view)
       : FormatRows(format_in, view.rows, view.cols) {
     Copy(view, codes.data());
@@ -119,7 +121,7 @@ struct FormatRows {
     return rows == 0 ? 0 : bytes.size() / rows;
   }
 
-  // Every element as a word, NaNs canonical.
+  // All elements as words, with canonical NaNs.
   std::vector<uint32_t> Words() const {
     std::vector<uint32_t> words;
     const auto append = [&words](Type type, const uint8_t* from, size_t bytes) {
@@ -130,7 +132,7 @@ struct FormatRows {
         words.push_back(CanonicalBits(type, bits));
       }
     };
-    // The floats at the front of a block, and its bytes behind.
+    // The floats at the start of a block, and the number of bytes after them.
     struct Front {
       Type type;
       size_t bytes;
@@ -159,7 +161,8 @@ struct FormatRows {
   }
 };
 
-// A view of rows of `format` whose parts are map(type, rows, cols).
+// Makes a view of rows of `format`. map(type, rows, cols) returns its codes,
+// its scales and its sums.
 template <class Map>
 AnyRows MapRows(const Format& format, size_t rows, size_t cols,
                 const Map& map) {
@@ -171,7 +174,7 @@ AnyRows MapRows(const Format& format, size_t rows, size_t cols,
   return view;
 }
 
-// The contents of `rows` to where a view of that shape is.
+// Copies `rows` to the memory of `view`, which has the same shape.
 inline void Store(const FormatRows& rows, const AnyRows& view) {
   const auto copy = [](const std::vector<uint8_t>& from, const AnyMatrix& to) {
     const size_t bytes = BytesOf(to.type, to.cols);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory that notices: an inaccessible page right behind, canaries everywhere
-// around the view, any misalignment.
+// Test buffers that reveal wrong accesses: the page behind the buffer is
+// inaccessible, and canaries around the view change if something writes
+// there. The view can have any misalignment.
 
 #ifndef SWITCHYARD_TESTING_GUARDED_BUFFER_H_
 #define SWITCHYARD_TESTING_GUARDED_BUFFER_H_
@@ -19,14 +20,14 @@
 
 namespace switchyard::testing_support {
 
-// Memory is filled with it: a NaN as a float, a large number as an integer, so
-// that neither goes unnoticed when it is read.
+// The word that fills the memory. It is a NaN as a float and a large number
+// as an integer, so that a result computed from it stands out.
 constexpr uint32_t kCanary = 0x7FC0DEAD;
 
-// [rows, cols] with `stride` (0: cols), whose last element ends `slack`
-// elements before the guard page: slack 0..3 gives every misalignment of a
-// vector's end and, with odd sizes, of its start. Elements of the view start as
-// canaries too, unless there are `values` for them.
+// A view [rows, cols] with `stride` (0: cols) that ends `slack` elements
+// before the guard page. Slack 0 to 3 covers every misalignment of a vector's
+// end and, with odd sizes, of its start. Elements of the view are canaries
+// too unless `values` are given.
 template <class T>
 class Guarded {
  public:
@@ -36,7 +37,7 @@ class Guarded {
     const size_t used =
         rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols;
     const size_t page = GuardedPages::PageSize();
-    // At least 64 elements of canaries in front.
+    // Leaves at least 64 canaries before the view.
     const size_t bytes =
         ((used + slack + 64) * sizeof(T) + page - 1) / page * page;
     map_ = GuardedPages::Take(bytes);
@@ -63,7 +64,7 @@ class Guarded {
       std::memcpy(&At(r, 0), values.data() + r * cols_, cols_ * sizeof(T));
     }
   }
-  // The view's elements, row-major.
+  // Returns the view's elements, row-major.
   std::vector<T> Values() const {
     std::vector<T> values(rows_ * cols_);
     for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
@@ -72,9 +73,9 @@ class Guarded {
     return values;
   }
 
-  // Nothing outside the view was written.
+  // Checks that nothing outside the view was written.
   void ExpectIntact(const char* name) const {
-    size_t end = 0;  // of what is checked
+    size_t end = 0;  // of the elements checked so far
     for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
       const size_t row = first_ + r * stride_;
       CheckElements(name, end, row);
@@ -82,13 +83,13 @@ class Guarded {
     }
     CheckElements(name, end, bytes_ / sizeof(T));
   }
-  // Nothing at all was written since construction.
+  // Checks that nothing was written since construction, not even the view.
   void ExpectUntouched(const char* name) const {
     CheckElements(name, 0, bytes_ / sizeof(T));
   }
 
  private:
-  // Counted in the mapping.
+  // Checks elements [begin, end) of the mapping.
   void CheckElements(const char* name, size_t begin, size_t end) const {
     const auto* const words = reinterpret_cast<const uint32_t*>(map_);
     const auto* const bytes = reinterpret_cast<const unsigned char*>(map_);

@@ -16,11 +16,12 @@
 
 namespace switchyard::testing_support {
 
-// Memory in front of an inaccessible page. What was given back is given again:
-// half of what tests spent in the kernel, 30 of 58 s, were its mappings.
+// Memory that ends at an inaccessible page. Freed memory is kept for reuse,
+// because mmap and munmap were half of the tests' time in the kernel: 30 of
+// 58 s.
 class GuardedPages {
  public:
-  // `bytes` are whole pages.
+  // `bytes` is a multiple of the page size.
   static char* Take(size_t bytes) {
     const size_t size = Mapped(bytes);
     {
@@ -56,14 +57,15 @@ class GuardedPages {
 
  private:
   static constexpr size_t kMostKept = size_t{16} << 20;
-  // A power of two, so that few sizes are kept.
+  // Rounds up to a power of two, so that the lists of kept memory have few
+  // sizes.
   static size_t Mapped(size_t bytes) {
     size_t size = PageSize();
     while (size < bytes && size < kMostKept) size *= 2;
     return std::max(size, bytes);
   }
-  // The ends of those that are free, by size. Never destroyed: static objects
-  // may have some.
+  // The ends of the kept mappings, by size. Never destroyed, because static
+  // objects may give memory back when the program exits.
   static std::map<size_t, std::vector<char*>>& Free() {
     static auto* const free = new std::map<size_t, std::vector<char*>>;
     return *free;

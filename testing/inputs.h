@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Inputs from an integer hash, and from it in exact operations only: the same
-// on every machine, with every compiler and library.
+// Pseudo-random inputs from an integer hash and exact float operations, so
+// that they are the same on every machine and with every compiler.
 
 #ifndef SWITCHYARD_TESTING_INPUTS_H_
 #define SWITCHYARD_TESTING_INPUTS_H_
@@ -31,31 +31,32 @@ inline float FromBits(uint32_t bits) {
   return f;
 }
 
-// splitmix64 without its last shift, which Random has and Hash, whose digests
-// are kept, has not: state n * kStep is mixed to the n-th number.
+// splitmix64 without its last shift: maps state n * kStep to the n-th number.
+// Random adds the shift; Hash does not, because the stored digests depend on
+// it.
 constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
 constexpr uint64_t Mix(uint64_t state) {
   state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
   return (state ^ (state >> 27)) * 0x94D049BB133111EBu;
 }
 
-// The hash that the i-th element of stream `seed` is made from.
+// The hash from which element i of stream `seed` is made.
 constexpr uint32_t Hash(uint32_t seed, size_t i) {
   const uint64_t n = (static_cast<uint64_t>(seed) << 40) + i + 1;
   return static_cast<uint32_t>(Mix(n * kStep) >> 32);
 }
-// In [-range, range), `range` a power of two.
+// Returns a number in [-range, range); `range` is a power of two.
 constexpr float Uniform(uint32_t seed, size_t i, float range) {
   // A multiple of 2^-23 in [-1, 1): exact, and so is the product.
   const int32_t signed24 = static_cast<int32_t>(Hash(seed, i) >> 8) - (1 << 23);
   return static_cast<float>(signed24) * 0x1p-23f * range;
 }
-// Any bit pattern: NaNs, infinities and denormals among them.
+// Any bit pattern, including NaNs, infinities and denormals.
 inline float AnyFloat(uint32_t seed, size_t i) {
   return FromBits(Hash(seed, i));
 }
 
-// The same generator where numbers are drawn one after the other.
+// The same generator for drawing one number after the other.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -83,8 +84,8 @@ class Random {
   uint64_t state_;
 };
 
-// Bit patterns with every NaN made 0x7FC00000: which outputs are NaN is part of
-// the promise, a NaN's sign and payload are not.
+// The bits of `f`, with every NaN made 0x7FC00000. The library promises which
+// outputs are NaN, but not their signs and payloads.
 inline uint32_t CanonicalBits(float f) {
   return std::isnan(f) ? 0x7FC00000 : Bits(f);
 }
@@ -95,8 +96,7 @@ inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
   return bits;
 }
 
-// |actual - exact| in units of the spacing of floats at the correctly rounded
-// exact result.
+// actual - exact| in units of the float spacing at `exact` rounded to f32.
 inline double UlpError(float actual, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(rounded)) return std::isnan(actual) ? 0.0 : INFINITY;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Layers of RunExperts by any options, with a product that keeps its promise of
-// bits, and the same layer by one call after the other: for tests, fuzzers and
-// the corpus.
+// Layers of RunExperts() with any options, and the same layers computed call
+// by call, to compare with: for tests, fuzzers and the corpus. Their matrix
+// product gives the same bits for any tiling.
 
 #ifndef SWITCHYARD_TESTING_LAYER_CASE_H_
 #define SWITCHYARD_TESTING_LAYER_CASE_H_
@@ -21,7 +21,7 @@
 
 namespace switchyard::testing_support {
 
-// A layer as plain data.
+// The parameters of a layer.
 struct LayerCase {
   ExpertsPlanOptions plan;
   size_t tokens = 1, top_k = 1;
@@ -33,12 +33,12 @@ struct LayerCase {
        weight_type = Type::kF32;
   bool has_biases = false, has_residual = false, has_norm = false,
        has_shared_hidden = false, weights_on_input = false;
-  size_t dropped = 0;  // one id of so many is none of an expert; 0: none is
+  size_t dropped = 0;  // one id in so many names no expert; 0: none does
   uint32_t seed = 1;
 };
 
-// A format that ExpertsLayer multiplies, `source` having size_t Below(size_t
-// n).
+// Draws a format that ExpertsLayer multiplies. `source` has size_t
+// Below(size_t n).
 template <class Source>
 Format DrawLayerFormat(Source& source) {
   for (;;) {
@@ -46,8 +46,8 @@ Format DrawLayerFormat(Source& source) {
     if (f.IsSource()) return f;
   }
 }
-// A case without down_operands. The corpus has digests of such cases, so each
-// draw here stays where it is.
+// Draws a case without down_operands. The corpus holds digests of such cases,
+// so the draws and their order may not change.
 template <class Source>
 LayerCase DrawLayerCase(Source& source) {
   LayerCase c;
@@ -84,7 +84,7 @@ LayerCase DrawLayerCase(Source& source) {
   c.seed = static_cast<uint32_t>(source.Below(1000));
   return c;
 }
-// Any case.
+// Draws any case.
 template <class Source>
 LayerCase DrawAnyLayerCase(Source& source) {
   LayerCase c = DrawLayerCase(source);
@@ -96,32 +96,33 @@ struct LayerResult {
   std::vector<float> out, normed;
 };
 
-// A case's data, and its weights.
+// The inputs and weights of a case.
 class ExpertsLayer {
  public:
   explicit ExpertsLayer(const LayerCase& c);
   ExpertsLayer(const ExpertsLayer&) = delete;
 
   ExpertsOptions Options() const;
-  // The inputs, except for a plan and scratch.
+  // The inputs without plan and scratch.
   ExpertsInputs Inputs() const;
   ConstAnyMatrix ids() const;
   const LayerCase& layer_case() const { return case_; }
   Format down_operands() const {
     return case_.down_operands.value_or(case_.operands);
   }
-  // out[r, c] = sum over i of rows[r, i] * weights[i, c], in double and in the
-  // order of i, rounded twice: the same bits for any tile, wherever it runs.
+  // out[r, c] = sum over i of rows[r, i] * weights[i, c], added in double in
+  // the order of i and rounded twice. So any tiling gives the same bits.
   Status Multiply(const ExpertTile& tile) const;
 
-  // PlanExperts() and RunExperts(), in memory that is exactly as large as it
-  // has to be. `scratch_workers` 0: for all that the executor has.
+  // Runs PlanExperts() and RunExperts() in memory of exactly the required
+  // size. `scratch_workers`: workers that the scratch has room for; 0: all of
+  // the executor's.
   Status Run(Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // The same with a product of the caller's.
+  // The same with the caller's matrix product.
   Status Run(const ExpertGemm& gemm, Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // The result of one call after the other, all rows at a time.
+  // The layer computed by one call after the other, each for all rows.
   LayerResult OneByOne() const;
 
  private:

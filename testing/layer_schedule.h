@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A layer's schedule on any number of workers, simulated: what `swy plan`
-// prints, and the tests bound.
+// Simulates how a layer's tasks are scheduled on any number of workers. `swy
+// plan` prints the times, and the tests bound them.
 
 #ifndef SWITCHYARD_TESTING_LAYER_SCHEDULE_H_
 #define SWITCHYARD_TESTING_LAYER_SCHEDULE_H_
@@ -22,11 +22,13 @@
 
 namespace switchyard::testing_support {
 
-// How tokens choose their experts: all equally likely; with shares of 1 / n; or
-// all of them the first, and the others as it comes.
+// How tokens choose experts: kUniform: all experts are equally likely; kZipf:
+// expert n has a share proportional to 1 / n; kHot: all tokens choose the
+// first expert, and the others at random.
 enum class Skew { kUniform, kZipf, kHot };
 
-// [tokens, top_k] ids, different in each row. In integers: the same everywhere.
+// [tokens, top_k] ids, different within each row. In integer arithmetic, so
+// that they are the same on every machine.
 inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
                                       size_t experts, Skew skew,
                                       uint64_t seed) {
@@ -55,27 +57,28 @@ inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
 
 // Times in microseconds.
 struct ScheduleCosts {
-  // The time of a unit of ExpertsPlanOptions' costs, 16 to a row by default:
-  // 2048 x 768 on an AVX-512 core in bf16.
+  // The time of one unit of ExpertsPlanOptions' costs, by default 16 to a
+  // row: measured for 2048 x 768 in bf16 on an AVX-512 core.
   double unit = 21.0 / 16;
-  // To wake workers until the last has come, as a team that spins does.
+  // Until the last worker is awake, for a team that spins.
   double wake = 3.0;
   double claim = 0.1;
-  // The time of a tile beside its product: the call, and its rows' gather.
+  // The time of a tile without its product: the call and the gather of its
+  // rows.
   double tile = 0.5;
   double row = 0.1;
-  // A sum of a token.
+  // The weighted sum of one token.
   double token = 1.5;
 };
 
-// When each worker is free, the earliest on top.
+// The times at which the workers become free, the earliest on top.
 class Workers {
  public:
   Workers(size_t workers, double wake) {
     for (size_t i = 0; i < workers; ++i) free_.push(i == 0 ? 0 : wake);
   }
-  // The next one to be free works for so long, not before `ready`. Returns when
-  // it has done so.
+  // The worker that is free first works for `time`, but not before `ready`.
+  // Returns the end of that work.
   double Work(double time, double ready = 0) {
     const double end = std::max(free_.top(), ready) + time;
     free_.pop();
@@ -91,12 +94,12 @@ class Workers {
 };
 
 struct Schedule {
-  double ideal;     // all work, shared out evenly among workers who are awake
-  double makespan;  // until the last worker is ready
+  double ideal;     // all work, evenly shared by workers that are awake
+  double makespan;  // until the last worker has finished
 };
 
-// The cost of all products of so many rows of one expert. The shared expert's
-// cost follows its width.
+// The cost of all products of `rows` rows of one expert. The shared expert's
+// cost is scaled by its width.
 inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
                      size_t rows) {
   const auto cost =
@@ -108,7 +111,8 @@ inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
                    static_cast<double>(options.intermediate);
 }
 
-// The share of a product of so many columns that one of its parts is.
+// The share of part `part` in a product of `cols` columns that is cut into
+// `parts`.
 inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
                           int32_t part) {
   if (parts == 1) return 1;
@@ -120,7 +124,7 @@ inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
          static_cast<double>(tiles);
 }
 
-// Workers claim a plan's tasks as RunExperts() does.
+// The time if workers claim the plan's tasks as RunExperts() does.
 inline Schedule Simulate(const ExpertsPlan& plan,
                          const ExpertsPlanOptions& options, size_t workers,
                          const ScheduleCosts& costs) {
@@ -171,10 +175,10 @@ inline Schedule Simulate(const ExpertsPlan& plan,
   return {work / static_cast<double>(workers), crew.last()};
 }
 
-// Engines without a plan claim tiles of whole experts or many rows, and then
-// make the sums; where tiles are fewer than two a worker, one product after the
-// other, each on all of them. The shared expert's products are always shared
-// out so.
+// The time in an engine without a plan. Its workers claim tiles of many rows
+// or of whole experts, and then compute the tokens' sums. With fewer than two
+// tiles per worker, all workers share each product, one product after the
+// other. The shared expert's products are always shared like that.
 inline Schedule SimulateTiles(const ExpertsPlan& plan,
                               const ExpertsPlanOptions& options, size_t workers,
                               const ScheduleCosts& costs) {

@@ -19,15 +19,16 @@ std::vector<float> Uniforms(size_t count, uint32_t seed, float range) {
   for (size_t i = 0; i < count; ++i) values[i] = Uniform(seed, i, range);
   return values;
 }
-// The arguments of these calls are this file's, so they succeed.
+// Aborts on an error: the arguments are made in this file and have to be
+// valid.
 void Check(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "ModelLayer: %s\n", status.message());
   std::abort();
 }
 
-// Any codes with scales that make weights of 1/2 at most in size, so that the
-// gate's products come to several units.
+// Random codes with scales that keep the weights within 1/2 in magnitude, so
+// that the gate's products are a few units large.
 WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
                              size_t rows, size_t cols, uint32_t seed) {
   WeightBytes w = RandomWeights(format, num_experts, rows, cols, seed, false);
@@ -100,7 +101,7 @@ ModelLayer::ModelLayer(const ModelFamily& family, const ModelFormats& formats,
       top_k_(family.top_k),
       hidden_size_(256),
       formats_(formats) {
-  // ApplyConfig() looks at the fields that the family has.
+  // ApplyConfig() reads only the fields that the family has.
   ModelConfig config;
   config.num_experts = num_experts_;
   config.num_experts_per_tok = top_k_;

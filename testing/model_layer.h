@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole layers of model families at reduced sizes, from a router's logits to
-// the residual stream and the next norm, with weights of every format: for
-// tests and the corpus.
+// Whole layers of model families at reduced sizes, with weights of every
+// format: from the router's logits to the residual stream and the next norm.
+// For tests and the corpus.
 
 #ifndef SWITCHYARD_TESTING_MODEL_LAYER_H_
 #define SWITCHYARD_TESTING_MODEL_LAYER_H_
@@ -20,7 +20,7 @@
 
 namespace switchyard::testing_support {
 
-// A family by its preset, with fewer experts than its models have.
+// A family, named by its preset, with fewer experts than its models have.
 struct ModelFamily {
   const char* family;
   size_t num_experts, top_k;
@@ -30,7 +30,7 @@ constexpr ModelFamily kModelFamilies[] = {{"qwen3_moe", 16, 4},
                                           {"gpt_oss", 8, 4},
                                           {"mixtral", 8, 2}};
 
-// The formats of weights: of the down products, and of all others.
+// The weight formats: of the down projection, and of gate and up.
 struct ModelFormats {
   WeightFormat gate_up, down;
 };
@@ -46,13 +46,13 @@ constexpr ModelFormats kModelFormats[] = {
     {WeightFormat::kQ4_K, WeightFormat::kQ8_0},
     {WeightFormat::kQ4_K, WeightFormat::kQ6_K}};
 
-// One way to compute the same layer.
+// One of several ways to compute the same layer.
 struct ModelCut {
   enum Weights { kStored, kPacked, kByDefinition };  // MultiplyNaively()
   size_t workers, tile_columns;
   Weights weights;
-  // Gate and up are two products, as GGUFs have them. Interleaved weights stay
-  // one product.
+  // Gate and up are separate products, as in GGUF files. Interleaved weights
+  // stay one product.
   bool is_split;
 };
 constexpr ModelCut kModelCuts[] = {{1, 0, ModelCut::kPacked, false},
@@ -71,13 +71,13 @@ class ModelLayer {
              size_t tokens, Executor& executor = SerialExecutor());
   ModelLayer(const ModelLayer&) = delete;
 
-  // RouteTopK(), PlanExperts() and RunExperts() of tokens [begin, end).
+  // Runs RouteTopK(), PlanExperts() and RunExperts() on tokens [begin, end).
   Status Run(const ModelCut& cut, size_t begin, size_t end, Executor& executor,
              ModelResult* result) const;
   const Preset& preset() const { return preset_; }
 
  private:
-  // The weights of a product, in both layouts.
+  // The weights of one product, stored and packed.
   struct Weights {
     WeightBytes bytes;
     ExpertWeights stored;  // a view of `bytes`, or of other Weights
@@ -86,7 +86,7 @@ class ModelLayer {
 
     void Make(WeightFormat format, size_t num_experts, size_t rows, size_t cols,
               uint32_t seed);
-    // Half of the rows of each expert.
+    // Makes this a view of the first or second half of each expert's rows.
     void View(const Weights& both, bool is_second);
     Status Pack(Executor& executor);
   };

@@ -43,7 +43,8 @@ Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
         top_k, any_nan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
     return route;
   }
-  // exp(l - max), with +inf experts at 1 each and everyone else at 0.
+  // exp(l - max). If the maximum is infinite, experts at the maximum count as
+  // 1 and all others as 0.
   const auto unnormalised = [&](int32_t id) {
     if (std::isinf(max)) return logit(id) == max ? 1.0 : 0.0;
     return std::exp(logit(id) - max);
@@ -61,11 +62,12 @@ Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
 
 namespace {
 
-// How far weight j may be from the exact one, relatively, in units of 2^-24.
-// The difference to the maximum x is rounded (|x|), and exp is within 1.5 ulp
-// (3; a few more without FMA). The terms of the divisor have the same errors;
-// the mean of their |x|, weighted with the terms, is at most the logarithm of
-// their number. Then its additions, the clamp's product and the division.
+// A bound for the relative error of weight j, in units of 2^-24. |x|: x - max
+// is rounded. 2 * exp: exp is within 1.5 ulp (3 units; 6 without FMA), in the
+// weight and in the divisor. The divisor's terms also round their x - max;
+// the mean of those |x|, weighted with the terms, is at most the logarithm of
+// their number. The rest: the divisor's additions, the clamp's product and
+// the division.
 double WeightBound(double x, size_t experts, size_t top_k, bool all, bool fma) {
   const double exp = fma ? 3.0 : 6.0;
   const size_t terms = all ? experts : top_k;

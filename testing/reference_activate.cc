@@ -14,19 +14,20 @@ namespace {
 
 const double kMost = static_cast<double>(std::numeric_limits<float>::max());
 
-// The spacing of floats at |x|.
+// The float spacing at |x|.
 double Ulp(double x) {
   if (!std::isfinite(x)) return 0.0;
   return std::ldexp(1.0, std::max(-126, std::ilogb(x)) - 23);
 }
 
-// A NaN stays one.
+// min(most, x), but NaN if x is.
 double AtMost(double most, double x) { return x > most ? most : x; }
 
-// The function of the gate, and the ulps that it may be off.
+// The gate's function in double. Sets `ulps` to the error that the library
+// may make.
 double OfGate(const ActivateOptions& options, double g, bool fma,
               double* ulps) {
-  const double few = fma ? 0.0 : 6.0;  // more without FMA
+  const double few = fma ? 0.0 : 6.0;  // more ulps without FMA
   *ulps = 2.5 + few;
   switch (options.activation) {
     case Activation::kSilu:
@@ -53,7 +54,7 @@ double OfGate(const ActivateOptions& options, double g, bool fma,
       return g;
     case Activation::kSwigluOai: {
       const double x = static_cast<double>(options.alpha) * g;
-      *ulps += std::min(std::fabs(x), 90.0);  // of its rounding
+      *ulps += std::min(std::fabs(x), 90.0);  // the rounding of x
       if (std::isinf(x)) return x > 0 ? g : -0.0;
       return g / (1 + std::exp(-x));
     }
@@ -80,11 +81,12 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   u = -AtMost(limit, -AtMost(limit, u));
   double ulps = 0.0;
   of_gate = OfGate(options, g, fma, &ulps);
-  // It may overflow before it is multiplied by up.
+  // The gate's function may overflow before the product with `up`.
   if (!std::isinf(g) && std::fabs(of_gate) > kMost) {
     of_gate = std::copysign(std::numeric_limits<double>::infinity(), of_gate);
   }
-  // At its end the last value before zero may go either way.
+  // The 1e-35 covers arguments just above those that give zero: the library
+  // may already return zero there.
   error = ulps * Ulp(of_gate) + 1e-35;
   if (!before) of_gate = AtMost(limit, of_gate);
   value = of_gate;
@@ -97,7 +99,7 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   if (options.activation == Activation::kSitu) {
     const double beta = static_cast<double>(options.linear_beta);
     factor = beta * std::tanh(u / beta);
-    // The second term is for denormal quotients.
+    // The second term covers quotients u / beta that are denormal.
     factor_error = 4 * Ulp(factor) + beta * 0x1p-148;
   }
   value = of_gate * factor;
@@ -109,11 +111,11 @@ bool Activated::IsClose(float up, float actual) const {
   const double a = static_cast<double>(actual);
   if (std::isnan(value)) return std::isnan(actual);
   if (std::isinf(value)) {
-    // A value that is rounded to 0 gives NaN times infinity.
+    // If the gate's function is rounded to 0, an infinite `up` gives NaN.
     return a == value ||
            (std::isnan(a) && std::isinf(up) && std::fabs(of_gate) < 1e-35);
   }
-  // At the end of the range either neighbour may be infinity.
+  // Next to the largest float, the library may round to infinity.
   if (std::isinf(actual)) return std::fabs(value) + 2 * error >= kMost;
   return std::fabs(a - value) <= error;
 }

@@ -11,20 +11,21 @@
 
 namespace switchyard::reference {
 
-// An activation of a gate and an up, the options' limits on its
-// either side included, and how far off the library may be. Ungated, up is not
-// looked at.
+// The activation of a gate and an up, with the limits of the options, and the
+// largest error that the library may make. Ungated layouts ignore `up`.
 struct Activated {
-  double of_gate;  // of the gate alone
+  double of_gate;  // the gate's function without `up`
   double value;
   double error;
 
   Activated(const ActivateOptions& options, float gate, float up, bool fma);
-  // Overflow and infinite ups included.
+  // True if `actual` is within the error, also where the value overflows or
+  // `up` is infinite.
   bool IsClose(float up, float actual) const;
 };
 
-// change(parameter) for each of activations: those that have to be positive.
+// Calls change(parameter) for each parameter of the activations that has to
+// be positive.
 template <class Change>
 void ForEachParameter(ActivateOptions* options, const Change& change) {
   for (const calls::Option& option : calls::ActivateCall::kOptions) {

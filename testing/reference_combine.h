@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with everything that it has, once more from the formula of its
-// header: in double precision, and in f32 in the library's order.
+// Combine with all its options, written from the formula in its header: in
+// double precision, and in f32 in the library's order.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_COMBINE_H_
 #define SWITCHYARD_TESTING_REFERENCE_COMBINE_H_
@@ -14,28 +14,29 @@
 
 namespace switchyard::reference {
 
-// One token's. Inputs are f32, rows of codes multiplied out.
+// The results for one token. Inputs are f32; quantised rows are multiplied by
+// their scales first.
 template <class Real>
 struct CombineRow {
   std::vector<Real> out, normed;
 };
 CombineRow<double> CombineForm(const CombineInputs& inputs,
                                const CombineOptions& options, size_t token);
-// The bits of ISAs with FMA, before they are rounded to the outputs' types;
-// `rounded` is M of round_like_unfused. Not for SharedGate::kLogit, whose
-// sigmoid is the library's own.
+// The bits that ISAs with FMA give, before they are rounded to the outputs'
+// types. `rounded` is the type to which round_like_unfused rounds. Not for
+// SharedGate::kLogit, because its sigmoid is the library's own.
 CombineRow<float> CombineFormFixed(const CombineInputs& inputs,
                                    const CombineOptions& options, size_t token,
                                    Type rounded = Type::kF32);
 
-// The same in double precision of a form that has neither norms nor vectors,
-// and the sum of its terms' magnitudes, by which errors are judged.
+// The sums in double precision, for options without norms and vectors. Errors
+// are judged by `magnitude`, the sum of the terms' magnitudes.
 struct Sum {
   double value, magnitude;
 };
 std::vector<Sum> CombineSums(const CombineInputs& inputs, size_t token);
 
-// `normed` of a row of `out` to the bit.
+// The bits of `normed`, from a row of `out`.
 std::vector<float> CombineNormFixed(const std::vector<float>& row,
                                     const ConstAnyMatrix& weight, float eps);
 

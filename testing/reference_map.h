@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Aligned buckets and maps once more, naively.
+// Naive implementations of aligned buckets and of maps.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_MAP_H_
 #define SWITCHYARD_TESTING_REFERENCE_MAP_H_
@@ -14,11 +14,11 @@
 
 namespace switchyard::reference {
 
-// The destinations of the ids `topk_ids`, by pair: map[id], or -1 outside of
-// it.
+// The destinations of `topk_ids`, by pair: map[id], or -1 for an id that is
+// not in the map.
 std::vector<int32_t> MapIds(const std::vector<int32_t>& topk_ids,
                             const std::vector<int32_t>& map);
-// The table that MapOptions::experts_per_destination stands for.
+// The table that MapOptions::experts_per_destination replaces.
 std::vector<int32_t> RangeTable(size_t num_destinations,
                                 size_t experts_per_destination);
 
@@ -36,9 +36,10 @@ Aligned BucketAligned(const std::vector<int32_t>& experts, size_t top_k,
 struct Mapped {
   std::vector<int32_t> counts, offsets, rows;
   std::vector<int32_t> index;   // by pair: the position of its row, or -1
-  std::vector<int32_t> firsts;  // the same for the first pair of a row only
+  std::vector<int32_t> firsts;  // the same, but -1 if an earlier pair has it
 };
-// Pairs by destination or, if `once`, tokens, each once per destination.
+// Groups pairs by destination. If `once`, groups tokens instead, each at most
+// once per destination.
 Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
                size_t num_destinations, bool once);
 

@@ -14,7 +14,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Rows that are multiplied.
+// The code in row r and column k.
 int CodeOf(const ConstAnyRows& rows, size_t r, size_t k) {
   if (rows.type == Type::kQ8_K) {
     const auto* block =
@@ -28,7 +28,7 @@ int CodeOf(const ConstAnyRows& rows, size_t r, size_t k) {
   }
   return rows.Row<int8_t>(r)[k];
 }
-// Columns of a scale.
+// The number of columns per scale.
 size_t GroupOf(const ConstAnyRows& rows) {
   if (rows.type != Type::kI8) return BlockOf(rows.type);
   if (rows.scales.cols == 1) return rows.cols;
@@ -144,8 +144,8 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
     }
     return product;
   }
-  // Each integer is decoded once. They fit 16 bits: q6_K's, the largest, are
-  // products of 8 and 6 bits.
+  // Decodes each integer once. They fit in 16 bits: the largest are q6_K's,
+  // products of an 8-bit and a 6-bit number.
   const size_t cols = rows.cols;
   std::vector<int16_t> x(rows.rows * cols);
   for (size_t i = 0; i < x.size(); ++i) {

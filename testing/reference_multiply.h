@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// expert_weights.h by its definitions, one weight at a time: products, packed
-// bytes, weights of floats. And random weights and rows of every format.
+// Naive implementations of expert_weights.h's definitions, one weight at a
+// time: products, packed bytes, quantisation. Also random weights and rows of
+// every format.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
 #define SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
@@ -17,7 +18,7 @@
 
 namespace switchyard::testing_support {
 
-// Stored weights with their memory.
+// Stored weights and their memory.
 struct WeightBytes {
   WeightFormat format = WeightFormat::kQ8_0;
   size_t num_experts = 0, rows = 0, cols = 0;
@@ -27,14 +28,16 @@ struct WeightBytes {
   ExpertWeights View() const;
 };
 
-// A random scale: any bits, or finite and from 1/64 to 4 in size.
+// A random scale: any bits if `any`, otherwise finite and from 1/64 to 4 in
+// magnitude.
 Float16 RandomScale(uint32_t seed, size_t i, bool any);
 float RandomFloatScale(uint32_t seed, size_t i, bool any);
 
-// Any codes. Scales are any or, if not `any`, from 1/64 to 4.
+// Random codes of any bits. If `any`, scales have any bits too, otherwise
+// they are from 1/64 to 4.
 WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
                           size_t cols, uint32_t seed, bool any);
-// Formats of rows that products read.
+// The formats of rows that products can read.
 constexpr Format kProductRows[] = {
     {"i8", Type::kI8, kWholeRow}, {"i8 of 32", Type::kI8, 32},
     {"i8 of 64", Type::kI8, 64},  {"i8 of 128", Type::kI8, 128},
@@ -42,18 +45,19 @@ constexpr Format kProductRows[] = {
     {"f32", Type::kF32},          {"bf16", Type::kBF16},
     {"f16", Type::kF16}};
 bool Takes(WeightFormat format, const Format& rows);
-// OperandsOf() that format.
+// The format that OperandsOf() returns for weights of `format`.
 Format ProductRowsOf(WeightFormat format);
-// Columns are a multiple of it: of a block of weights and of rows; 1 for int8.
+// The number of columns has to be a multiple of this: of the block size of
+// the weights and of the rows (1 for int8).
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
-// Rows that products read: any codes, and scales as above. `format` is one of
+// Rows for products: random codes, and scales as above. `format` is one of
 // kProductRows.
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 
-// The product of all rows and `count` columns from `first` on, and how far an
-// ISA without FMA may be from each.
+// The products of all rows with columns [first, first + count), and the
+// largest error that an ISA without FMA may make in each.
 struct NaiveProduct {
   std::vector<float> values, bounds;
 };
@@ -61,35 +65,37 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
                              const ConstAnyRows& rows, size_t first,
                              size_t count);
 
-// One expert's bytes as WeightLayout::kPacked says.
+// The bytes of one expert in the layout WeightLayout::kPacked.
 std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 
 // [rows, cols] of one expert's packed weights: code times scale, rounded to
 // f32.
 std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
 
-// Stored weights of floats: any format but kInt8 and kQ8_0, which are
-// Quantize()'s.
+// Quantises floats to stored weights of any format except kInt8 and kQ8_0,
+// which Quantize() makes.
 std::vector<uint8_t> QuantizeWeightsNaively(WeightFormat format,
                                             const std::vector<float>& floats);
 
-// One weight of a stored row, by the format's definition.
+// The layout of a format's blocks, and how to read one weight of a stored
+// row.
 struct StoredFormat {
   WeightFormat format;
-  size_t block;     // columns
-  size_t bytes;     // of a block
-  size_t codes_at;  // bytes before its codes
+  size_t block;     // columns of a block
+  size_t bytes;     // bytes of a block
+  size_t codes_at;  // bytes before the codes
   size_t codes;     // bytes of codes
 
-  // The integer that is multiplied.
+  // The weight's integer, for formats with codes.
   int Code(const uint8_t* row, size_t k) const;
-  // Or the float.
+  // The weight, for formats of floats.
   float Float(const uint8_t* row, size_t k) const;
-  // The integers of the part that column k lies in: its scale (1 if the format
-  // has none), and its minimum.
+  // The integer scale (1 if the format has none) and the integer minimum of
+  // the part of the block in which column k lies.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
-  // The scales of k's block, for the product of integers; not of kInt8.
+  // The scales of k's block, by which the products of integers are
+  // multiplied. Not for kInt8.
   float Scale(const uint8_t* row, size_t k) const;
   float MinScale(const uint8_t* row, size_t k) const;
   const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;
@@ -97,7 +103,7 @@ struct StoredFormat {
 StoredFormat StoredFormatOf(WeightFormat format);
 bool IsFloatFormat(WeightFormat format);
 Type FloatTypeOf(WeightFormat format);
-// Rows may end within a block.
+// True if rows may end within a block.
 bool HasAnyColumns(WeightFormat format);
 
 }  // namespace switchyard::testing_support

@@ -13,7 +13,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A token and what is to come of it.
+// One token of a case, and the ids and weights that it should get.
 class Restatement {
  public:
   Restatement(const RouteCase& c, size_t token)
@@ -68,7 +68,7 @@ class Restatement {
     return !of_selected_ && value_score_ == Score::kSoftmax;
   }
 
-  // x of route.h, and what it says of the row.
+  // Computes x of route.h, and whether the row has a NaN or only -inf.
   std::string Map() {
     const std::vector<float> logits = x_;
     RouteOptions map;
@@ -105,7 +105,8 @@ class Restatement {
     return "";
   }
 
-  // The library's score of each x, rounded, which has to be what it should.
+  // Sets `s` to the library's score of each x, rounded. Returns an error if a
+  // score is not close to its formula.
   std::string ScoresOf(Score score, std::vector<float>& s) const {
     if (score == Score::kSparsemixer) score = Score::kRaw;
     s = Scores(x_, score, o_.round_to);
@@ -120,7 +121,7 @@ class Restatement {
     }
     for (size_t i = 0; i < s.size(); ++i) {
       const double x = static_cast<double>(x_[i]);
-      if (max_ == -kInf) {  // all weights are 0, but not all scores
+      if (max_ == -kInf) {  // all weights are 0, but scores need not be
         s[i] =
             Round(score == Score::kSoftmax
                       ? 1.0f / static_cast<float>(numbers)
@@ -198,11 +199,11 @@ class Restatement {
     }
   }
 
-  // Weights, in double precision where exps are summed.
+  // Computes the weights. Sums of exps are in double precision.
   void Weigh() {
     std::vector<size_t> columns;
     for (const int32_t id : ids_) {
-      columns.push_back(static_cast<size_t>(id));  // none: beyond all
+      columns.push_back(static_cast<size_t>(id));  // -1: beyond all columns
     }
     for (size_t i = c_.experts; i < c_.columns; ++i) columns.push_back(i);
     for (size_t i = c_.experts; i < c_.columns; ++i) {
@@ -245,8 +246,8 @@ class Restatement {
         if (!share) break;
         const float all = Softmax() ? 1.0f : SumOfLanes(s);
         divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
-        // If the selected are the largest, they have their share, but for
-        // rounding.
+        // If the selected experts are the largest, their sum reaches the
+        // share except for rounding.
         exact_ = false;
         bound_ = 0x1p-16;
         break;
@@ -258,7 +259,7 @@ class Restatement {
     }
   }
 
-  // Shares of exps.
+  // Weights that are shares of a sum of exps.
   void Exps(const std::vector<size_t>& columns, bool share) {
     exact_ = false;
     float max = max_;
@@ -298,7 +299,7 @@ class Restatement {
 
   void Sparsemixer() {
     exact_ = false;
-    // A sum of as many as all experts, in 32 lanes.
+    // The error of a sum over all experts, in 32 lanes.
     bound_ = 0x1p-18 + static_cast<double>(c_.experts / 32) * 0x1p-24;
     const std::vector<float> x(x_.begin(),
                                x_.begin() + static_cast<ptrdiff_t>(c_.experts));
@@ -392,10 +393,11 @@ class Restatement {
   Score value_score_ = Score::kSoftmax;
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
-  // The slots that have a logit, before ids are changed:
+  // Selected experts and shared experts with a logit, before the options
+  // change ids:
   std::vector<int32_t> ids_;
   std::vector<double> weights_;
-  bool exact_ = true;  // or within, relatively and absolutely:
+  bool exact_ = true;  // weights have to be equal, or within:
   double bound_ = 0.0, absolute_ = 0.0, worst_ = 0.0;
   std::string wrong_;
 };

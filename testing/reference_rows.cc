@@ -25,7 +25,7 @@ T Get(const std::vector<uint8_t>& bytes, size_t i) {
   return value;
 }
 
-// NaN if there is one, or an infinity.
+// The largest magnitude; NaN if an element is NaN or infinite.
 float Amax(const float* x, size_t n) {
   float amax = 0.0f;
   for (size_t i = 0; i < n; ++i) {
@@ -35,12 +35,14 @@ float Amax(const float* x, size_t n) {
   return amax;
 }
 
-// The factor of x: 0, which keeps its sign, unless `inverse` is a number.
+// The factor of x. If `inverse` is not finite, it is 0, and codes keep x's
+// sign.
 float Factor(float inverse) { return std::isfinite(inverse) ? inverse : 0.0f; }
 
 uint8_t Byte(int code) { return static_cast<uint8_t>(code); }
 
-// The largest code of a type whose groups have f32 scales.
+// The largest number that a code of the type can hold, for types with f32
+// scales.
 float LargestCode(Type type) {
   const SmallFloat* const small = SmallFloatOf(type);
   return small == nullptr ? 127.0f : small->Decode(small->largest);
@@ -54,7 +56,7 @@ uint8_t Code(Type type, double x) {
   return Byte(type == Type::kU8 ? code + 128 : code);
 }
 
-// A group with an f32 scale, which it returns.
+// Quantises a group of a format with f32 scales. Returns its scale.
 float Scaled(Type type, const float* x, size_t n, uint8_t* codes) {
   const float amax = Amax(x, n), largest = LargestCode(type);
   const float factor = Factor(largest / amax);
@@ -64,7 +66,7 @@ float Scaled(Type type, const float* x, size_t n, uint8_t* codes) {
   return amax / largest;
 }
 
-// A group of mxfp8, whose scale it returns.
+// Quantises a group of mxfp8. Returns its scale.
 uint8_t Microscaled(Type type, const float* x, size_t n, uint8_t* codes) {
   const float amax = Amax(x, n);
   int exponent = -127;
@@ -79,7 +81,7 @@ uint8_t Microscaled(Type type, const float* x, size_t n, uint8_t* codes) {
   return Byte(std::isnan(amax) ? 255 : exponent + 127);
 }
 
-// One block of 32, of q8_0 or of q8_1; for q8_0 `s` is left over.
+// One block of 32 in q8_0 or q8_1; q8_0 does not store `s`.
 struct Block32 {
   float d, s;
   int8_t qs[32];
@@ -120,7 +122,7 @@ void PutQ8_K(const float* x, std::vector<uint8_t>& bytes, size_t i) {
   if (std::isnan(amax)) {
     block.d = kNaN;
   } else if (amax > 0.0f) {
-    // The first of that magnitude, with its sign.
+    // The first element with the largest magnitude, with its sign.
     const float max = *std::find_if(
         x, x + 256, [amax](float v) { return std::fabs(v) == amax; });
     const float inverse = -127.0f / max;
@@ -189,7 +191,8 @@ std::vector<float> Dequantize(const FormatRows& rows) {
   const size_t num_scales = format.NumScales(rows.cols);
   std::vector<float> values(rows.rows * rows.cols);
   for (size_t i = 0; i < values.size(); ++i) {
-    // Of f32 without arithmetic, which could change a NaN.
+    // f32 is copied without arithmetic, because arithmetic could change a
+    // NaN's bits.
     values[i] = testing_support::WidenAt(format.type, rows.codes.data(), i);
     if (format.group == 0) continue;
     const size_t row = i / rows.cols, group = i % rows.cols / format.group;

@@ -24,13 +24,13 @@ void PutHalf(float f, uint8_t* to) {
   const auto half = Round<Float16>(f);
   std::memcpy(to, &half, sizeof(half));
 }
-// 2^(bits - 127) times a power of two.
+// 2^(byte - 127 + more); NaN for byte 255.
 float PowerAt(const uint8_t* p, int more) {
   return *p == 255 ? kNaN : std::ldexp(1.0f, *p - 127 + more);
 }
 
-// Fields of 16 rows' blocks that packed scales have, in order: bytes of one
-// row's block.
+// The scale fields of one row's block, in the order of the packed scales.
+// Those store each field for 16 rows together.
 std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
                                                const uint8_t* block) {
   std::vector<std::vector<uint8_t>> fields;
@@ -71,7 +71,7 @@ std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
   return fields;
 }
 
-// The nearest integer, ties to even, within bounds.
+// x rounded to an integer, ties to even, and clamped to [low, high].
 int Nearest(float x, int low, int high) {
   if (std::isnan(x)) return low;
   return static_cast<int>(std::clamp(std::nearbyint(x), static_cast<float>(low),
@@ -122,7 +122,8 @@ void QuantizeMxfp4(const float* x, uint8_t* to) {
     to[1 + i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
   }
 }
-// The sum of 32 terms in the header's order: those of i mod 8 first.
+// The sum of 32 terms in the order of the header: first the terms with the
+// same i mod 8.
 template <class Term>
 float PartSum(Term term) {
   float lanes[8] = {};
@@ -404,7 +405,7 @@ WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
   return w;
 }
 
-// The stored codes' dwords in the order in which they are packed.
+// The order in which packing stores the dwords of the codes.
 std::vector<size_t> PackedOrder(const StoredFormat& format) {
   std::vector<size_t> order;
   if (format.format != WeightFormat::kQ6_K) {
@@ -494,7 +495,7 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
     const size_t lane = row % 16;
     float channel = 0.0f;
     if (is_int8) std::memcpy(&channel, scales + 4 * lane, sizeof(channel));
-    // The block as it was stored, and integers of parts as they are packed.
+    // Puts the block's codes back in stored order; scales are read as packed.
     std::vector<uint8_t> block(format.bytes);
     for (size_t k = 0; k < packed.cols; ++k) {
       const size_t b = k / format.block, i = k % format.block;

@@ -8,7 +8,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Ids in memory of a type.
+// Memory for ids of type int32 or int64.
 struct Ids {
   Ids(Type type_in, size_t n) : type(type_in), narrow(n, 7), wide(n, 7) {}
   AnyMatrix View(size_t rows, size_t cols) {
@@ -18,7 +18,7 @@ struct Ids {
   }
   void Set(size_t i, int64_t id) {
     wide[i] = id;
-    // An id that does not fit is no expert's, either.
+    // An id that does not fit in int32 becomes another invalid id.
     const bool fits = id >= INT32_MIN && id <= INT32_MAX;
     narrow[i] = fits ? static_cast<int32_t>(id) : -5;
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of RouteTopK by any options, drawn at random, and what is wrong with
-// what they give: for tests and fuzzers.
+// Random calls of RouteTopK() with any options, and a check of their results:
+// for tests and fuzzers.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_CASE_H_
 #define SWITCHYARD_TESTING_ROUTE_CASE_H_
@@ -21,22 +21,22 @@
 
 namespace switchyard::testing_support {
 
-// A call as plain data; an empty vector is an argument that is not given.
+// The arguments of a call. An empty vector is an argument that is not given.
 struct RouteCase {
   RouteOptions options;
   size_t tokens = 1, experts = 1, top_k = 1;
-  size_t columns = 1;  // of logits
+  size_t columns = 1;  // columns of the logits
   Type logit_type = Type::kF32, bias_type = Type::kF32,
        weight_type = Type::kF32, id_type = Type::kI32;
-  bool in_place = false;  // given_ids are topk_ids
-  bool identity = false;  // identity_weights are wanted
+  bool in_place = false;  // given_ids and topk_ids are the same memory
+  bool identity = false;  // the call computes identity_weights
   std::vector<float> logits, bias, expert_scale;
   std::vector<int32_t> bias_index, expert_map;
   std::vector<uint8_t> token_mask;
   std::vector<int64_t> given_ids;
 };
 
-// The results of a case, of any types.
+// The results of a case, converted to these types.
 struct RouteResult {
   std::vector<int32_t> ids;
   std::vector<float> weights, identity;
@@ -45,10 +45,11 @@ struct RouteResult {
 Status RunRouteCase(const RouteCase& c, Executor& executor,
                     RouteResult* result);
 
-// The error in them on this ISA, by a restatement of the options that
-// takes nothing of the library but its values of the score itself, of which it
-// makes sure that they are close: ids to the expert, weights to the bit where
-// they are made of scores alone. Empty: nothing.
+// Checks the results of a case on this ISA. Returns a description of the
+// first error, or "". The expected ids and weights are restated from the
+// options. Only the values of the scores are the library's, after a check
+// that they are close to their formulas. Ids have to be exact, and weights
+// made of scores alone have to have the same bits.
 std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
 
 // `source` has size_t Below(size_t n).
@@ -120,7 +121,7 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
   const bool given = !sparse && one_in(6);
   const bool bias = !sparse && one_in(2);
   if (bias) {
-    // The first, which most models have, twice as often.
+    // The first place, which most models use, is drawn twice as often.
     const size_t place = source.Below(1 + std::size(kBiasPlaces));
     o.bias_place = kBiasPlaces[place == 0 ? 0 : place - 1];
     o.bias_in_weight = one_in(4) && (o.bias_place == BiasPlace::kLogit ||
@@ -180,7 +181,7 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     if (biases > 1 || (one_in(3) && (!given || o.bias_in_weight))) {
       if (!given || o.bias_in_weight) {
         for (size_t t = 0; t < c.tokens; ++t) {
-          // One that is none, sometimes.
+          // Sometimes an index past the last bias.
           c.bias_index.push_back(
               static_cast<int32_t>(source.Below(biases + (one_in(9) ? 1 : 0))));
         }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parts of the restatement of RouteTopK: the order of keys, sums, and the
-// library's own scores beside their formulas.
+// Parts of the reference for RouteTopK(): the order of keys, sums, and the
+// library's scores with the formulas that they have to match.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_SCORES_H_
 #define SWITCHYARD_TESTING_ROUTE_SCORES_H_
@@ -30,7 +30,7 @@ std::vector<T> RowOf(const std::vector<T>& all, size_t row, size_t cols) {
   return {begin, begin + static_cast<ptrdiff_t>(cols)};
 }
 
-// A larger than b, NaN last.
+// True if a is larger than b; NaN comes last.
 inline bool Before(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
   return a > b;
@@ -44,7 +44,8 @@ inline std::vector<size_t> Order(const std::vector<float>& keys) {
   return order;
 }
 
-// Element i in lane i mod 32, lanes folded 16, 8, 4, 2, 1, without NaNs.
+// Adds element i to lane i mod 32, skipping NaNs, then folds the lanes by 16,
+// 8, 4, 2, 1.
 inline float SumOfLanes(const std::vector<float>& values) {
   float lanes[32] = {};
   for (size_t i = 0; i < values.size(); ++i) {
@@ -56,9 +57,9 @@ inline float SumOfLanes(const std::vector<float>& values) {
   return lanes[0];
 }
 
-// The library's own values of a score, for every x of a row: its weights if all
-// experts are given and nothing is done to them. Without NaNs: one would make
-// all of them NaN.
+// The library's scores of every x of a row: the weights it gives if all
+// experts are given ids and no other option is set. NaNs are replaced first,
+// because a single one would make all weights NaN.
 inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
                                  const RouteOptions& map = {}) {
   const size_t n = x.size();
@@ -80,15 +81,16 @@ inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
   return values;
 }
 
-// The enumerators of RouteOptions, of which tests, benchmarks, fuzzers and
-// corpus have a new one without being told.
+// All values of the enums in RouteOptions. Tests, benchmarks, fuzzers and
+// corpus loop over them, so that they cover new values.
 inline constexpr auto& kScores = calls::kEnumerators<Score>;
 inline constexpr auto& kWeightsOf = calls::kEnumerators<WeightOf>;
 inline constexpr auto& kDivisors = calls::kEnumerators<Divisor>;
 inline constexpr auto& kBiasPlaces = calls::kEnumerators<BiasPlace>;
 using calls::NameOf;
 
-// The formula of each score of a logit alone, in the arithmetic of T and exp().
+// The formulas of the scores that depend on one logit only, in the arithmetic
+// of T and with its exp().
 template <class T, class Exp>
 T ScoreOfLogit(Score score, T x, const Exp& exp) {
   switch (score) {
@@ -104,11 +106,11 @@ T ScoreOfLogit(Score score, T x, const Exp& exp) {
   return x;
 }
 
-// How far a score may be off.
+// The largest error of a score.
 struct ScoreAccuracy {
   double
       ulps;  // as route.h promises; 0: it is exact, or no function of a logit
-  double tiny, tiny_f16;  // and absolutely, in f32 and rounded to f16
+  double tiny, tiny_f16;  // and absolute: in f32, and rounded to f16
 };
 inline ScoreAccuracy AccuracyOf(Score score) {
   switch (score) {
@@ -153,7 +155,8 @@ inline std::vector<double> SparsemixerWeights(const std::vector<float>& x,
   return weights;
 }
 
-// Whether a value is the exact one but for an error, and rounding to a type.
+// True if `value` is `exact` within the given errors and the rounding to
+// `round`.
 inline bool IsNear(float value, double exact, double relative, double absolute,
                    Type round) {
   if (std::isnan(exact)) return std::isnan(value);

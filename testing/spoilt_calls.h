@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Spoils a valid call in every way that its table in src/calls says is refused:
-// each view in data, type, stride, size and each dimension, each pair of views
-// that may not overlap, and each option outside its range.
+// Breaks a valid call in every way that the call's table in src/calls
+// rejects: each view's data, type, stride, size and dimensions, each pair of
+// views that may not overlap, and each option that is out of range.
 
 #ifndef SWITCHYARD_TESTING_SPOILT_CALLS_H_
 #define SWITCHYARD_TESTING_SPOILT_CALLS_H_
@@ -26,15 +26,14 @@
 
 namespace switchyard::testing_support {
 
-// A view of a call, whatever its type: what a row of its table says, or the
-// scales (part 1) or sums (part 2) beside it.
+// One view of a call: an argument, or its scales (part 1) or sums (part 2).
 struct ViewOfCall {
-  void* data_at;  // the pointer to its elements, of whatever type
-  size_t* cols;   // of a span its size
+  void* data_at;  // the address of its data pointer
+  size_t* cols;   // a span's size
   size_t* rows = nullptr;
   size_t* stride = nullptr;
-  Type* type = nullptr;   // a span has neither of the three
-  size_t span_bytes = 0;  // of an element
+  Type* type = nullptr;   // rows, stride and type: null for a span
+  size_t span_bytes = 0;  // of a span's element
 
   bool IsSpan() const { return rows == nullptr; }
   const char* Data() const {
@@ -83,8 +82,8 @@ class SpoiltCalls {
     Options options;
   };
   using Spoil = std::function<void(Call&)>;
-  // Called with each spoilt call's texts without the function's name, of which
-  // it has to give one, and what makes it of a valid call.
+  // Called for each broken call. `spoil` breaks a valid call. The call then
+  // has to return one of `texts`, after the function's name.
   using Expect =
       std::function<void(const std::set<std::string>& texts, const Spoil&)>;
 
@@ -99,7 +98,8 @@ class SpoiltCalls {
     });
     Certain();
   }
-  // Spoils the call in the ways that no other change of it makes right.
+  // Breaks the call only in ways that stay errors whatever else is changed in
+  // it.
   void Certain() {
     ForEachGiven([this](size_t view) {
       SpoilMemory(view);
@@ -108,7 +108,7 @@ class SpoiltCalls {
     for (const calls::Option& option : C::kOptions) SpoilOption(option);
   }
 
-  // Where the views that a call writes begin, given or not.
+  // The addresses of all views that the call writes, whether given or not.
   static std::vector<const void*> Written(Call call) {
     std::vector<const void*> written;
     for (size_t view = 0; view < kViews.size(); ++view) {
@@ -118,7 +118,7 @@ class SpoiltCalls {
     return written;
   }
 
-  // The name by which messages call this view.
+  // The view's name in error messages.
   static std::string NameOf(size_t view) {
     constexpr const char* kParts[] = {"", ".scales", ".sums"};
     return RowOf(view).field.name + std::string(kParts[kViews[view].part]);
@@ -171,7 +171,7 @@ class SpoiltCalls {
     const size_t part = kViews[view].part;
     return v.Data() != nullptr && *v.cols != 0 &&
            (v.IsSpan() || *v.rows != 0) &&
-           // Scales and sums of rows without columns are not looked at.
+           // Scales and sums of rows without columns are ignored.
            (part == 0 || IsGiven(call, view - part));
   }
 
@@ -183,7 +183,8 @@ class SpoiltCalls {
     expect_({name + ": data is null"},
             [=](Call& c) { At(c, view).SetData(nullptr); });
     if (v.IsSpan()) return;
-    // More than fit, of elements of four bytes or of any.
+    // So many elements do not fit in the address space: elements of four
+    // bytes, or of one byte.
     const bool is_wide = v.ElementBytes() >= 4;
     const size_t many = is_wide ? SIZE_MAX / 4 : SIZE_MAX / 2 + 1;
     if (*v.rows > 1) {
@@ -224,7 +225,7 @@ class SpoiltCalls {
     }
   }
 
-  // The texts of an argument's shapes.
+  // Adds the error texts for an argument's shapes.
   static void AddShapeTexts(size_t argument, std::set<std::string>* texts) {
     const calls::Argument& a = calls::ArgumentAt<C>(argument);
     for (const calls::Shape& shape : a.shapes) {
@@ -239,7 +240,7 @@ class SpoiltCalls {
       texts->insert(std::string(a.field.name) + ": " + text);
     }
   }
-  // The sizes of the call that an argument's shapes are made of.
+  // The sizes of the call from which an argument's shapes are computed.
   uint32_t SizesOf(size_t argument, bool without_least = false) {
     uint32_t sizes = 0;
     const auto add = [&](const calls::SizeWords& words) {
@@ -256,8 +257,9 @@ class SpoiltCalls {
     }
     return sizes;
   }
-  // Whether no other given argument has a size that this axis is made of, so
-  // that it may be any. (One that has at least that size may have room.)
+  // True if no other given argument fixes the size of this axis, so that any
+  // size is valid. (An argument that only has to be at least that large does
+  // not fix it.)
   bool IsFree(size_t argument, const calls::ShapeWords& shape, bool is_rows) {
     uint32_t others = 0;
     for (size_t view = 0; view < kViews.size(); ++view) {
@@ -286,11 +288,13 @@ class SpoiltCalls {
            : words.op == '+' ? value(words.first) + value(words.second)
                              : value(words.first);
   }
-  // The texts of rules that sizes may break before a shape does.
+  // Adds the texts of the rules that a changed size may break before the
+  // shape check.
   static void AddRuleTexts(std::set<std::string>* texts) {
     for (const auto& rule : C::kRules) texts->insert(rule.words);
   }
-  // Whether a view with that size has one of its two shapes.
+  // True if the view has one of its two shapes after the axis is set to
+  // `size`.
   bool FitsEither(size_t view, const calls::ShapeWords& shape, bool is_rows,
                   size_t size) {
     const ViewOfCall v = At(valid_, view);
@@ -303,8 +307,8 @@ class SpoiltCalls {
     }
     return false;
   }
-  // Each dimension is made one larger and one smaller. Of an argument that
-  // shares a size with a single other, either may be named.
+  // Makes each dimension one larger and one smaller. If one other argument
+  // shares the size, the error may name either argument.
   void SpoilDimensions(size_t view) {
     const size_t argument = kViews[view].argument;
     const bool is_span = At(valid_, view).IsSpan();
@@ -333,21 +337,22 @@ class SpoiltCalls {
         const size_t size = shape.is_least ? ValueOf(shape.cols[0])
                             : is_rows      ? *At(valid_, view).rows
                                            : *At(valid_, view).cols;
-        // More scales may be those of smaller groups, but not so many.
+        // More scales could belong to smaller groups; so many more cannot.
         const size_t more = is_part && !is_rows ? 1000 : 1;
         const size_t other = by < 0 ? size - 1 : size + more;
         if (shape.alternatives == 2 &&
             FitsEither(view, shape, is_rows, other)) {
           continue;
         }
-        // A view without rows or columns is none.
+        // A view without rows or columns counts as not given.
         if (by < 0 ? size < 2 : shape.is_least) continue;
-        // Fewer scales may be those of larger groups.
+        // Fewer scales could belong to larger groups.
         if (is_part && !is_rows && by < 0) continue;
         expect_(texts, [=](Call& c) {
           const ViewOfCall spoilt = At(c, view);
           (is_rows ? *spoilt.rows : *spoilt.cols) = other;
-          // Scales and sums go with the rows, or they would be at fault.
+          // Scales and sums get the same number of rows, or the error would
+          // name them.
           for (size_t part = 1;
                is_rows && !is_part && part < kViews.size() - view; ++part) {
             if (kViews[view + part].argument != argument) break;
@@ -361,7 +366,7 @@ class SpoiltCalls {
     }
   }
 
-  // The shape that an argument has in this call, or null.
+  // The shape that an argument has in this call, or null if it has none.
   const calls::ShapeWords* ShapeOf(size_t argument) {
     const auto sizes = C::Measure(valid_.in, valid_.out, valid_.options);
     const typename C::Args args = {valid_.in, valid_.out, valid_.options,
@@ -376,9 +381,9 @@ class SpoiltCalls {
     return nullptr;
   }
 
-  // A view that is needed in this call, or scales of a type that has them.
-  // Without an argument whose sizes are its own, there is nothing to do, which
-  // is no error.
+  // Removes a view that the call needs, or the scales of a type that has
+  // scales. A view that alone fixes its sizes is skipped: without it, the
+  // call has no work, which is not an error.
   void SpoilPresence(size_t view) {
     const calls::Argument& row = RowOf(view);
     const auto sizes = C::Measure(valid_.in, valid_.out, valid_.options);
@@ -397,7 +402,7 @@ class SpoiltCalls {
     }
     const size_t argument = kViews[view].argument;
     const calls::ShapeWords* const shape = ShapeOf(argument);
-    // Of a span with room for no element, none is needed.
+    // A span that has to hold no elements may be missing.
     const bool needs_none =
         shape != nullptr && shape->is_least && ValueOf(shape->cols[0]) == 0;
     if (!is_needed || needs_none ||
@@ -412,7 +417,7 @@ class SpoiltCalls {
       if (words.rfind(NameOf(view) + ":", 0) == 0) texts.insert(words);
     }
     expect_(texts, [=](Call& c) {
-      // Rows go with their scales and sums.
+      // Rows are removed together with their scales and sums.
       size_t at = view;
       do {
         const ViewOfCall spoilt = At(c, at);
@@ -425,9 +430,9 @@ class SpoiltCalls {
     });
   }
 
-  // Every other view that a written one may not overlap: at its place, or an
-  // element behind where it may be the same view; by its first byte; by its
-  // last.
+  // Moves each view that may not overlap the written one over it: to the same
+  // address (one element further if they may be the same view), over its
+  // first byte, and over its last byte.
   void SpoilPlace(size_t written) {
     const size_t argument = kViews[written].argument;
     if (!calls::IsWritten<C>(argument)) return;
@@ -448,7 +453,8 @@ class SpoiltCalls {
                                  ? static_cast<ptrdiff_t>(to.ElementBytes())
                                  : 0;
       for (const ptrdiff_t offset : {here, first, last}) {
-        // A single column lies beside itself an element behind.
+        // A single column that is moved by one element does not overlap
+        // itself.
         if (may_be_in_place && offset == here && *to.cols == 1) continue;
         expect_(texts, [=](Call& c) {
           At(c, other).SetData(At(c, written).Data() + offset);

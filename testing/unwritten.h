@@ -28,7 +28,7 @@ inline std::ostream& operator<<(std::ostream& os, const Report& r) {
 
 namespace testing_support {
 
-// A report in which every field shows whether it was written.
+// Distinct values in all fields, so that a test sees which ones a call wrote.
 constexpr Report kUnwritten = {71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
 
 }  // namespace testing_support
