@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Any call of Activate, which is to be what the f32 kernel makes of gates and
-// ups that were prepared by hand; that is to be close to the formulas.
+// Random calls of Activate. The expected results come from the f32 kernel, on
+// gates and ups that this file prepares (biases, scales, layout). The f32
+// kernel's results have to be close to the formulas.
 
 #ifndef SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
 #define SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
@@ -72,7 +73,8 @@ struct AnyActivate : AnyFloats {
     const size_t experts = std::max<size_t>(
         1, std::max(in.tokens_per_expert.size, in.offsets.size) -
                (in.offsets.size != 0));
-    // Sums and products of coarse numbers are exact, in any order.
+    // Sums and products of coarse numbers are exact, so their order does not
+    // matter.
     const bool is_biased = (asked.coarse || !scales_before) && b.Flag();
     const bool biases_up = is_biased && is_split && b.Flag();
     const auto give = [&](bool is_given, size_t n, size_t columns,
@@ -108,7 +110,7 @@ struct AnyActivate : AnyFloats {
     if (scales_before) scale.clear();
     old = written->Floats();
   }
-  // Which rows are computed: all, the first of each expert's, or slices.
+  // Draws the rows to compute: all, the first rows of each expert, or slices.
   void DrawExperts(Bytes& b) {
     expert_of.assign(rows, 0);
     const size_t experts = b.Below(4);
@@ -176,12 +178,12 @@ struct AnyActivate : AnyFloats {
   ActivateOutputs out;
   ActivateOptions options;
   bool is_gated = true;
-  // `width` is that of gate's rows, `first` the column of `written` that out
-  // begins at.
+  // `width`: columns of gate's rows. `first`: the column of `written` at
+  // which out begins.
   size_t rows = 0, cols = 0, width = 0, first = 0;
   const Memory* written = nullptr;
-  std::vector<int32_t> list, expert_of;  // by row, -1: not computed
-  // `scale` is what results are multiplied by.
+  std::vector<int32_t> list, expert_of;  // by row; -1: not computed
+  // The results are multiplied by `scale`.
   std::vector<float> prepared_gate, prepared_up, scale, old;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of rows of floats, of any types, as bytes say: what the fuzzers and the
-// tests of HyperConnect and of Combine's forms are given, and what they expect.
+// Random calls on rows of floats of any type, and their expected results: for
+// the fuzzers and tests of HyperConnect, Activate and Combine.
 
 #ifndef SWITCHYARD_FUZZ_ANY_FLOATS_H_
 #define SWITCHYARD_FUZZ_ANY_FLOATS_H_
@@ -17,15 +17,15 @@
 
 namespace switchyard::fuzz {
 
-// What a test asks for where a fuzzer lets the bytes say.
+// Choices that a test makes and a fuzzer leaves to the bytes.
 struct Asked {
-  bool tame = false;  // numbers of ordinary size
+  bool tame = false;  // numbers from -1.5 to 1.5
   size_t hidden = 0;
-  std::optional<Type> type;  // of all arguments
+  std::optional<Type> type;  // the type of all arguments
   bool coarse = false;       // multiples of 1/16
 };
-// For the i-th case of a test: one of four with any numbers, every other of one
-// type.
+// The choices for case i of a test: one case in four has any numbers, every
+// other case has a single type.
 inline Asked AskedFor(size_t i) {
   Asked asked;
   asked.tame = i % 4 != 3;
@@ -47,7 +47,7 @@ class AnyFloats {
     const Type drawn = FloatType(b);
     return asked.type.value_or(drawn);
   }
-  // An input as it is stored, and the same numbers in f32.
+  // Draws an input: `stored` in its type, and the same numbers in f32.
   Memory& Give(Bytes& b, size_t rows, size_t cols, ConstAnyMatrix* stored,
                ConstAnyMatrix* f32) {
     const std::vector<float> numbers = Numbers(b, rows * cols);
@@ -63,8 +63,9 @@ class AnyFloats {
     return outputs.emplace_back(b, type, rows, cols).view();
   }
 
-  // What an output is to hold, if it is given: to the bit where there are FMAs,
-  // and, if the call is tame and not rounded in between, about `exact`.
+  // Expects `fixed` in an output, if it is given: the same bits on ISAs with
+  // FMA. If the call is tame and does not round in between, the output also
+  // has to be close to `exact`.
   void Expect(const AnyMatrix& output, std::vector<float> fixed,
               std::vector<double> exact) {
     if (output.data == nullptr) return;
@@ -74,7 +75,7 @@ class AnyFloats {
       }
     }
   }
-  // Looks at the results of an ISA, and returns them.
+  // Checks the results of an ISA, and returns them as words.
   std::vector<uint32_t> Check(bool fma, bool is_rounded) const {
     std::vector<uint32_t> words;
     for (const Expected& e : expected_) {
@@ -110,7 +111,7 @@ class AnyFloats {
   std::vector<Expected> expected_;
 };
 
-// On every ISA, unless it is spoilt.
+// Runs the case on every ISA, or checks that a spoilt call is refused.
 template <class Any>
 void FuzzAny(Bytes& bytes) {
   const Spoiler spoiler(bytes);
@@ -126,7 +127,7 @@ void FuzzAny(Bytes& bytes) {
         return any.Check(isa.fma, any.options.round_like_unfused);
       });
 }
-// One that is drawn, by the ISA that is active.
+// Runs a random case on the active ISA.
 template <class Any>
 void TestAny(Random& random, const Asked& asked, Executor& who) {
   std::vector<uint8_t> drawn(300);
@@ -139,7 +140,7 @@ void TestAny(Random& random, const Asked& asked, Executor& who) {
   any.Check(LastIsa()->fma, any.options.round_like_unfused);
 }
 
-// Rows of tokens, one behind the other.
+// Appends a token's row.
 template <class T>
 void AppendRow(const std::vector<T>& row, std::vector<T>* all) {
   all->insert(all->end(), row.begin(), row.end());

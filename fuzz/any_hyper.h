@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Any call of HyperConnect.
+// Random calls of HyperConnect.
 
 #ifndef SWITCHYARD_FUZZ_ANY_HYPER_H_
 #define SWITCHYARD_FUZZ_ANY_HYPER_H_
@@ -53,7 +53,7 @@ struct AnyHyper : AnyFloats {
     options.norm_plus_one = b.Flag();
     options.round_like_unfused = with(7);
     if (b.Flag()) options.eps = 0.5f;
-    // Some outputs only.
+    // Leaves out some outputs.
     if (b.Flag() && (with(3) || with(4))) out.streams = {};
     if (b.Flag() && with(6) && with(4)) out.out = {};
   }

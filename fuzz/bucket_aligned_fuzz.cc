@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketAligned, on an executor and by a team, against the reference on every
-// ISA; and refusals.
+// BucketAligned against the reference on every ISA, on an executor and by a
+// team. Also refused calls.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory block_experts(bytes, Type::kI32, 1, blocks + bytes.Below(4));
   Memory row_tokens(bytes, Type::kI32, 1, padded + bytes.Below(4));
   Memory active(bytes, Type::kI32, 1, experts);
-  const size_t with = bytes.Byte();  // which of the optional ones
+  const size_t with = bytes.Byte();  // the optional arguments that are given
   AlignedInputs in = {c.ids.view(), c.Table(), c.scratch.span<int32_t>()};
   AlignedBuckets out;
   out.tokens_per_expert = counts.span<int32_t>();
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   report.over_capacity = exact.over_capacity;
   report.active_experts = exact.active_experts.size();
   const auto check_all = [&](const Isa&) {
-    // Checks a list and the memory behind it, if it is given.
+    // Checks a list and the memory after it, if the list is given.
     const auto check = [&](const Memory& m, bool there,
                            std::vector<int32_t> values, bool filled,
                            int32_t fill, const char* name) {

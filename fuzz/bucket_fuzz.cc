@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketPacked and BucketStrided, on an executor and by a team, against the
-// reference on every ISA; and refusals.
+// BucketPacked and BucketStrided against the reference on every ISA, on an
+// executor and by a team. Also refused calls.
 
 #include "fuzz/sort_case.h"
 #include "src/calls/bucket.h"
@@ -14,7 +14,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// Who sorts, and what both functions are given.
+// The threads and the arguments that both functions share.
 struct Case : SortCase {
   explicit Case(Bytes& b)
       : SortCase(b, {7, 127, 255, 0, 1023}, 300, false),
@@ -26,7 +26,7 @@ struct Case : SortCase {
   }
 
   bool Ordered() const { return options.order == BucketOrder::kAscending; }
-  // The bucket of expert e lies at `begin`.
+  // Checks the bucket of expert e, which starts at `begin`.
   void CheckBucket(size_t e, const int32_t* begin) const {
     std::vector<int32_t> bucket(begin, begin + exact.tokens_per_expert[e]);
     if (!Ordered()) std::sort(bucket.begin(), bucket.end());
@@ -34,8 +34,9 @@ struct Case : SortCase {
                           exact.pairs.begin() + exact.offsets[e]),
                "bucket of expert " + std::to_string(e));
   }
-  // The call of `out`, with `report` where it differs from this: check() is of
-  // what only that call writes.
+  // Runs the call that writes `out`. `report` is the expected report without
+  // the fields that this function sets. check() checks the outputs that only
+  // this call has.
   template <class C, class Out, class Check>
   void RunCall(const Spoiler& spoiler, Out& out, bool fits, Report report,
                const Check& check) {
@@ -101,9 +102,11 @@ void RunPacked(const Spoiler& spoiler, Case& c, Bytes& bytes) {
 void RunStrided(const Spoiler& spoiler, Case& c, Bytes& bytes) {
   const size_t num_pairs = c.tokens * c.top_k;
   const size_t tight = std::max<size_t>(1, c.exact.max_rows);
-  // None given, short ones, just right, roomy, room for all (not too much).
+  // Strides: not given, too short, exact, roomy, or enough for all pairs
+  // (unless those are too many).
   const size_t roomy = num_pairs < 300 ? num_pairs : tight;
-  // One of the strides makes rows collide in the cache.
+  // One stride is a multiple of a power of two, which makes rows collide in
+  // the cache.
   const size_t more = bytes.Below(40), unit = size_t{256} << more % 3;
   const size_t some = more < 32 ? tight + more : (tight / unit + 1) * unit;
   const size_t strides[] = {StridedBuckets::kTightStride, tight - 1, tight,
@@ -113,7 +116,7 @@ void RunStrided(const Spoiler& spoiler, Case& c, Bytes& bytes) {
   const size_t used = given == 0 ? tight : given;
   const size_t last = padded ? used : c.exact.max_rows;
   const size_t needed = (c.buckets - 1) * used + last;
-  if (needed > size_t{1} << 18) return;  // too slow to learn from
+  if (needed > size_t{1} << 18) return;  // too slow for a fuzzer
   const bool large_enough = bytes.Below(8) != 1 || needed == 0;
   const size_t table_size =
       large_enough ? needed + bytes.Below(used + 1) : needed - 1;

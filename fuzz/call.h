@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tools of the plain API's targets: memory that notices, calls on every
-// ISA, and calls with something wrong.
+// Shared code of the fuzz targets: memory that reveals wrong accesses, calls
+// on every ISA, and calls with an error.
 
 #ifndef SWITCHYARD_FUZZ_CALL_H_
 #define SWITCHYARD_FUZZ_CALL_H_
@@ -41,7 +41,7 @@
 
 namespace switchyard::fuzz {
 
-// libFuzzer takes it for a crash, GoogleTest for a failure.
+// libFuzzer reports the exception as a crash, GoogleTest as a failure.
 [[noreturn]] inline void Fail(const char* file, int line,
                               const std::string& what) {
   throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " +
@@ -55,21 +55,21 @@ namespace switchyard::fuzz {
     }                                                                  \
   } while (false)
 
-// The types of rows; zeros draw f32.
+// A type of rows; zero bytes give f32.
 constexpr std::initializer_list<Type> kFloats = {Type::kF32, Type::kBF16,
                                                  Type::kF16};
 inline Type FloatType(Bytes& bytes) {
   return kFloats.begin()[bytes.Below(kFloats.size())];
 }
 
-// A type of rows that needs scales.
+// A type that needs scales.
 inline Type WithoutScales(Bytes& bytes) {
   constexpr calls::Enumerators<Type> kCodes(internal::kCodeSet);
   return kCodes[bytes.Below(kCodes.size())];
 }
 
-// Memory with a page behind that is not there or, under AddressSanitizer, which
-// sees what lies in front as well, with nothing.
+// Memory that ends at an inaccessible page. Under AddressSanitizer it is heap
+// memory instead, because that also reveals accesses before its start.
 inline auto TakeEnded(size_t size) {
 #ifdef SWITCHYARD_FUZZ_ON_HEAP
   return std::unique_ptr<unsigned char[]>(new unsigned char[size]);
@@ -85,8 +85,8 @@ inline auto TakeEnded(size_t size) {
 #endif
 }
 
-// A view in memory of its own, with gaps between rows and elements in front as
-// the bytes say, that ends with the view. The gaps hold canaries.
+// A view in its own memory, which ends with the view. The bytes choose the
+// gaps between rows and before the view; the gaps hold canaries.
 class Memory {
  public:
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
@@ -104,7 +104,7 @@ class Memory {
     numbers_ = values;
     Become(Type::kF32);
   }
-  // Memory of one of the types that ids may have.
+  // Memory of ids in int32 or int64.
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols,
          const std::vector<int32_t>& values)
       : Memory(bytes, type, rows, cols) {
@@ -117,13 +117,13 @@ class Memory {
 
   ~Memory() { All().erase(std::find(All().begin(), All().end(), this)); }
   Memory(const Memory&) = delete;
-  // All that there is of the present input.
+  // All Memory objects of the current input.
   static std::vector<Memory*>& All() {
     static std::vector<Memory*> all;
     return all;
   }
 
-  // The same in another type, rounded to it.
+  // Converts the memory to another type, rounding the numbers.
   void Become(Type type) {
     Allocate(type);
     for (size_t i = 0; i < numbers_.size(); ++i) {
@@ -150,7 +150,7 @@ class Memory {
     }
     return values;
   }
-  // The values of any type that is a float or a code.
+  // The values, for any type of floats or codes.
   std::vector<float> Floats() const {
     std::vector<float> values;
     for (size_t i = 0; i < rows_ * cols_; ++i) {
@@ -159,8 +159,8 @@ class Memory {
     }
     return values;
   }
-  // The values of any type as int32; one that does not fit is no answer to
-  // anything.
+  // The values as int32. Fails if one does not fit, because no call may
+  // return such an id.
   std::vector<int32_t> Ids() const {
     if (type_ != Type::kI64) return Values<int32_t>();
     std::vector<int32_t> ids;
@@ -171,13 +171,13 @@ class Memory {
     return ids;
   }
 
-  // Takes the present content as that before the call.
+  // Takes the current content as the content before the call.
   void Keep() { kept_.assign(data_.get(), data_.get() + size_); }
   void Restore() { std::copy(kept_.begin(), kept_.end(), data_.get()); }
   bool Holds(const void* p) const {
     return p >= data_.get() && p < data_.get() + size_;
   }
-  // Nothing has changed, or nothing but the view.
+  // Checks that nothing has changed, or nothing outside of the view.
   void CheckUntouched(const char* name) const { Check(name, true); }
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
@@ -216,12 +216,12 @@ class Memory {
   Type type_;
   size_t rows_, cols_, element_;  // a block is one element
   size_t front_, stride_, size_;  // the first two in elements
-  std::vector<float> numbers_;    // what it was made of, if floats
+  std::vector<float> numbers_;    // the floats it was made from, if any
   decltype(TakeEnded(0)) data_;
   std::vector<unsigned char> kept_;
 };
 
-// `m` holds `f32`, rounded to its type.
+// Checks that `m` holds `f32`, rounded to its type.
 inline void CheckRounded(const Memory& m, const std::vector<float>& f32,
                          const char* name) {
   using testing_support::CanonicalBits;
@@ -232,7 +232,7 @@ inline void CheckRounded(const Memory& m, const std::vector<float>& f32,
 
 using testing_support::kUnwritten;
 
-// Cuts the work to pieces of any size and runs them in any order, on the
+// Cuts the work into pieces of any size and runs them in any order, on the
 // calling thread.
 class PiecesExecutor final : public Executor {
  public:
@@ -267,8 +267,8 @@ class PiecesExecutor final : public Executor {
   const uint64_t seed_;
 };
 
-// run(isa) on every ISA of the machine: what it returns, a list of words, is
-// the same on all that have FMA.
+// Calls run(isa) on every ISA of the machine. The list of words that it
+// returns has to be the same on all ISAs with FMA.
 template <class Run>
 void OnEveryIsa(const Run& run) {
   std::optional<std::vector<uint32_t>> first;
@@ -289,24 +289,25 @@ inline void Append(std::vector<uint32_t>& words,
   }
 }
 
-// The error of the last call that was spoilt, for CheckRefused().
+// The error that CheckRefused() expects, from the last spoilt call.
 inline std::string& ExpectedText() {
   static std::string text;
   return text;
 }
 
-// Makes a valid call wrong in a way that its table in src/calls says, or in
-// several of which each by itself is wrong whatever the others are.
+// Adds one error to a valid call, of all kinds that its table in src/calls
+// rejects. Sometimes adds further errors, each of which makes the call
+// invalid whatever the others are.
 class Spoiler {
  public:
-  // Takes what it needs from the bytes at once: behind the data of a call,
-  // short inputs would all be spoilt in the same way.
+  // Reads its bytes before the call's data are read. Otherwise short inputs,
+  // whose bytes end with the data, would all get the same error.
   explicit Spoiler(Bytes& bytes) : wanted_(bytes.Below(4) == 1) {
     for (uint8_t& choice : choices_) choice = wanted_ ? bytes.Byte() : 0;
   }
   bool wanted() const { return wanted_; }
 
-  // False if the call is to stay valid, or has nothing that can be spoilt.
+  // Returns false if the call stays valid or has nothing to spoil.
   template <class C>
   bool Spoil(typename C::Inputs* in, typename C::Outputs* out,
              typename C::Options* options) const {
@@ -341,7 +342,8 @@ class Spoiler {
   uint8_t choices_[8];
 };
 
-// A spoilt call has to be refused so, with the function's name in front.
+// The spoilt call has to return ExpectedText() after the function's name, and
+// has to write nothing.
 inline void CheckRefused(const Status& status, const char* function) {
   const std::string prefix = std::string(function) + ": ";
   FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument,
@@ -356,7 +358,7 @@ constexpr auto HasReport(Outputs* out) -> decltype(out->report, true) {
   return true;
 }
 constexpr bool HasReport(...) { return false; }
-// Runs the call with the report given, and returns what was written there.
+// Runs the call with a report, and returns the report.
 template <class Outputs, class Run>
 Report ReportOf(Outputs* out, const Run& run) {
   Report report = kUnwritten;
@@ -370,7 +372,8 @@ Report ReportOf(Outputs* out, const Run& run) {
   return report;
 }
 
-// Whether the call, run(), was spoilt: it is refused then, and writes nothing.
+// Returns true if the call was spoilt. run() then has to refuse it and write
+// nothing.
 template <class C, class Run>
 bool RefusesSpoilt(const Spoiler& spoiler, typename C::Inputs* in,
                    typename C::Outputs* out, typename C::Options* options,
@@ -381,13 +384,14 @@ bool RefusesSpoilt(const Spoiler& spoiler, typename C::Inputs* in,
   return true;
 }
 
-// How a valid call ends; some say no more than that, and report.
+// How a valid call has to end: with kOk or, if not `is_fine`, with
+// kFailedPrecondition, and with `report` if given.
 struct Outcome {
   bool is_fine = true;
   std::optional<Report> report;
 };
-// Runs the call by the ISA that is active: it writes what its table says that
-// it writes, and ends as wanted.
+// Runs the call on the active ISA. It has to end as `wanted` and may write
+// only the outputs that its table lists.
 template <class C, class Run>
 void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
                 const Outcome& wanted, const Run& run) {
@@ -410,8 +414,8 @@ void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
     }
   }
 }
-// The same on every ISA: what check(isa) returns of the results, if anything,
-// is the same on all that have FMA.
+// The same on every ISA. If check(isa) returns results, they have to be the
+// same on all ISAs with FMA.
 template <class C, class Run, class Check>
 void RunOnEveryIsa(const typename C::Inputs& in, typename C::Outputs* out,
                    const Outcome& wanted, const Run& run, const Check& check) {

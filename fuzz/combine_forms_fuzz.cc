@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with what only some models have, to the bit of the reference where
-// there are FMAs, the same on every ISA that has them; and refusals.
+// Combine with the options of few models. On ISAs with FMA, the results have
+// to have the reference's bits. Also refused calls.
 
 #include "fuzz/any_combine.h"
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with every choice of its parts, in place and not, against the
-// reference to the bit where there are FMAs, on every ISA; and refusals.
+// Combine with every choice of its parts, in place and not, on every ISA. On
+// ISAs with FMA, the results have to have the reference's bits. Also refused
+// calls.
 
 #include <cmath>
 
@@ -92,15 +93,15 @@ struct Case {
   Memory rows, weights;
   const std::vector<int32_t> list;
   Memory index, shared, gate, residual, norm_weight, own, normed;
-  std::optional<Memory> scales;  // of codes
+  std::optional<Memory> scales;  // for rows of codes
   CombineInputs in;
   CombineOutputs out;
   CombineOptions options;
   Memory* written = &own;
 };
 
-// The same call for the f32 kernel, of the numbers that are stored; a row's
-// scale is in the weights.
+// The same call for the f32 kernel, with the stored numbers in f32. The
+// weights include the rows' scales.
 struct F32 {
   explicit F32(const Case& c)
       : rows(c.rows.Floats()),
@@ -142,7 +143,7 @@ struct F32 {
   CombineOutputs outputs;
 };
 
-// The reference's results for that.
+// The reference's results for that call.
 struct Expected {
   Expected(const Case& c, const F32& f32) : shared(f32.shared) {
     for (size_t t = 0; t < c.tokens; ++t) {
@@ -172,9 +173,10 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
       continue;
     }
     const reference::Sum& sum = expected.sums[t][h];
-    if (!(sum.magnitude < 1e38)) continue;  // overflows somewhere, or may
-    // The sigmoid's 2.5 ulp are up to 5 more for its term; without FMA its
-    // few, and products and sums that are denormal.
+    if (!(sum.magnitude < 1e38)) continue;  // it overflows, or may
+    // The sigmoid's error of 2.5 ulp adds up to 5 units to its term. The rest
+    // is for ISAs without FMA, where the sigmoid has a few more ulps and
+    // products and sums may be denormal.
     const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
     const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
     // A sigmoid below 2^-125 may be 0.
@@ -189,7 +191,7 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
 
 void CheckNormed(const Case& c, const F32& f32, const std::vector<float>& row,
                  const std::vector<float>& normed, bool fma) {
-  if (!fma) return;  // as good as its row, see the tests
+  if (!fma) return;  // tests bound the error against the row
   const std::vector<float> fixed =
       reference::CombineNormFixed(row, f32.in.norm_weight, c.options.eps);
   FUZZ_CHECK(CanonicalBits(normed) == CanonicalBits(fixed), "normed");

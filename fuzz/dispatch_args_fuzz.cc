@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MakeDispatchArgs: its formula in 128 bits, and its refusals.
+// MakeDispatchArgs against its formula in 128 bits. Also refused calls.
 
 #include "fuzz/call.h"
 #include "switchyard/bucket.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For the targets of moe_layer's readers, which read files.
+// For the targets that fuzz moe_layer's file readers.
 
 #ifndef SWITCHYARD_FUZZ_FILES_H_
 #define SWITCHYARD_FUZZ_FILES_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard::fuzz {
 
-// A folder for as long as the process lives.
+// A temporary folder that is deleted at exit.
 class TempFolder {
  public:
   TempFolder() {
@@ -44,7 +44,7 @@ class TempFolder {
   std::string path_;
 };
 
-// Header length, header, data.
+// A file in the safetensors format: header length, header, data.
 inline std::string Safetensors(const std::string& header,
                                const std::string& data) {
   std::string bytes;
@@ -54,8 +54,8 @@ inline std::string Safetensors(const std::string& header,
   return bytes + header + data;
 }
 
-// read() succeeds, or says what is wrong with a file of that folder. Anything
-// else that it throws ends the program.
+// read() has to succeed or throw an InputError that names a file in `folder`.
+// Any other exception ends the program.
 template <class Read>
 void ReadOrRefuse(const std::string& folder, const Read& read) {
   try {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of the formats of quantize.h, as a fuzzer's bytes say.
+// Rows in the formats of quantize.h, from a fuzzer's bytes.
 
 #ifndef SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
 #define SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
@@ -23,7 +23,7 @@ using testing_support::Format;
 using testing_support::FormatRows;
 using testing_support::kFormats;
 
-// Two formats of which the second can be made of the first.
+// Two formats; rows in `from` can be converted to `to`.
 struct Conversion {
   explicit Conversion(Bytes& bytes)
       : from(kFormats[bytes.Below(std::size(kFormats))]),
@@ -35,7 +35,8 @@ struct Conversion {
   Format from, to;
 };
 
-// Any floats in the format, and perhaps any bytes in their place.
+// Any floats, quantised to the format. The bytes then replace some of the
+// codes, scales and sums.
 inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
                            size_t cols) {
   FormatRows values =
@@ -50,7 +51,7 @@ inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
   return values;
 }
 
-// Rows, scales and sums, each a Memory.
+// Rows, scales and sums, each in a Memory.
 class FormatMemory {
  public:
   FormatMemory(Bytes& bytes, const Format& format, size_t rows, size_t cols)
@@ -79,8 +80,8 @@ class FormatMemory {
   AnyRows view_;
 };
 
-// `actual` has to be the reference's; a copy byte for byte. Of no columns,
-// nothing is written, not even scales.
+// `memory` has to hold the reference's rows; a copy has to be the same byte
+// for byte. A call with rows of no columns writes nothing, not even scales.
 inline void CheckRows(const FormatMemory& memory, const FormatRows& right,
                       bool copied) {
   if (right.cols == 0) return memory.CheckUntouched("rows");

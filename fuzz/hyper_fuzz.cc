@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HyperConnect to the bit of the reference where there are FMAs, the same on
-// every ISA that has them; and refusals.
+// HyperConnect on every ISA. On ISAs with FMA, the results have to have the
+// reference's bits. Also refused calls.
 
 #include "fuzz/any_hyper.h"
 

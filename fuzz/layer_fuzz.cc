@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PlanExperts and RunExperts: layers of any kind against one call after the
-// other, products that fail, and refusals.
+// PlanExperts and RunExperts: random layers against the same layers call by
+// call, products that fail, and refused calls.
 
 #include "fuzz/call.h"
 #include "src/calls/layer.h"
@@ -25,7 +25,7 @@ std::vector<uint32_t> WordsOf(const LayerResult& result) {
   return words;
 }
 
-// One of the two calls with something wrong.
+// Spoils one of the two calls.
 void CheckSpoilt(const Spoiler& spoiler, const LayerCase& c, bool spoils_plan) {
   const ExpertsLayer layer(c);
   ExpertsPlan plan;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MapPairs, on an executor and by a team, against the reference on every ISA;
-// and refusals.
+// MapPairs against the reference on every ISA, on an executor and by a team.
+// Also refused calls.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -15,7 +15,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// One of the lists that a call writes.
+// A list that a call writes.
 struct List {
   List(Bytes& b, size_t destinations, size_t most)
       : counts(b, Type::kI32, 1, destinations),
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.allow_dropped = bytes.Flag();
   std::vector<int32_t> mapped = c.mapped;
   if (!c.mapped_by_table) {
-    // Ids go to 1 or more in a row.
+    // Each destination gets `experts_per_destination` ids in a row.
     options.experts_per_destination = 1 + bytes.Size({0, 15}, 40);
     mapped = reference::MapIds(
         c.values,
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory pair_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory copy_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory return_index(bytes, Type::kI32, c.tokens, c.top_k);
-  const size_t with = bytes.Byte();  // zeros: all
+  const size_t with = bytes.Byte();  // zeros: all are given
   const bool with_pairs = !(with & 1), with_tokens = !(with & 2);
   const bool with_copies = with_tokens && !(with & 4);
   const bool with_returns = with_tokens && !(with & 8);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The safetensors reader of moe_layer, on any bytes: tensors that
-// tile the file's data, or an error.
+// moe_layer reads any bytes as a safetensors file. It has to find tensors
+// that cover the file's data exactly, or report an error.
 
 #include "fuzz/files.h"
 #include "programs/moe/checkpoint.h"
@@ -12,7 +12,8 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TempFolder folder;
   Bytes bytes(data, size);
-  // A file as it is, or a header with its right length and so much data.
+  // The bytes as the whole file, or as the header, with its correct length
+  // and `kind` bytes of data.
   const size_t kind = bytes.Byte();
   const std::string rest = bytes.Rest();
   const std::string file =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PackWeights and MultiplyTile against their definitions, bit for bit on every
-// ISA with FMA, with weights and rows of any bytes; and refusals.
+// PackWeights and MultiplyTile against their definitions, bit for bit on
+// every ISA with FMA, with weights and rows of any bytes. Also refused calls.
 
 #include <cmath>
 #include <cstring>
@@ -105,8 +105,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                    isa.name);
       } else if (!any) {
         for (size_t i = 0; i < found.size(); ++i) {
-          // Bytes that were changed may be infinite, NaN, or overflow on the
-          // way.
+          // Changed bytes can be infinite or NaN, or make the sum overflow on
+          // the way.
           if (!std::isfinite(exact.values[i]) || !(exact.bounds[i] < 1e30f)) {
             continue;
           }

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantize against the reference, bit for bit on every ISA; and refusals.
+// Quantize against the reference, bit for bit on every ISA. Also refused
+// calls.
 
 #include "fuzz/format_memory.h"
 #include "src/calls/quantize.h"

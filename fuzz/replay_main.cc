@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// main() of a target without libFuzzer: runs it on each file given, and on each
-// file of each folder given, once.
+// main() of a target without libFuzzer. Runs the target once on each given
+// file, and on each file in each given folder.
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
       return 1;
     }
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    // Whoever aborts has told which one it was.
+    // Printed before the run, so that the output names the input that aborts.
     std::fprintf(stderr, "%s\n", file.c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()),
                            bytes.size());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK against the reference, row by row, on every ISA; and refusals. Any
-// options against their restatement.
+// RouteTopK against the reference, row by row on every ISA. Calls with any
+// options against route_case.h. Also refused calls.
 
 #include "fuzz/call.h"
 #include "src/calls/route.h"
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
 
-  // The results of other types are those of the f32 kernel, rounded.
+  // Results of other types are the f32 kernel's, rounded.
   const std::vector<float> all = logits.Floats();
   std::vector<int32_t> f32_ids(tokens * top_k);
   std::vector<float> f32_weights(tokens * top_k);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ScatterRows against the reference, bit for bit on every ISA; and refusals.
+// ScatterRows against the reference, bit for bit on every ISA. Also refused
+// calls.
 
 #include "fuzz/format_memory.h"
 #include "src/calls/gather.h"

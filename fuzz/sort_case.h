@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ids that a table may take to buckets, and who sorts them: what the targets of
-// the sorts are given.
+// Random ids, a table that may map them to buckets, and the threads that sort
+// them: for the targets of the sorts.
 
 #ifndef SWITCHYARD_FUZZ_SORT_CASE_H_
 #define SWITCHYARD_FUZZ_SORT_CASE_H_
@@ -20,10 +20,11 @@
 namespace switchyard::fuzz {
 
 struct SortCase {
-  // A case with one of `sizes`, or fewer than `most`, plus one buckets.
+  // `sizes` and `most` choose the number of buckets, minus one: from `sizes`,
+  // or below `most`.
   SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most,
            bool may_have_table = true)
-      :  // Enough for several threads is slow: seldom.
+      :  // Seldom enough tokens for several threads: slow.
         tokens(b.Below(32) == 31 ? 2500 + b.Below(2000)
                                  : b.Size({1, 2, 0, 16}, 70)),
         top_k(b.Size({1, 8, 4, 0}, 20)),
@@ -46,7 +47,7 @@ struct SortCase {
                 b.Flag() ? ScratchSize() : b.Below(ScratchSize() + 1)),
         mapped(mapped_by_table ? reference::MapIds(values, table_values)
                                : values) {
-    // Strangers that are valid ids once they are cut to 32 bits.
+    // Invalid int64 ids whose low 32 bits are a valid id.
     const AnyMatrix view = ids.view();
     for (size_t p = 0; view.type == Type::kI64 && p < values.size(); ++p) {
       int64_t& id = view.Row<int64_t>(p / top_k)[p % top_k];
@@ -89,7 +90,7 @@ struct SortCase {
   const std::vector<int32_t> table_values;
   const std::unique_ptr<const Memory> table;
   Memory scratch;
-  const std::vector<int32_t> mapped;  // the bucket of each pair, or none
+  const std::vector<int32_t> mapped;  // each pair's bucket, or an invalid id
 };
 
 }  // namespace switchyard::fuzz
