@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory, or a thread, is refused once, or from then on, at each place where it
-// is asked for: in one child the first time, in the next the second, until one
-// is refused nothing. Each time the library says so, and then works again.
+// Refuses memory or a thread at every request in turn. Child n refuses the
+// n-th request, or that one and all later ones; the children go on until one
+// of them makes no n-th request. Each time the library has to report an
+// error, and has to work again afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -23,10 +24,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Several grains of 30 us for each kernel, so that TBB has something to do.
+// Large enough for several grains of 30 us per kernel, so that TBB shares out
+// the work.
 constexpr Shape kShape = {512, 64, 4, 160};
 
-// The child's: what is refused, and how much was asked for in the end.
+// What a child refuses. `asked` counts the requests made.
 struct Refusal {
   uint64_t n;
   Failing which;
@@ -41,7 +43,8 @@ struct Refusal {
   }
 };
 
-// `scenario(refusal)` gives a problem, or null.
+// Runs scenario(refusal), which returns a problem or null, in one child per
+// request.
 template <class Scenario>
 void RefuseEach(const char* what, const Scenario& scenario) {
   constexpr int kNothingRefused = 1;
@@ -71,7 +74,8 @@ void RefuseEach(const char* what, const Scenario& scenario) {
 TEST(AllocationFailure, KernelsAskForNothing) {
   EXPECT_EQ(InChild([] {
               Layer layer(kShape, 1);
-              // The first calls of the process, which choose the ISA.
+              // These are the first calls in the process, and they choose the
+              // ISA.
               StartFailing(1, Failing::kAllOn);
               const Status status = layer.Run(SerialExecutor());
               const Status wrong = RouteTopK({}, {});
@@ -107,8 +111,9 @@ TEST(AllocationFailure, KernelsOnTbb) {
   });
 }
 
-// TBB does not get over it if this is its first use in the process: then there
-// are no more executors, rather than one that hangs.
+// If TBB's first use in the process fails, TBB does not recover.
+// MakeTbbExecutor() then has to return null from then on; an executor that
+// hangs would be worse.
 void MakeTheFirstTbbExecutor(const char* name, int max_concurrency) {
   RefuseEach(name, [max_concurrency](Refusal& refusal) {
     Layer layer(kShape, 1);
@@ -156,8 +161,8 @@ using Outcome = DevicePass::Outcome;
 
 constexpr Shape kSmall = {24, 32, 2, 8};  // for checked mode
 
-// A device and all with it, made and used while memory is refused; then the
-// same once more, on what was made before, too.
+// Makes and uses a device and its queue while memory is refused. Then uses
+// them again, and makes new ones.
 const char* UseDevice(Refusal& refusal, const Shape& shape,
                       const DeviceOptions& options) {
   const DevicePass pass(shape, 2);
@@ -215,8 +220,8 @@ TEST(AllocationFailure, CheckedMode) {
     return UseDevice(refusal, kSmall, options);
   });
 }
-// A kernel or a handler throws, and there is no memory for its text
-// either.
+// A kernel or a handler throws, and no memory is left to copy the exception's
+// text.
 TEST(AllocationFailure, ThrownByTheUsersCode) {
   for (const bool by_handler : {false, true}) {
     EXPECT_EQ(InChild([by_handler] {

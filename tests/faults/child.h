@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a piece of a test in a process of its own, where it may crash or hang.
+// Runs part of a test in a child process, where it may crash or hang.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_CHILD_H_
 #define SWITCHYARD_TESTS_FAULTS_CHILD_H_
@@ -15,19 +15,19 @@
 
 namespace switchyard::testing_support {
 
-// A problem's exit code; that of none is 0.
+// The exit code for a problem; 0 means success.
 constexpr int kProblem = 99;
 
-// Says what is wrong, in a child; null: nothing.
+// Prints the problem, if not null, and returns the child's exit code.
 inline int Tell(const char* problem) {
   if (problem == nullptr) return 0;
   std::fprintf(stderr, "in the child: %s\n", problem);
   return kProblem;
 }
 
-// The end of a child that runs `body`, which gives its exit code and may
-// exit() itself: "" if it came to an exit code. The child ends without
-// destructors, and by SIGALRM if it takes this many seconds.
+// Runs `body` in a child. `body` returns the exit code or calls exit().
+// Returns "" if the child exits without a problem. It exits without
+// destructors; after `seconds`, SIGALRM ends it.
 template <class Body>
 std::string InChild(const Body& body, int* code, unsigned seconds = 60) {
   std::fflush(nullptr);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Executors that give up half-way: the status comes through as it is, the
-// report stays as it was, and nothing outside the views is written.
+// Executors that fail half-way. The call has to return their status
+// unchanged, leave the report alone and write only into the views.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Runs some grains, then fails, in this call and in all after it.
+// Runs some ranges and then fails, in this call and in all later ones.
 class FailingExecutor final : public Executor {
  public:
   explicit FailingExecutor(size_t ranges) : left_(ranges) {}
@@ -49,8 +49,9 @@ class FailingExecutor final : public Executor {
 
 constexpr Shape kShape = {64, 32, 4, 40};
 
-// Each kernel, with all before it done, after any number of ranges. A pointer
-// tells the literal from a copy.
+// Fails each kernel, with the steps before it done, after each possible
+// number of ranges. Comparing the message's pointer shows that the status was
+// not copied.
 TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   size_t failures = 0;
   for (const uint64_t seed : {1u, 2u, 3u}) {
@@ -74,7 +75,7 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
         EXPECT_EQ(status.message(), FailingExecutor::kText);
         EXPECT_EQ(layer.report, kUnwritten)
             << "step " << step << ", after " << ranges << " ranges";
-        // The executor is not called again once it has failed.
+        // After the executor has failed, the kernel must not call it again.
         FailingExecutor at_once(0);
         EXPECT_FALSE((layer.*Layer::Steps()[step])(at_once).ok());
         EXPECT_EQ(at_once.calls, 1u) << "step " << step;
@@ -86,8 +87,9 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   EXPECT_GT(failures, 3 * Layer::kSteps);
 }
 
-// Any product of a layer's experts, on any executor: nothing hangs, and no
-// other block of rows is begun.
+// Fails each product of a layer's experts, on every executor. Nothing may
+// hang, and the other workers may finish only the block of rows that they are
+// in.
 TEST(ExecutorFailure, ProductsThatFail) {
   constexpr size_t kTokens = 20, kOfABlock = 2 * kTokens;
   size_t failures = 0;
@@ -116,8 +118,8 @@ TEST(ExecutorFailure, ProductsThatFail) {
   EXPECT_GT(failures, 100u);
 }
 
-// Bucketing writes in several passes: a count of which only a part is there
-// must not lead anywhere.
+// Bucketing writes in several passes. Counts that are only partly written
+// must not lead to writes outside the views.
 TEST(ExecutorFailure, NothingOutsideTheViews) {
   constexpr size_t kTokens = 300, kExperts = 24, kTopK = 3, kHidden = 13;
   constexpr size_t kPairs = kTokens * kTopK;
@@ -157,7 +159,7 @@ TEST(ExecutorFailure, NothingOutsideTheViews) {
       return BucketStrided({topk_ids, scratch.span()},
                            {counts.span(), table.span(), 0, true}, {}, e);
     });
-    // Combines whatever order and index have come to be.
+    // Combine gets the order and the index as the failed calls left them.
     call([&](Executor& e) {
       return GatherRows(
           {{values.data(), kTokens, kHidden}, pairs.span(), topk_ids},

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 
-// glibc's own, which its malloc.h does not declare.
+// glibc's own functions, which malloc.h does not declare.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -29,8 +29,8 @@ std::atomic<uint64_t> g_asked{0};
 std::atomic<uint64_t> g_first{0};
 std::atomic<Failing> g_which{Failing::kOne};
 
-// This thread is in dlopen(), with which glibc 2.36 crashes if memory runs out:
-// TBB calls it, and what is tested is not glibc.
+// True while this thread is in dlopen(), which TBB calls. No memory is
+// refused then, because glibc 2.36's dlopen() crashes without memory.
 thread_local bool t_loads = false;
 
 bool Fails() noexcept {

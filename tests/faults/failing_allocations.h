@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that links this gets its memory and its threads from here, and none
-// when it is told so: malloc and its kin (with them operator new), anonymous
-// mmap (from which TBB's allocator and device buffers come) and pthread_create,
-// of every library in the process. For glibc, and not under a sanitizer, which
-// replaces the same functions.
+// Replaces the functions that give memory and threads to the whole process,
+// so that a test can make them fail: malloc and the like (and so operator
+// new), anonymous mmap (used by TBB's allocator and for device buffers) and
+// pthread_create. Needs glibc. Does not work with sanitizers, because they
+// replace the same functions.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_FAILING_ALLOCATIONS_H_
 #define SWITCHYARD_TESTS_FAULTS_FAILING_ALLOCATIONS_H_
@@ -15,13 +15,14 @@
 namespace switchyard::testing_support {
 
 enum class Failing {
-  kOne,    // the n-th only
-  kAllOn,  // the n-th and all after it
+  kOne,    // only the n-th request
+  kAllOn,  // the n-th request and all later ones
 };
 
-// Counts from 1, from now on, in whichever thread. 0: only counts.
+// Counts requests of all threads from now on, and refuses from the n-th
+// (counted from 1). n = 0 only counts.
 void StartFailing(uint64_t n, Failing which) noexcept;
-// How many were asked for since; none fail from now on.
+// Stops refusing. Returns the number of requests since StartFailing().
 uint64_t StopFailing() noexcept;
 
 }  // namespace switchyard::testing_support

@@ -1,12 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// fork() in a process that has used everything. In the child, what needs no
-// thread that was there before works: kernels on SerialExecutor() or on an
-// executor of the child's own threads, and devices made in the child on such
-// executors. Executors of TBB, devices and queues of the parent are not for the
-// child, nor is a MakeTbbExecutor() of its own: their threads are gone. It ends
-// by _exit() or exec.
+// fork() in a process that has used everything. The child has none of the
+// parent's other threads.
+// - It can use kernels on SerialExecutor() or on an executor with the child's
+//   own threads, and devices that it makes on such executors.
+// - It cannot use the parent's TBB executors, devices and queues, nor call
+//   MakeTbbExecutor() itself.
+// - It ends by _exit() or exec.
 
 #include <atomic>
 #include <memory>
@@ -81,7 +82,7 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
   }
 }
 
-// Kernels hold no lock, and so none that a child could find held.
+// Kernels hold no locks, so a child cannot find one locked.
 TEST(Fork, WhileOtherThreadsAreInKernels) {
   std::atomic<bool> stop{false};
   std::atomic<size_t> calls{0}, wrong{0};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rounding modes and flush-to-zero, in the caller and in the threads of a pool:
-// the same bits, and each thread is left in its own mode.
+// Rounding modes and flush-to-zero, set in the caller and in a pool's
+// threads: the results keep the same bits, and each thread keeps its mode.
 
 #include <atomic>
 #include <cfenv>
@@ -33,7 +33,7 @@ constexpr FpMode kFpModes[] = {{FE_TONEAREST, true}, {FE_UPWARD, false},
                                {FE_DOWNWARD, false}, {FE_TOWARDZERO, false},
                                {FE_UPWARD, true},    {FE_DOWNWARD, true}};
 
-// "Up", "DownFlushed"
+// Prints "Up" or "DownFlushed", for example.
 std::ostream& operator<<(std::ostream& os, FpMode mode) {
   const char* const rounding = mode.rounding == FE_UPWARD       ? "Up"
                                : mode.rounding == FE_DOWNWARD   ? "Down"
@@ -50,7 +50,7 @@ class ScopedFpMode {
   }
   ~ScopedFpMode() { std::fesetround(FE_TONEAREST); }
 
-  // Asks the arithmetic, not a register.
+  // Tests the mode by arithmetic, not by reading the control register.
   bool IsInForce() const {
     volatile float tiny = 1e-38f, one = 1.0f, ulp = 0x1p-30f;
     const float half = tiny * 0.25f, up = one + ulp, minus = -one - ulp;
@@ -65,7 +65,7 @@ class ScopedFpMode {
   std::optional<ScopedFlushToZero> flush_;
 };
 
-// Threads of its own, each in the mode while bodies run.
+// Starts its own threads, and sets the mode in them while bodies run.
 class ModeExecutor final : public Executor {
  public:
   explicit ModeExecutor(FpMode mode) : mode_(mode) {}
@@ -100,7 +100,8 @@ class FpModesTest : public testing::TestWithParam<FpMode> {};
 INSTANTIATE_TEST_SUITE_P(Modes, FpModesTest, testing::ValuesIn(kFpModes),
                          testing::PrintToStringParamName());
 
-// The test would be worth nothing if the mode changed nothing.
+// Checks that the mode changes arithmetic. Otherwise the other tests would
+// test nothing.
 TEST_P(FpModesTest, IsInForceWhereItIsSet) {
   EXPECT_TRUE(ScopedFpMode({FE_TONEAREST, false}).IsInForce());
   EXPECT_TRUE(ScopedFpMode(GetParam()).IsInForce());
@@ -130,7 +131,7 @@ TEST_P(FpModesTest, KernelsGiveTheSameBitsOnEveryIsa) {
 
 #ifdef SWITCHYARD_WITH_TBB
 
-// TBB's workers take the mode of the thread that made the arena.
+// TBB's workers inherit the mode of the thread that made the arena.
 TEST_P(FpModesTest, TbbExecutorsMadeAndUsedInTheMode) {
   Layer layer(kShape, 1);
   const uint64_t expected = layer.Expected();

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kernel once, one after the other, into memory that is there before: for
-// programs that look at nothing but whether the results are right. No
-// GoogleTest: some of them are not tests.
+// Runs every kernel once, in sequence, in memory that is allocated before.
+// For programs that only check whether the results are right. Does not use
+// GoogleTest, because some of those programs are not tests.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_LAYER_H_
 #define SWITCHYARD_TESTS_FAULTS_LAYER_H_
@@ -34,16 +34,16 @@ struct Shape {
 
 class Layer {
  public:
-  // Values and options are drawn from the seed.
+  // Draws values and options from the seed.
   Layer(const Shape& shape, uint64_t seed);
 
-  // The kernels, in an order in which each finds its inputs. They neither
-  // throw nor allocate.
+  // The kernels, ordered so that each finds its inputs. They neither throw
+  // nor allocate.
   using Step = Status (Layer::*)(Executor&);
   static constexpr size_t kSteps = 8;
   static const Step* Steps();
 
-  // The first status that is not ok.
+  // Returns the first error.
   Status Run(Executor& executor) {
     for (size_t i = 0; i < kSteps; ++i) {
       const Status status = (this->*Steps()[i])(executor);
@@ -52,14 +52,14 @@ class Layer {
     return Status();
   }
   uint64_t Digest() const;
-  // Forgets all results.
+  // Clears all results.
   void Clear();
-  // Run() on one thread gives it.
+  // Runs the kernels on one thread and returns the digest of their results.
   uint64_t Expected() {
     Clear();
     return Run(SerialExecutor()).ok() ? Digest() : 0;
   }
-  // Whether Run() succeeds and gives it.
+  // True if Run() succeeds and its results have the digest `expected`.
   bool IsRight(Executor& executor, uint64_t expected) {
     Clear();
     return Run(executor).ok() && Digest() == expected;
@@ -94,7 +94,8 @@ class Layer {
                       {{rows_.data(), index_.size(), hidden_}, &report}, {},
                       executor);
   }
-  // Up beside the gathered rows, then both in one matrix.
+  // Reads up from beside the gathered rows. ActivateBoth() reads gate and up
+  // from one matrix.
   Status ActivateSplit(Executor& executor) {
     return Activate({{rows_.data(), index_.size(), hidden_},
                      {up_.data(), index_.size(), hidden_}},
@@ -126,14 +127,14 @@ class Layer {
                     &report},
                    {}, executor);
   }
-  // A layer's experts in one region.
+  // Computes all experts of a layer in one parallel region.
   Status Experts(Executor& executor);
 
-  // The product in Experts() that fails, counted from 0; the number of those
-  // that it has called.
+  // `failing_product` is the product in Experts(), counted from 0, that
+  // fails. `products` counts the products called.
   size_t failing_product = SIZE_MAX;
   std::atomic<size_t> products{0};
-  bool yields = false;  // products let other workers overtake theirs
+  bool yields = false;  // products yield, so that other workers overtake
   static constexpr const char kProductFails[] = "Layer: a product fails";
 
   Report report;
@@ -152,7 +153,7 @@ class Layer {
   float clamp_;
   ActivateStores stores_;
   GateUpLayout layout_;
-  const SharedGate* shared_;  // null: there is none
+  const SharedGate* shared_;  // null: no shared expert
   ExpertsPlanOptions plan_;
   ExpertsOptions options_;
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The plug-in that plugin_test.cc loads: a shared object with the library in
-// it.
+// The plug-in that plugin_test.cc loads: a shared object that contains the
+// library.
 
 #include "tests/faults/layer.h"
 
@@ -12,7 +12,7 @@
 
 namespace switchyard::testing_support {
 
-// The error, or null.
+// Returns an error text, or null.
 extern "C" const char* UseSwitchyard() {
   constexpr Shape kShape = {512, 64, 4, 96};
   Layer layer(kShape, 1);

@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A shared object with the library in it is loaded, used and closed over and
-// over, in a program that has neither the library nor TBB itself. It keeps
-// libtbb loaded, as executor.h asks: TBB's workers outlive executors. (Built by
-// GCC, the shared object stays, too: variables that C++ wants to be one in the
-// process are marked as unique, and what has such is never unloaded.)
+// Loads, uses and closes a shared object that contains the library, over and
+// over, in a program that links neither the library nor TBB. The program
+// keeps libtbb loaded, as executor.h asks, because TBB's workers outlive
+// executors. If GCC built the shared object, dlclose() does not unload it: it
+// defines symbols marked as unique in the process, and glibc never unloads
+// such objects.
 
 #include <dlfcn.h>
 
@@ -18,16 +19,17 @@
 #include "tests/faults/process.h"
 
 #ifdef SWITCHYARD_SANITIZED
-// Clang 14's LeakSanitizer follows the thread-local storage of objects that
-// were unloaded while TBB's workers lived on, and crashes in one run of ten.
-// All other tests look for the same library's leaks.
+// Turns the leak check off. Clang 14's LeakSanitizer reads the thread-local
+// storage of objects that were unloaded while TBB's workers lived on, and
+// crashes in one run of ten. All other tests check the same library for
+// leaks.
 extern "C" int __lsan_is_turned_off() { return 1; }
 #endif
 
 namespace switchyard::testing_support {
 namespace {
 
-// The files that are mapped, of whose path this is a part.
+// The mapped files with `part` in their path.
 std::set<std::string> Mapped(const std::string& part) {
   std::set<std::string> files;
   std::ifstream maps("/proc/self/maps");
@@ -81,7 +83,8 @@ TEST(Plugin, LoadedAndClosedOverAndOver) {
   EXPECT_LE(after.threads, before.threads);
   EXPECT_LE(after.fds, before.fds);
 #ifndef SWITCHYARD_SANITIZED
-  // The heap's arenas come and go; a copy of the plugin is 8 mappings.
+  // malloc's arenas come and go. A leaked copy of the plug-in would add 8
+  // mappings each time.
   EXPECT_LT(Mappings(), mappings + 20);
   EXPECT_LT(after.rss_kib, before.rss_kib + 4096);
 #endif

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The resources of a process, counted by Linux.
+// The resources of this process, as Linux counts them.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_PROCESS_H_
 #define SWITCHYARD_TESTS_FAULTS_PROCESS_H_
@@ -16,7 +16,7 @@
 namespace switchyard::testing_support {
 
 struct ProcessState {
-  size_t heap_kib;  // what malloc has given out: exact, where RSS is not
+  size_t heap_kib;  // bytes in use from malloc: exact, unlike RSS
   size_t rss_kib;
   size_t fds;
   size_t threads;
@@ -31,7 +31,7 @@ inline size_t Entries(const char* folder) {
   return entries;
 }
 
-// After malloc has given back what it can.
+// Reads the state after malloc has returned its free memory to the system.
 inline ProcessState ReadProcessState() {
   malloc_trim(0);
   const struct mallinfo2 heap = mallinfo2();

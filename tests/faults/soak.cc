@@ -1,16 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything at random, from several threads at once, for as long as asked:
+// Runs random operations from several threads at once for a given time:
 //
 //   switchyard_soak SECONDS [SEED]
 //
-// Layers of random shapes and options on random executors and ISAs against the
-// bits that one thread gives; executors, devices, queues and buffers made and
-// dropped; checked mode; calls that are wrong. The time is cut into rounds.
-// After each all threads have ended, and a line says what the process holds:
-// fails if that grows after the first third of the rounds, or if a result is
-// another one.
+// Layers of random shapes and options run on random executors and ISAs; their
+// results have to match the bits of one thread. Executors, devices, queues
+// and buffers are made and dropped. Checked mode and invalid calls run too.
+//
+// The time is cut into rounds. After each round all threads have ended, and a
+// line shows the resources of the process. The run fails if they grow after
+// the first third of the rounds, or if a result is wrong.
 
 #include <malloc.h>
 
@@ -36,14 +37,14 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// The growth allowed above the most seen while warming up. malloc's count
-// is exact, but for what TBB and the C library keep: 10 bytes left behind
-// by each operation show after 3 minutes. RSS has memory that malloc keeps in
-// pieces, and TBB's own allocator.
+// The growth allowed above the maximum of the warm-up. malloc's count is
+// exact except for memory that TBB and the C library keep: a leak of 10 bytes
+// per operation shows after 3 minutes. RSS is less exact: it includes memory
+// that malloc keeps in pieces, and TBB's own allocator.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
-// Threads of its own for each call.
+// Starts new threads for each call.
 class ThreadsExecutor final : public Executor {
  public:
   explicit ThreadsExecutor(size_t threads) : threads_(threads) {}
@@ -66,7 +67,7 @@ class ThreadsExecutor final : public Executor {
   const size_t threads_;
 };
 
-// State that the threads of a round share.
+// Objects that the threads of a round share.
 struct Shared {
   std::shared_ptr<Executor> executor;
   std::shared_ptr<Device> device;
@@ -101,8 +102,8 @@ std::shared_ptr<Executor> RandomExecutor(Random& random, const Shared& shared) {
   return executor != nullptr ? executor : Serial();
 }
 
-// ISAs that have FMA have one set of bits. Other threads' kernels may run
-// already.
+// Draws one of the ISAs with FMA, which all give the same bits. Other threads
+// may be running kernels meanwhile.
 void RandomIsa(Random& random) {
   std::vector<const char*> names = {nullptr};
   for (const Isa& isa : RunnableIsas()) {
@@ -111,7 +112,7 @@ void RandomIsa(Random& random) {
   if (!CapIsa(names[random.Below(names.size())]).ok()) std::abort();
 }
 
-// Each of these gives what is wrong, or null.
+// The operations. Each returns an error text, or null.
 
 const char* Kernels(Random& random, const Shared& shared) {
   Layer layer(RandomShape(random), random.Next());
@@ -144,7 +145,8 @@ const char* OnNewDevice(Random& random, const Shared& shared) {
              : "a new device gives other results";
 }
 
-// Work that nobody waits for, and command buffers that are never committed.
+// Drops command buffers: some after their commit, without waiting for them,
+// and some that were never committed.
 const char* Dropped(Random& random, const Shared& shared) {
   const auto device =
       random.Below(2) == 0 ? shared.device : CreateDevice({Serial()});
@@ -167,14 +169,15 @@ const char* Dropped(Random& random, const Shared& shared) {
     last->commit();
     ++committed;
   }
-  // A queue runs what was committed before.
+  // The queue runs command buffers in order, so all earlier ones are
+  // complete.
   const auto end = (queue != nullptr ? queue : shared.queue)->commandBuffer();
   end->commit();
   end->waitUntilCompleted();
   return *runs == committed ? nullptr : "work was lost, or run twice";
 }
 
-// Checked mode finds it, and goes on.
+// Checked mode has to find the defect and go on.
 const char* PlantedDefect(Random& random, const Shared&) {
   DeviceOptions options{Serial()};
   options.check_kernels = true;
@@ -263,7 +266,8 @@ class Soak {
       most.fds = std::max(most.fds, state.fds);
       most.threads = std::max(most.threads, state.threads);
     }
-    // TBB's workers stay, and come when they are needed.
+    // TBB keeps its workers and starts them when it needs them, so that they
+    // may not have been counted yet.
     most.threads =
         std::max<size_t>(most.threads, 1 + std::thread::hardware_concurrency());
     bool grew = state.fds > most.fds || state.threads > most.threads;
@@ -321,8 +325,9 @@ class Soak {
 }  // namespace switchyard::testing_support
 
 int main(int argc, char** argv) {
-  // Large blocks go back at once, and threads that end leave no heaps: else RSS
-  // says little.
+  // Makes free() return large blocks at once, and limits malloc to two
+  // arenas, so that threads leave none behind. Otherwise RSS would say
+  // little.
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   mallopt(M_ARENA_MAX, 2);
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.0;

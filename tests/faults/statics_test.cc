@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Destructors of static objects that use the library, in every order: each
-// order in a child that exits.
+// Destructors of static objects that use the library, in every order of
+// destruction. Each order runs in a child that exits.
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,13 +28,13 @@ using Outcome = DevicePass::Outcome;
 
 constexpr Shape kShape = {256, 64, 4, 96};
 
-// In a destructor an exit code can only be changed like this.
+// During exit(), only _exit() can still change the exit code.
 void Require(bool right, const char* what) {
   if (!right) _exit(Tell(what));
 }
 
-// Each uses in its destructor what its constructor made, or nothing but what it
-// makes there.
+// Each type uses the library in its destructor: with objects that its
+// constructor made or, in MakesAll, with new ones.
 struct UsesKernels {
   ~UsesKernels() {
     Require(layer.IsRight(SerialExecutor(), expected), "kernels at exit");
@@ -43,7 +43,7 @@ struct UsesKernels {
   const uint64_t expected = layer.Expected();
 };
 struct KeepsExecutor {
-  // Nullptr in a library without TBB.
+  // Null in a library without TBB.
   std::unique_ptr<Executor> executor = MakeTbbExecutor();
   Layer layer{kShape, 2};
   const uint64_t expected = layer.Expected();
@@ -67,7 +67,8 @@ struct KeepsDevice {
   }
 };
 #endif  // SWITCHYARD_WITH_DEVICE
-// Made before anything was used, it may find destroyed what others used.
+// An object made before the library is used may be destroyed after the
+// library's own statics.
 struct MakesAll {
   ~MakesAll() {
     Layer layer(kShape, 4);
@@ -115,7 +116,7 @@ TEST(Statics, DestroyedInAnyOrder) {
 }
 
 #ifdef SWITCHYARD_WITH_DEVICE
-// The first use of anything is at exit.
+// The first use of the device is in an exit handler.
 TEST(Statics, FirstUseAtExit) {
   EXPECT_EQ(InChild([]() -> int {
               static const auto pass = std::make_unique<DevicePass>(kShape, 5);

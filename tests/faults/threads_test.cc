@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The same bits for callers that are threads of somebody else: tasks of TBB,
-// an OpenMP region, 64 threads on one executor. And OpenMP's own executor.
+// Calls from threads that the library did not start: TBB tasks, an OpenMP
+// region, and 64 threads on one executor. All give the same bits. Also
+// OpenMP's own executor.
 
 #include <algorithm>
 #include <atomic>
@@ -31,7 +32,7 @@ namespace {
 
 constexpr Shape kShape = {192, 64, 4, 96};
 
-// A layer and its right results, each caller its own.
+// A layer and the digest of its results; each caller has its own.
 struct Caller {
   explicit Caller(uint64_t seed)
       : layer(kShape, seed), expected(layer.Expected()) {}
@@ -71,7 +72,7 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
-// Most of them wait for others that have no core.
+// With 64 threads, most wait for threads that do not run at the moment.
 TEST(Callers, SixtyFourThreadsInOneCall) {
   Crew crew(64);
   const CrewMember first = crew.Member(0);
@@ -88,7 +89,8 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
 
 #ifdef SWITCHYARD_WITH_TBB
 
-// Tasks, nested in tasks, in the default arena; the executor's is another one.
+// Calls from nested tasks in TBB's default arena. The executor has its own
+// arena.
 TEST_P(CallersTest, InsideTbbTasks) {
   const auto executor = MakeExecutor(GetParam());
   const auto callers = Callers(24);
@@ -113,7 +115,7 @@ TEST(Callers, DeviceInsideTbbTasks) {
 
 #endif  // SWITCHYARD_WITH_TBB
 
-// The record of a call: how often each index ran, and as whom.
+// Records a call: how often each index ran, and on which worker.
 struct Visits {
   explicit Visits(size_t n) : times(n), busy(64) {}
   std::vector<std::atomic<int>> times, busy;
@@ -123,11 +125,12 @@ struct Visits {
     Visits& self = *static_cast<Visits*>(opaque);
     if (self.busy.at(worker)++ != 0) ++self.collisions;
     for (size_t i = begin; i < end; ++i) ++self.times[i];
-    std::this_thread::yield();  // so that bodies overlap on two cores
+    std::this_thread::yield();  // makes bodies overlap on two cores
     --self.busy[worker];
   }
 };
-// Loops of a piece per thread, as a layer's, of several, and of too few.
+// Loops of one piece per thread (as in a layer), of several, and of fewer
+// pieces than threads.
 void Expect64Threads(Executor& executor) {
   ASSERT_EQ(executor.Concurrency(), 64u);
   for (const size_t count : {64u, 20000u, 65u, 2u}) {
@@ -170,9 +173,9 @@ TEST_P(CallersTest, InsideAnOpenMpRegion) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 1u);
 }
 
-// The record of a call of ParallelFor: how often each index ran, and the length
-// of each worker's ranges. No two bodies are one worker at the same time, or
-// the vectors would be written by two threads.
+// Records a call of ParallelFor(): how often each index ran, and the length
+// of each worker's ranges. Two bodies must not have the same worker at the
+// same time, or two threads would write the same vector.
 struct Ranges {
   Ranges(size_t count, size_t workers) : visits(count), of_worker(workers) {}
   std::vector<std::atomic<int>> visits;
@@ -208,14 +211,16 @@ TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
   }
 }
 
-// Threads that spin are those of a region before, as many as cores at most.
+// Threads spin between regions only if there are no more threads than cores.
+// Starting a region is cheaper then.
 TEST(OpenMpExecutor, ForksForLessWhereThreadsSpin) {
   const size_t cores = static_cast<size_t>(omp_get_num_procs());
   EXPECT_EQ(OpenMpExecutor(cores).ForkNs(), 6000u);
   EXPECT_EQ(OpenMpExecutor(cores + 1).ForkNs(), 30000u);
 }
 
-// libgomp ends and remakes threads where their number changes.
+// libgomp ends and restarts threads if their number changes, so the executor
+// always asks for the same number.
 TEST(OpenMpExecutor, AlwaysAsksForTheWholeTeam) {
   OpenMpExecutor executor(4);
   for (const size_t count : {2u, 3u, 400u}) {
@@ -233,7 +238,7 @@ TEST(OpenMpExecutor, AlwaysAsksForTheWholeTeam) {
 
 TEST(OpenMpExecutor, GoesOnWithFewerThreadsThanPieces) {
   OpenMpExecutor executor(4);
-  omp_set_dynamic(1);  // a team may be smaller than asked for
+  omp_set_dynamic(1);  // allows teams smaller than requested
   for (int round = 0; round < 50; ++round) {
     Ranges ranges(1000, 4);
     EXPECT_EQ(ranges.Run(executor, 1), 248u);
