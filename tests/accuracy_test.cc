@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The accuracies that activate.h and route.h state of what is made of several
-// functions of math-inl.h (math_test has those by themselves), through the
-// public API on every ISA: one of 2,048 floats (SWITCHYARD_MATH_STRIDE, times
-// 8) and every float around each threshold.
+// Checks the accuracies that activate.h and route.h state for functions built
+// from several functions of math-inl.h (math_test checks those one by one).
+// Runs through the public API on every ISA, with one of 2,048 floats (8 times
+// SWITCHYARD_MATH_STRIDE) and with every float around each threshold.
 
 #include <algorithm>
 #include <cmath>
@@ -23,14 +23,14 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The promise for an input: a value within so many ulp; or nothing, if there is
-// no bound.
+// The expected value and the allowed error in ulp. Empty where the accuracy
+// is not bounded.
 struct Promised {
   double value = 0.0, ulps = 0.0;
-  bool is_zero = false;  // of the sign of `value`, to the bit
+  bool is_zero = false;  // exact zero with the sign of `value`
 };
 
-// Compares run(x), on every ISA, with promised(x, i).
+// Compares run(x) with promised(x, i) on every ISA.
 template <class Run, class Promise>
 void Sweep(const std::string& name, const std::vector<float>& thresholds,
            const Run& run, const Promise& promised) {
@@ -79,7 +79,8 @@ void Sweep(const std::string& name, const std::vector<float>& thresholds,
 
 constexpr double kFlush = -87.33655f;
 
-// The scores as weights of given experts, which nothing else changes.
+// Returns the scores of `x`: as the weights of given experts, without any
+// other option.
 std::vector<float> ScoresOf(Score score, const std::vector<float>& x) {
   std::vector<float> numbers = x, weights(x.size());
   for (float& f : numbers) {
@@ -114,8 +115,8 @@ TEST(AccuracyTest, Scores) {
   }
 }
 
-// An up for each place in a vector of gates: tiny ones, ordinary, near -1,
-// where kSwigluOai's sum cancels, and any.
+// One `up` for each element of a vector of gates, in turn: tiny, ordinary,
+// near -1 (where kSwigluOai's sum cancels) and any bits.
 std::vector<float> Ups(size_t n) {
   Random random(7);
   std::vector<float> ups(n);
@@ -130,7 +131,7 @@ std::vector<float> Ups(size_t n) {
   return ups;
 }
 
-// Neither denormal nor infinite as a float, but for a margin.
+// True if x as a float is neither denormal nor infinite, with a margin.
 bool IsNormal(double x) {
   return std::fabs(x) > 0x1.1p-126 && std::fabs(x) < 0x1.fp127;
 }
@@ -150,7 +151,7 @@ TEST(AccuracyTest, SwigluOai) {
           const double g = static_cast<double>(all[i]),
                        u = static_cast<double>(ups[i]);
           if (std::isnan(g)) return {};
-          // Rounded as the library does.
+          // Rounded to f32, as in the library.
           const double x = static_cast<double>(all[i] * alpha);
           if (x <= kFlush) return {-(u + 1), 0.0, true};
           const double y = static_cast<double>(alpha) * g;
@@ -189,7 +190,7 @@ TEST(AccuracyTest, Situ) {
   }
 }
 
-// The ends that activate.h names.
+// The limits that activate.h states.
 TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   for (const std::string& isa : RunnableIsaNames()) {
     const ScopedIsa scoped(isa);
@@ -214,10 +215,10 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   }
 }
 
-// bf16 and f16 from every float (SWITCHYARD_MATH_STRIDE says how many are left
-// out, as in math_test.cc) and from all that lie next to a tie, and f32 from
-// every code, on every ISA, against the reference; and the reference against
-// the order of its codes.
+// Tests the small floats on every ISA against the reference: bf16 and f16
+// from every float (SWITCHYARD_MATH_STRIDE leaves some out, as in
+// math_test.cc) and from all floats next to a tie, and f32 from every code.
+// Tests the reference by the order of its codes.
 
 using reference::SmallFloat;
 
@@ -235,12 +236,12 @@ const std::vector<Small> kSmall = [] {
   return all;
 }();
 
-// Half way between neighbours, and the floats around.
+// The midpoints between neighbours, and the floats next to them.
 std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // Behind the largest: where it would be if there were one.
+    // The largest number's upper neighbour if there were one more code.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);
@@ -257,7 +258,8 @@ TEST(ReferenceTest, RoundsToTheNearestCode) {
   for (const Small& small : kSmall) {
     const SmallFloat& f = small.format;
     SCOPED_TRACE(testing::Message() << f.mantissa_bits << " bits");
-    // In the order of their codes, evenly spaced from one power of two on.
+    // Numbers rise with their codes, and are evenly spaced between powers of
+    // two.
     ASSERT_EQ(f.Decode(0), 0.0f);
     for (uint32_t code = 0; code < f.largest; ++code) {
       const double low = f.Decode(code), high = f.Decode(code + 1);
@@ -321,7 +323,7 @@ TEST_P(ConvertIsaTest, EveryCode) {
   for (const Format& format : kFormats) {
     if (!format.IsSource() || format.type == Type::kF32) continue;
     SCOPED_TRACE(format.name);
-    // A row for each scale, if there are any.
+    // One row for each scale, if the format has scales.
     const std::vector<float> scales = {1.0f,  0.0f, -3.0f, 1e-40f,
                                        3e38f, kInf, kNaN};
     const bool scaled = format.group != 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tools of the activations' tests.
+// Helpers for the tests of Activate().
 
 #ifndef SWITCHYARD_TESTS_ACTIVATE_CASE_H_
 #define SWITCHYARD_TESTS_ACTIVATE_CASE_H_
@@ -24,7 +24,8 @@ inline ActivateOptions Plain(Activation activation) {
   return options;
 }
 
-// The function of the gate alone, for f32 rows, and with up.
+// OfGate() applies the gate's function alone to f32 rows; OfBoth() also
+// applies `up`.
 inline std::vector<float> OfGate(ActivateOptions options,
                                  const std::vector<float>& gate) {
   options.layout = GateUpLayout::kUngated;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything that activate.h's options do, as what plain calls make of rows
-// that were prepared by hand, to the bit.
+// Tests every option of activate.h against plain calls on rows that the test
+// has prepared. The bits have to be equal.
 
 #include <cmath>
 #include <iterator>
@@ -20,8 +20,8 @@ class ActivateOptionsPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateOptionsTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivateOptionsPoolTest);
 
-// Every option, type, layout and place with every other; of three in four calls
-// all sums and products are exact.
+// Draws a call with any options, types, layout and place. In three of four
+// calls all sums and products are exact.
 void TestDrawn(uint64_t seed, size_t cols, Executor& executor) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Random random(seed);
@@ -41,7 +41,7 @@ TEST_P(ActivateOptionsPoolTest, SameBitsOnEveryThread) {
   for (uint64_t seed = 0; seed < 3; ++seed) TestDrawn(seed, 1499, executor());
 }
 
-// Quantised, too, from a row that has been made of tiles.
+// Includes quantised outputs of rows that are computed in several tiles.
 TEST_P(ActivateOptionsTest, EveryFormat) {
   Random random(2);
   const size_t rows = 2;
@@ -67,7 +67,8 @@ TEST_P(ActivateOptionsTest, EveryFormat) {
   }
 }
 
-// One operation after the other, each on rows of the model's type.
+// The expected result applies one operation after the other, and rounds each
+// to the model's type.
 TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   Random random(3);
   const size_t n = 3000;
@@ -112,7 +113,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
       for (float& x : u) x = std::max(-5.5f, std::min(x, 5.5f));
       std::vector<float> product;
       if (activation == Activation::kSitu) {
-        // Its models round nothing in between.
+        // Models with kSitu do not round in between.
         EXPECT_EQ(CanonicalBits(actual), CanonicalBits(run(false)));
         continue;
       }
@@ -128,7 +129,8 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
       }
       size_t off = 0;
       for (size_t i = 0; i < n; ++i) off += actual[i] != product[i] * scale;
-      // Its sigmoid is not the library's: f32 may round another way.
+      // The reference's sigmoid differs from the library's, so f32 may round
+      // differently.
       const bool exact = activation != Activation::kSwigluOai;
       EXPECT_LE(off, exact ? 0 : type == Type::kF32 ? n : n / 100);
       if (type != Type::kF32) {
@@ -138,7 +140,8 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   }
 }
 
-// Every invalid argument of activate.h and its message; nothing is written.
+// Tests each invalid argument of activate.h and its message, and that nothing
+// is written.
 
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
@@ -161,7 +164,7 @@ class ActivateErrors
     sums_.ExpectUntouched("out.sums");
   }
 
-  // Both in `gate` instead.
+  // Moves gate and up into one matrix, `gate`.
   void Fuse(GateUpLayout layout) {
     call_.in = {{gate_.data(), 4, 16}};
     call_.options.layout = layout;
@@ -182,7 +185,7 @@ TEST_F(ActivateErrors, TypesThatDoNotMatch) {
   EXPECT_ERROR("up: is not of the type of gate", c.in.gate.type = Type::kF16);
 }
 
-// Scales and sums go with a quantised output; with any other they are an error.
+// Only a quantised output may have scales and sums.
 TEST_F(ActivateErrors, QuantizedOut) {
   float* const o = out_.data();
   const auto spoil = [&](const std::string& message, const AnyRows& out) {
@@ -202,7 +205,7 @@ TEST_F(ActivateErrors, QuantizedOut) {
 
 TEST_F(ActivateErrors, Shapes) {
   EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
-  // Both in gate, with the layout of two matrices.
+  // `gate` holds both, but the layout says two matrices.
   EXPECT_ERROR(
       "up: not given, and gate has twice the columns of out: set "
       "options.layout to kConcatenated or kInterleaved",
@@ -232,16 +235,16 @@ TEST_F(ActivateErrors, Overlaps) {
   float* const o = out_.data();
   expect(other_gate, {o + 1, 3, 8}, {up_.data(), 3, 8}, {o, 3, 8});
   expect(other_gate, {o, 2, 8, 16}, {up_.data(), 2, 8}, {o, 2, 8});
-  // The same place, in another type.
+  // The same address, in another type.
   expect(other_gate, {o, 4, 8}, {up_.data(), 4, 8},
          {reinterpret_cast<BFloat16*>(o), 4, 8});
-  // Part of the columns of a wider matrix, by one.
+  // Columns of a wider matrix, one column off.
   expect(other_up, {gate_.data(), 2, 8, 16}, {o, 2, 8, 16}, {o + 7, 2, 8, 16});
   Fuse(GateUpLayout::kConcatenated);
-  // Half of one half and half of the other.
+  // Half of gate and half of up.
   expect(other_gate, {o, 2, 16}, {}, {o + 4, 2, 8, 16});
   expect(other_gate, {o, 1, 16}, {}, {o + 9, 1, 8});
-  // Interleaved, there is no part of gate that out could be.
+  // Interleaved, `out` cannot be a part of gate.
   Fuse(GateUpLayout::kInterleaved);
   for (const size_t first : {0u, 1u, 8u}) {
     expect("gate", {o, 2, 16}, {}, {o + first, 2, 8, 16});
@@ -249,7 +252,8 @@ TEST_F(ActivateErrors, Overlaps) {
   expect("gate", {o, 1, 16}, {}, {o + 15, 1, 8});
 }
 
-// An activation may do more with up than multiply by it, wherever it is listed.
+// Some activations do more with `up` than multiply by it. The test covers
+// each activation in the list.
 TEST_F(ActivateErrors, ActivationsOfBoth) {
   EXPECT_TRUE(IsOfGate(Activation::kIdentity));
   EXPECT_FALSE(IsOfGate(Activation::kSwigluOai));
@@ -307,7 +311,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Only the values of the lists are wrong: nothing is written either.
+// Lists with invalid values. Nothing may be written either.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

@@ -26,7 +26,7 @@ class ActivatePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivatePoolTest);
 
-// out within 2.5 ulp of silu(gate) in its own scale, plus one rounding for the
+// Checks that out is within 2.5 ulp of silu(gate), plus one rounding for the
 // product with up.
 void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
                  const std::vector<float>& out) {
@@ -34,7 +34,7 @@ void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
   for (size_t i = 0; i < out.size(); ++i) {
     const double exact = reference::Silu(static_cast<double>(gate[i])) *
                          static_cast<double>(up[i]);
-    // A relative error of 2.5 ulp may be twice as many after the product.
+    // The product can double a relative error of 2.5 ulp.
     ASSERT_LE(UlpError(out[i], exact), 5.5)
         << "i=" << i << " gate=" << gate[i] << " up=" << up[i]
         << " out=" << out[i] << " exact=" << exact;
@@ -44,7 +44,7 @@ void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
 
-// SiLU of rows stored in those types.
+// SiLU of rows stored in `types`.
 std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                         const std::vector<float>& up, size_t rows,
                         Executor& executor = SerialExecutor()) {
@@ -55,13 +55,13 @@ std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                      {out.View(rows, cols)}, {}, executor));
   return out.Values();
 }
-// The same by the f32 kernel.
+// The expected result: the f32 kernel's, rounded.
 std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
                             const std::vector<float>& up, size_t rows = 1) {
   return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
                                  Rounded(types.in, up), rows));
 }
-// SiLU by the f32 kernel, after a look at the results of every other type.
+// SiLU by the f32 kernel. Also checks the results of all other types.
 std::vector<float> SiluOf(const std::vector<float>& gate,
                           const std::vector<float>& up, size_t rows = 1) {
   for (const InOut& types : EveryInOut()) {
@@ -72,14 +72,14 @@ std::vector<float> SiluOf(const std::vector<float>& gate,
   return Silu(kF32s, gate, up, rows);
 }
 
-// Values where something special happens, all of them against up = 1.
+// Gates that need special care; up is 1 for all of them.
 std::vector<float> SpecialGates() {
   std::vector<float> gates = {
       0.0f,      -0.0f,      kInf,   -kInf,   kNaN,       -kNaN,
       kDenormal, -kDenormal, 1e-38f, -1e-38f, 3.4e38f,    -3.4e38f,
       88.0f,     -88.0f,     87.0f,  -87.0f,  1e10f,      -1e10f,
       0x1p-149f, -0x1p-149f, 1.0f,   -1.0f,   -1.2784645f};
-  // Around the flush threshold and the clamp, float by float.
+  // Every float around the flush threshold and the clamp.
   for (const float center : {-87.33655f, 87.0f, -88.72284f, 0.34657359f}) {
     for (const uint32_t i : {0u, 1u, 2u, 3u, 4u}) {
       gates.push_back(FromBits(Bits(center) - 2 + i));
@@ -100,14 +100,15 @@ TEST_P(ActivateTest, SpecialValues) {
           << "gate " << gates[i];
     }
   }
-  // The formula in f32 would make NaN of -inf, and is off by 1.7e7 ulp here.
+  // The plain formula in f32 would give NaN for -inf, and is off by 1.7e7 ulp
+  // for -90.
   EXPECT_EQ(Bits(SiluOf({-kInf}, {1.0f})[0]), Bits(-0.0f));
   EXPECT_EQ(Bits(SiluOf({-90.0f}, {1.0f})[0]), Bits(-0.0f));
   EXPECT_EQ(SiluOf({kInf}, {1.0f})[0], kInf);
 }
 
-// Each special value at each position of a vector and of its tail: clamps and
-// blends act on the lane they should and on no other.
+// Puts each special value in each lane of a vector and its tail. Clamps and
+// blends must not affect the other lanes.
 TEST_P(ActivateTest, SpecialValuesInEveryLane) {
   const std::vector<float> gates = SpecialGates();
   for (size_t position = 0; position < 67; ++position) {
@@ -155,8 +156,9 @@ TEST_P(ActivateTest, EveryLengthAndMisalignment) {
   }
 }
 
-// Streaming stores: from every position in a cache line and to every end, rows
-// of their own alignment, and in place, where there are none.
+// Streaming stores: from every position in a cache line, to every end, with
+// rows of different alignment. Also in place, where the kernel does not
+// stream.
 TEST_P(ActivateTest, StreamingStoresGiveTheSameBits) {
   const ActivateOptions streaming = {Activation::kSilu, GateUpLayout::kSplit,
                                      ActivateStores::kStreaming};
@@ -218,7 +220,7 @@ TEST_P(ActivateTest, InPlaceOnGateAndOnUp) {
   }
 }
 
-// Gate and up values, where the layout keeps them in one row.
+// Stores gate and up in one row, as `layout` says.
 std::vector<float> FusedRows(GateUpLayout layout, size_t cols,
                              const std::vector<float>& gate,
                              const std::vector<float>& up) {
@@ -233,7 +235,8 @@ std::vector<float> FusedRows(GateUpLayout layout, size_t cols,
   return both;
 }
 
-// Every length, misaligned, between guard pages, with both kinds of stores.
+// Every length, misaligned, between guard pages, with streaming stores and
+// without.
 TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   Random random(10);
   for (const GateUpLayout layout : kFusedLayouts) {
@@ -262,7 +265,7 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
           out.ExpectIntact("out");
           fused.ExpectIntact("fused");
           ASSERT_EQ(CanonicalBits(out.Values()), CanonicalBits(expected));
-          // Inputs are only read.
+          // Activate must not write its inputs.
           ASSERT_EQ(CanonicalBits(fused.Values()),
                     CanonicalBits(Rounded(types.in, both)));
         }
@@ -271,8 +274,8 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   }
 }
 
-// Rows are concatenated, or given as two views of their halves, which says the
-// same.
+// Rows in one view, or as two views of their halves, have the same layout in
+// memory.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
                                        GateUpLayout::kSplit};
@@ -307,7 +310,8 @@ TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   }
 }
 
-// Around the tiles that rows are converted in, in every place and layout.
+// Lengths around those of the tiles in which rows are converted, in every
+// place and layout.
 TEST_P(ActivateTest, LongRows) {
   Random random(13);
   for (const size_t cols : {1023u, 1024u, 1025u, 2100u, 17001u}) {
@@ -355,7 +359,7 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
   }
 }
 
-// Another mix of types for each kind of executor.
+// Each kind of executor tests another mix of types.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
   // Well over seven grains of 30 us.
@@ -370,7 +374,7 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   const InOut types = EveryInOut()[1 + static_cast<size_t>(GetParam().pool)];
   const std::vector<float> expected = Expected(types, gate, up, rows);
   ASSERT_EQ(Silu(types, gate, up, rows, executor()), expected) << types;
-  // Any batch split gives the same bits.
+  // Any split of the batch gives the same bits.
   Stored g(types.in, gate), u(types.in, up);
   Stored slices(types.out, std::vector<float>(out.size()));
   for (size_t r = 0; r < rows;) {
@@ -384,7 +388,7 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   EXPECT_EQ(slices.Values(), expected);
 }
 
-// Any bit patterns at all, and the same bits on all ISAs with FMA.
+// Any bit patterns. All ISAs with FMA give the same bits.
 TEST(ActivateAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -401,7 +405,8 @@ TEST(ActivateAcrossIsas, FmaIsasAgree) {
 class ActivateFormatsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateFormatsTest);
 
-// Every format, from every type: what converts the rows that f32 gives.
+// Every output format from every input type: the f32 kernel's rows,
+// converted.
 TEST_P(ActivateFormatsTest, EveryFormat) {
   Random random(12);
   for (const size_t cols :
@@ -432,12 +437,14 @@ TEST_P(ActivateFormatsTest, EveryFormat) {
   }
 }
 
-// Each activation against double precision, with limits on either side of it.
+// Tests each activation against double precision, with limits before and
+// after it.
 
 class ActivateFunctionsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateFunctionsTest);
 
-// Close to zero, ordinary, where functions end, anything at all.
+// Draws a gate: close to zero, ordinary, at the ends of the functions'
+// ranges, or any bits.
 float Draw(Random& random) {
   constexpr float kSpecials[] = {
       0.0f,       -0.0f,    kInf,       -kInf, kNaN,  1e-41f, -1e-41f,
@@ -510,7 +517,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
     const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
     return OfBoth(Plain(activation), {x}, {up})[0];
   };
-  // The sign of zero, which being close does not show.
+  // The sign of zero, which IsClose() does not check.
   for (const Activation activation :
        {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
         Activation::kSwigluOai}) {
@@ -524,7 +531,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
     EXPECT_EQ(of(activation, kInf), kInf) << static_cast<int>(activation);
     EXPECT_EQ(of(activation, -kInf), 0.0f) << static_cast<int>(activation);
   }
-  // Caps: 4 and 25.
+  // The caps of kSitu are 4 and 25.
   const ActivateOptions situ = Plain(Activation::kSitu);
   EXPECT_EQ(OfBoth(situ, {-kInf}, {1.0f})[0], 0.0f);
   EXPECT_EQ(OfBoth(situ, {kInf}, {kInf})[0], 100.0f);
@@ -532,7 +539,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   EXPECT_EQ(OfBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
-// Any bit patterns at all, and the same bits on all ISAs with FMA.
+// Any bit patterns. All ISAs with FMA give the same bits.
 TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   for (const Activation activation : kActivations) {
     Random random(4);
@@ -543,12 +550,13 @@ TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   }
 }
 
-// Activate's results are visible to its caller when it returns, however little
-// the executor does at its end: stores past the caches, which x86 does not
-// order with others, are fenced on the thread that made them.
+// Tests that Activate()'s results are visible to its caller when it returns,
+// even if the executor synchronises as little as allowed. x86 does not order
+// streaming stores with others, so the thread that makes them has to fence.
 
-// Hands every call to one thread and takes it back by a release store: the
-// least that a pool may do. (A lock or a system call would fence by chance.)
+// Runs every call on another thread and returns after a release store, the
+// weakest synchronisation a pool may use. (A lock or a system call would act
+// as a fence.)
 class RelayExecutor final : public Executor {
  public:
   RelayExecutor() : thread_([this] { Work(); }) {}
@@ -571,13 +579,13 @@ class RelayExecutor final : public Executor {
  private:
   enum Turn { kCaller, kThread, kEnd };
 
-  // The turn when it is another's, or the same one after a while.
+  // Waits until `turn` has changed, or returns it unchanged after a while.
   Turn Await(Turn turn) const {
     for (int i = 0; i < 20000; ++i) {
       const Turn now = turn_.load(std::memory_order_acquire);
       if (now != turn) return now;
     }
-    std::this_thread::yield();  // the other may want this core
+    std::this_thread::yield();  // the other thread may need this core
     return turn;
   }
   void Work() {
@@ -592,13 +600,13 @@ class RelayExecutor final : public Executor {
   size_t count_ = 0;
   Body body_ = nullptr;
   void* context_ = nullptr;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: uses the other members
 };
 
 class ActivateVisibleTest : public IsaTest {
  protected:
-  // Counts the calls of one form that return before what they wrote in the last
-  // rows of `out` is visible, and remembers the first form that has any.
+  // Counts the calls of one form that return before the last rows of `out`
+  // are visible, and remembers the first such form.
   void CountEarlyReturns(const std::string& name, const ActivateInputs& in,
                          const AnyMatrix& out, ActivateOptions options,
                          size_t calls) {
@@ -638,8 +646,8 @@ struct Form {
   ActivateOptions options;
   bool scaled = false, biased = false;
 };
-// Every way through the kernels: each activation in each layout that it has,
-// and SiLU with whatever else there is.
+// The kernels' code paths: each activation in each of its layouts, and SiLU
+// with every other option.
 std::vector<Form> Forms() {
   std::vector<Form> forms;
   for (const Activation activation : kActivations) {
@@ -670,7 +678,8 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
   const std::vector<float> gate =
       Random(1).Uniforms(kRows * 2 * kMost, -9.0f, 9.0f);
   const std::vector<float> scale = {0.5f, 2.0f};
-  // All forms write here: a late store into freed memory would be another's.
+  // All forms write to this memory, because a late store to freed memory
+  // would corrupt another object.
   std::vector<float> memory(kRows * kMost);
   size_t form_number = 0;
   for (Form form : Forms()) {
@@ -701,10 +710,11 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
   ExpectNoneWasEarly();
 }
 
-// Outputs that are so large that Activate streams of its own accord, of which
-// only the last rows are an expert's: all of them would take 10 ms, by when a
-// caller that shares its core is elsewhere. A row ends with half a cache line,
-// and nothing is stored to the other half, which would write it to memory.
+// Outputs large enough that Activate() chooses streaming stores itself. Only
+// the last rows belong to an expert: computing all would take 10 ms, and a
+// caller that shares the core would not be running by then. Rows end in the
+// middle of a cache line. Nothing is stored to its other half, because a full
+// line would be written to memory at once.
 TEST_P(ActivateVisibleTest, AfterLargeOutputs) {
   constexpr size_t kCols = 280, kStride = 288, kComputed = 2;
   constexpr size_t kRows = kActivateStreamingBytes / (3 * 4 * kCols) + 1;

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A fixture for the errors of a function: a call that is valid, of which one
-// thing at a time is spoilt. Includes what the tests of every kernel use, of
-// the standard library too.
+// A fixture for errors: it holds a valid call, and each test breaks it in one
+// way. Also includes the headers that all kernels' tests use.
 
 #ifndef SWITCHYARD_TESTS_CALL_ERRORS_H_
 #define SWITCHYARD_TESTS_CALL_ERRORS_H_
@@ -40,10 +39,11 @@ inline void ExpectError(const Status& status, const std::string& message,
   EXPECT_EQ(status.message(), message);
 }
 
-// In a test of CallErrors: `message` for the valid call `c` after changes.
+// In a test of CallErrors: expects `message` from a copy `c` of the valid
+// call, after the statements.
 #define EXPECT_ERROR(message, ...) \
   Expect(message, [&](Call& c) { __VA_ARGS__; })
-// The same for a wrong number of rows, and of columns, of a view of `c`.
+// The same for a wrong number of rows, and then of columns, in a view of `c`.
 #define EXPECT_SIZE_ERRORS(message, view, num_rows, num_cols) \
   EXPECT_ERROR(message, (view).rows = (num_rows));            \
   EXPECT_ERROR(message, (view).cols = (num_cols))
@@ -69,7 +69,7 @@ class CallErrors : public testing::Test {
   Status Run(const Call& call, Executor& executor = SerialExecutor()) const {
     return function_(call.in, call.out, call.options, executor);
   }
-  // `message` without the function's name.
+  // Expects `message`, without the function's name.
   virtual void Expect(const std::string& message,
                       const std::function<void(Call&)>& spoil) const {
     Call call = call_;
@@ -89,8 +89,8 @@ class CallErrors : public testing::Test {
     ExpectUntouched();
     EXPECT_EQ(report_, kUnwritten) << message;
   }
-  // The numbers that go with the message: of a shape both the given and the
-  // wanted ones, which differ.
+  // Checks Status::details(). If the message is about a shape, details() has
+  // to give the actual and the required shape, which differ.
   static void ExpectDetails(const std::string& message,
                             const std::string& details) {
     const auto has = [&](const char* words) {
@@ -99,7 +99,7 @@ class CallErrors : public testing::Test {
     const bool is_shape =
         has(": is not [") || has(": size is not ") || has(": fewer than ");
     const bool is_type = has(": has to be "), is_stride = has(": stride is ");
-    // "options: name: ..." are rules, some about what has no number.
+    // "options: name: ..." are rules; some of them have no numbers.
     const size_t option = message.find(": options: ");
     const bool is_range = option != message.npos &&
                           message.find(": ", option + 11) == message.npos;
@@ -113,7 +113,7 @@ class CallErrors : public testing::Test {
                   details.find("num_rows 0") != details.npos)
           << message << ": " << details;
     } else if (at == details.npos) {
-      // A rule in words, with the sizes and options that it is about.
+      // A rule in words; details() gives the sizes and options in it.
       const bool is_rule = is_range || message.rfind("Activate: ", 0) == 0 ||
                            has(": correction_bias: ");
       EXPECT_TRUE(!is_stride && is_rule &&
@@ -128,7 +128,7 @@ class CallErrors : public testing::Test {
     }
   }
 
-  // Everything that the table of the call says is refused, of what call_ has.
+  // Breaks call_ in every way that the call's table lists.
   template <class C>
   void ExpectSpoiltCallsAreRefused() const {
     SpoiltCalls<
@@ -143,7 +143,7 @@ class CallErrors : public testing::Test {
     }).All();
   }
 
-  // The executor's own error is handed through, and no report is made.
+  // The executor's error has to be returned unchanged, without a report.
   void ExpectExecutorErrorsAreReported() const {
     BackwardsExecutor executor(0);
     ExpectError(Run(call_, executor), "no memory", StatusCode::kOutOfMemory);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A random combine problem.
+// Random problems for Combine().
 
 #ifndef SWITCHYARD_TESTS_COMBINE_CASE_H_
 #define SWITCHYARD_TESTS_COMBINE_CASE_H_
@@ -82,7 +82,7 @@ class CombineCase {
 
 constexpr float kEps = 1e-6f;
 
-// The results of a valid call, with `normed` or without.
+// The results of a valid call, with or without `normed`.
 struct CombineResult {
   std::vector<float> out, normed;
   size_t skipped = 0;
@@ -115,7 +115,7 @@ inline CombineResult CombineF32(const CombineCase& c, bool norm,
   return r;
 }
 
-// The type of each argument.
+// The types of all arguments.
 struct CombineTypes {
   Type rows, weights, residual, norm_weight, shared, gate, out, normed;
 };
@@ -134,12 +134,13 @@ inline std::vector<CombineTypes> EveryMix() {
       AllOf(kF32),
       AllOf(kBF16),
       AllOf(kF16),
-      // Small weights and the norm's in f32, the sum in f32.
+      // Weights, norm_weight and gate in f32; then residual and out as well;
+      // then all inputs.
       {kBF16, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
       {kF16, kF32, kF16, kF32, kF16, kF32, kF16, kF16},
       {kBF16, kF32, kF32, kF32, kBF16, kF32, kF32, kBF16},
       {kF32, kF32, kF32, kF32, kF32, kF32, kBF16, kBF16},
-      // Each of another type than its neighbours.
+      // Every argument has another type than its neighbours.
       {kF16, kBF16, kBF16, kF16, kF32, kF16, kF16, kBF16},
       {kBF16, kF16, kF32, kBF16, kF16, kBF16, kBF16, kF16},
       // Codes with scales.
@@ -150,7 +151,7 @@ inline std::vector<CombineTypes> EveryMix() {
   };
 }
 
-// A case whose views are of those types, between guard pages, with `gap` more
+// A case in views of the given types, between guard pages, with `gap` more
 // elements in each row.
 class TypedCombine {
  public:
@@ -158,7 +159,8 @@ class TypedCombine {
                size_t gap = 1)
       : TypedCombine(AsStored(c, t), t, norm, gap, c.shape) {}
 
-  // Onto residual, or onto shared.rows, which have to be of out's type.
+  // Makes `out` the same view as residual or shared.rows, which need the same
+  // type.
   void RunInPlace(bool on_shared) {
     in_place_ = on_shared ? &shared_ : &residual_;
     out.out = in_place_->view();
@@ -178,15 +180,15 @@ class TypedCombine {
     }
     return {written->Values(), normed_.Values(), report_.skipped};
   }
-  // The f32 kernel's results, rounded.
+  // The results of the f32 kernel, rounded.
   CombineResult Expected() const {
     CombineResult r = CombineF32(f32_, out.normed.data != nullptr);
     r.out = Rounded(types_.out, r.out);
     r.normed = Rounded(types_.normed, r.normed);
     return r;
   }
-  // The same case for the f32 kernel: of the numbers that are stored, rows of
-  // codes with their scales in the weights.
+  // The same case for the f32 kernel, with the stored numbers. The weights
+  // include the scales of quantised rows.
   const CombineCase& f32() const { return f32_; }
 
   CombineInputs in;
@@ -212,7 +214,8 @@ class TypedCombine {
     c.gate = Rounded(t.gate, c.gate);
     return c;
   }
-  // `c` is what is stored. Parts that the shape has not have no rows.
+  // `c` holds the stored numbers. Optional arguments not in the shape have no
+  // rows.
   TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
                size_t gap, const CombineShape& s)
       : in(c.Inputs()),
@@ -267,7 +270,8 @@ inline void ExpectSame(const CombineResult& actual,
   EXPECT_EQ(actual.skipped, expected.skipped);
 }
 
-// The f32 kernel's results, after a look at those of every other type.
+// The results of the f32 kernel. Also checks the results of every other mix
+// of types.
 inline CombineResult Combine(const CombineCase& c, bool norm,
                              Executor& executor = SerialExecutor()) {
   for (const CombineTypes& types : EveryMix()) {

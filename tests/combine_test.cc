@@ -21,7 +21,8 @@ class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
-// Bits on FMA ISAs, (k + 2) * 2^-24 * sum |w * x| on the others.
+// Requires equal bits on ISAs with FMA, and an error below (k + 2) * 2^-24 *
+// sum |w * x| on the others.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
   const CombineInputs in = c.Inputs();
@@ -32,7 +33,7 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      // The sigmoid's 2.5 ulp are up to 5 more for its term.
+      // The sigmoid's error of 2.5 ulp adds up to 5 units to its term.
       const double bound =
           (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
           exact[h].magnitude;
@@ -87,7 +88,8 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
   }
 }
 
-// Around the length of the stack's list of terms, and far beyond.
+// Around 64 and 128 slots, because the list of terms on the stack has a fixed
+// length, and far more.
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 512u, 513u}) {
@@ -107,13 +109,13 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   CombineShape s = {4, 3, 70};
   s.row_index = s.residual = true;
   CombineCase c(s, 5);
-  // Row 4's values must reach nothing: it is a stale one.
+  // No token may read row 4, which is stale.
   for (int32_t& index : c.index) {
     if (index == 4) index = -1;
   }
   for (size_t h = 0; h < s.hidden; ++h) c.rows[4 * s.hidden + h] = kNaN;
   CombineResult r = Combine(c, true);
-  EXPECT_EQ(r.skipped, 0u);  // -1 is no stranger
+  EXPECT_EQ(r.skipped, 0u);  // -1 is valid
   ExpectRight(c, r);
   c.index[1] = 12;
   c.index[3] = -2;
@@ -122,18 +124,18 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   r = Combine(c, true);
   EXPECT_EQ(r.skipped, 4u);
   ExpectRight(c, r);
-  // All slots of a token skipped: the sum is +0.
+  // If all slots of a token are skipped, the sum is +0.
   for (size_t slot = 0; slot < 3; ++slot) c.index[slot] = -1;
   r = Combine(c, false);
   ExpectRight(c, r);
   EXPECT_EQ(r.out[0], c.residual[0]);
-  // The report may be left out.
+  // The report is optional.
   std::vector<float> out(s.tokens * s.hidden);
   const CombineOutputs outputs = {{out.data(), s.tokens, s.hidden}};
   EXPECT_OK(Combine(c.Inputs(), outputs, {kEps, true}));
   const std::vector<float> allowed = out;
   std::fill(out.begin(), out.end(), kNaN);
-  // Unless that is allowed, stale rows are an error, with the same results.
+  // Without allow_skipped, stale rows are an error, with the same results.
   ExpectError(Combine(c.Inputs(), outputs),
               "Combine: row_index: outside [-1, num_rows), and "
               "options.allow_skipped is not set",
@@ -170,7 +172,7 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
 }
 
 TEST_P(CombineTest, NaNInfinityAndZeroes) {
-  // A tail on every ISA: idle lanes must stay out of the norm.
+  // A tail on every ISA: unused lanes must not enter the norm.
   CombineCase c({1, 2, 35}, 8);
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
@@ -184,7 +186,7 @@ TEST_P(CombineTest, NaNInfinityAndZeroes) {
   EXPECT_EQ(r.out[34], kInf);
   EXPECT_TRUE(std::isnan(r.normed[34]));  // inf * (1 / inf)
   c.weights = {0.0f, 1.0f};
-  c.rows[3] = kNaN;  // weight 0 hides no NaN
+  c.rows[3] = kNaN;  // a weight of 0 keeps NaN
   r = Combine(c, true);
   EXPECT_TRUE(std::isnan(r.out[3]));
   EXPECT_EQ(r.out[4], 1.0f);
@@ -209,7 +211,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   EXPECT_EQ(Combine(c, false).out[2], 2.0f);
   c.shape.kind = SharedGate::kLogit;
   EXPECT_LE(UlpError(Combine(c, false).out[2], reference::Sigmoid(2.0)), 2.5);
-  // Through w = 0 and y = 1 the sigmoid itself is seen, special values too.
+  // w = 0 and y = 1 leave the sigmoid itself, also for special values.
   for (const float logit : {0.0f, -0.0f, 30.0f, -30.0f, 88.0f, -87.0f, 1e-40f,
                             3e38f, kInf, -87.33f, 0.4f, -0.4f}) {
     c.gate = {logit};
@@ -222,7 +224,7 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   }
   c.gate = {kNaN};
   EXPECT_TRUE(std::isnan(Combine(c, false).out[0]));
-  c.gate.clear();  // still with memory: as empty as any
+  c.gate.clear();  // empty, although it still owns memory
   c.shape.kind = SharedGate::kNone;
   const std::vector<float> ones = {1.0f, 1.0f, 1.0f};
   EXPECT_EQ(Combine(c, false).out, ones);
@@ -237,8 +239,8 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   EXPECT_EQ(normed, expected);
 }
 
-// A column as well as a row, alone or of a wider matrix: the router's logits
-// may be beside it.
+// The gate may be a column or a row, in its own matrix or in a wider one, for
+// example next to the router's logits.
 TEST_P(CombineTest, GateIsARowOrAColumn) {
   CombineShape s = {7, 3, 40};
   s.shared = true;
@@ -271,7 +273,7 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   EXPECT_EQ(CanonicalBits(Combine(c, true)), CanonicalBits(expected));
 }
 
-// Another mix of types for each kind of executor.
+// Each kind of executor tests another mix of types.
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   const CombineShape s = EveryPart(301, 8, 2048, SharedGate::kLogit);
   CombineCase c(s, 11);
@@ -290,7 +292,7 @@ TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   TypedCombine typed(c, mix, true);
   const CombineResult expected = typed.Expected();
   ExpectSame(typed.Run(executor()), expected);
-  // Row slices, as an engine's own loop passes them.
+  // Slices of rows, as an engine's own loop passes them.
   const GuardedValues out(mix.out, s.tokens, s.hidden),
       normed(mix.normed, s.tokens, s.hidden);
   for (size_t begin = 0; begin < s.tokens; begin += 43) {
@@ -329,9 +331,9 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
   }
 }
 
-// Cases of Combine that need other types than f32: every argument of its own,
-// rows longer than what is kept of one, quantised rows, and roundings where
-// engines round that run one operation after the other.
+// Types other than f32: each argument in its own type, rows longer than the
+// buffer for one row, quantised rows, and the intermediate roundings of
+// engines that run one operation after the other.
 
 class CombineTypesTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTypesTest);
@@ -361,7 +363,7 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
     const CombineTypes types = AnyTypes(random);
     const CombineShape s = AnyShape(random);
     CombineCase c(s, random.Next());
-    // From overflow to denormals, in f16 and in f32.
+    // Magnitudes from overflow to denormals, in f16 and in f32.
     constexpr float kScale[] = {1.0f, 3e4f, 1e-7f, 1e38f, 1e-38f};
     for (float& x : c.rows) x *= kScale[random.Below(5)];
     if (i % 8 == 0) {
@@ -381,8 +383,8 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
   }
 }
 
-// `normed` is made of sums before their rounding: of a row that is longer than
-// what is kept of them, too, where out does not hold them.
+// `normed` is computed from unrounded sums. Tests rows longer than the buffer
+// for these sums, also without `out`, which could hold them.
 TEST_P(CombineTypesTest, LongRows) {
   for (const size_t hidden : {8192u, 8193u, 20480u}) {
     const size_t top_k = hidden == 8193 ? 70 : 2;
@@ -471,8 +473,9 @@ TEST_P(CombineTypesTest, RoundsLikeUnfused) {
   EXPECT_GE(other, 100u);
 }
 
-// Everything that Combine has, in any combination: to the bit of its formula in
-// f32 where there are FMAs, close to it in double precision elsewhere.
+// Combine with any combination of its options. ISAs with FMA have to give the
+// bits of the formula in f32; the others have to be close to double
+// precision.
 
 class CombineFormsTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombineFormsTest);
@@ -485,7 +488,7 @@ TEST_P(CombineFormsTest, AnyForm) {
   }
 }
 
-// More columns than are kept.
+// More columns than the buffer holds.
 TEST_P(CombineFormsTest, WideRows) {
   Random random(15);
   for (size_t i = 0; i < 6; ++i) {

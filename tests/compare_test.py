@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""bench/compare.py on samples that are made up: programs that print what they would have timed,
-and a /proc/stat that says how much of the machine others use."""
+"""Tests bench/compare.py with invented samples: programs that print times without measuring, and
+a /proc/stat that shows how much of the machine other processes use."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ spec = importlib.util.spec_from_file_location("compare", COMPARE)
 compare = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(compare)
 
-# A moe_layer: plain loops take RATIO times as long, and the rounds scatter by SCATTER.
+# A fake moe_layer: plain loops take RATIO times as long, and rounds vary by SCATTER.
 MOE_LAYER = """#!{python}
 import json, random, sys
 draw = random.Random(1)
@@ -32,7 +32,8 @@ json.dump({{"seconds": middle(ours), "plain_loops_seconds": middle(plain), "roun
            "context": {{"cpu_model": "A CPU", "compiler": "GNU 12", "onednn": "2.6.3"}}}},
           open(words["--json"], "w"))
 """
-# The tables of moe_block.py and measure.py for 1, 32 and 512 tokens; the first row is noise.
+# Tables like those of moe_block.py and measure.py, for 1, 32 and 512 tokens. The row for 1 token is
+# noise.
 TORCH = """#!{python}
 print("torch\\n\\n| shape | tokens | switchyard, ms | eager, ms | best rival / ours | of single rounds |")
 print("| --- | --- | --- | --- | --- | --- |")
@@ -47,8 +48,8 @@ print("| 1 | 9.0 | 9.0 | 1.00 | 0.99 | 1.01 | 0.990 to 1.010 |")
 print("| 32 | 9.0 | 8.0 | 1.12 | 1.10 | 1.13 | 1.110 to 1.130 |")
 print("| 512 | 18.0 | 9.0 | 2.00 | 1.90 | 2.10 | 1.950 to 2.050 |")
 """
-# A switchyard_bench: ggml takes RATIO times as long. On one thread rounds scatter by SCATTER, on two
-# they do not.
+# A fake switchyard_bench: ggml takes RATIO times as long. Rounds vary by SCATTER on one thread, and
+# not at all on two.
 BENCH = """#!{python}
 import json, random, sys
 draw = random.Random(1)

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Arguments at the edge of what is valid: nothing to do, one row with any
-// stride, optional things that are half there, sizes of every integer type.
+// Arguments at the edge of what is valid: no work, single rows with any
+// stride, incomplete optional arguments, sizes of every integer type.
 
 #include <pthread.h>
 
@@ -30,7 +30,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A pool that divides by the grain, and is not to be woken for nothing.
+// A pool that divides by the grain, and that must not be called without work.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }
@@ -74,7 +74,7 @@ TEST(NothingToDo, DoesNotReachTheExecutor) {
                     {}, pool));
 }
 
-// A single row is as long as its columns, whatever its stride.
+// A single row is as long as its columns, whatever the stride.
 TEST(OneRow, OverlapsWhateverItsStride) {
   std::vector<float> floats(64, 1.0f);
   float* const f = floats.data();
@@ -91,7 +91,7 @@ TEST(OneRow, OverlapsWhateverItsStride) {
   }
 }
 
-// Two views of different types are compared, too.
+// Views of different types are compared in bytes.
 TEST(Overlaps, AreCountedInBytes) {
   std::vector<float> floats(128, 1.0f);
   float* const f = floats.data();
@@ -99,7 +99,7 @@ TEST(Overlaps, AreCountedInBytes) {
   const std::string message =
       "Activate: out: overlaps gate without being the same view";
   const ConstAnyMatrix up(f + 96, 1, 6);
-  // The upper half of a float, and the one behind.
+  // The upper half of a float, and the float after it.
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 27, 1, 6}}), message);
   EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 28, 1, 6}}));
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 11, 1, 6}}), message);
@@ -160,7 +160,7 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(Run(in), neither);
   in.row_index = {};
   ExpectError(Run(in), neither);
-  // A pointer without sizes.
+  // A pointer without sizes counts as given, but its shape is wrong.
   in.row_index = {no_ints_ + 64, 0, 0};
   ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
 
@@ -175,7 +175,7 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(pack({no_ints_, 3, 2}), "BucketPacked: row_index: data is null");
 }
 
-// Engines pass a batch that came to nothing like this: vectors resized to 0.
+// Engines pass an empty batch like this: vectors resized to 0.
 TEST_F(HalfThere, NoTokensAreFine) {
   const CombineOutputs no_tokens = {{nowhere_, 0, kHidden}};
   CombineInputs in = {{rows_.data(), 6, kHidden},  // rows left over
@@ -187,7 +187,7 @@ TEST_F(HalfThere, NoTokensAreFine) {
   EXPECT_OK(Combine(in, no_tokens));
   in.shared.gate = std::vector<float>();
   EXPECT_OK(Combine(in, no_tokens));
-  // A shared expert of no columns, with its gate.
+  // A shared expert without columns, with its gate.
   in = {{nowhere_, 6, 0},
         {weights_.data(), kTokens, kTopK},
         RowIndex::kTokenOrder};
@@ -195,7 +195,8 @@ TEST_F(HalfThere, NoTokensAreFine) {
   EXPECT_OK(Combine(in, {{nowhere_, kTokens, 0}}));
 }
 
-// Which of the two has to be said (above), but in C++17 field by field as well.
+// A call has to give row_index or kTokenOrder (see above). RowIndex still has
+// a default, so that C++17 code can set the inputs field by field.
 static_assert(std::is_default_constructible_v<RowIndex>);
 static_assert(!RowIndex().token_order);
 static_assert(std::is_constructible_v<RowIndex, AnyMatrix>);
@@ -203,7 +204,7 @@ static_assert(std::is_constructible_v<RowIndex, ConstAnyMatrix>);
 static_assert(std::is_constructible_v<RowIndex, Matrix<int32_t>>);
 static_assert(std::is_constructible_v<RowIndex, std::vector<int32_t>&>);
 
-// ggml's sizes are int64_t; braces would not narrow them.
+// ggml's sizes are int64_t, which braces may not narrow to size_t.
 TEST(Sizes, OfAnyIntegerType) {
   const int64_t tokens = 3, top_k = 2, experts = 4;
   std::vector<int32_t> ids(6, 3), counts(4), offsets(5), pairs(6), index(6);
@@ -216,11 +217,11 @@ TEST(Sizes, OfAnyIntegerType) {
   EXPECT_OK(BucketPacked({{ids.data(), tokens, top_k}},
                          {counts, offsets, pairs, rows}));
   EXPECT_EQ(index, (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
-  // Constants as C has them.
+  // Enum constants, as in C.
   enum { kTokens = 3, kTopK = 2 };
   EXPECT_OK(BucketPacked({{ids.data(), kTokens, kTopK}},
                          {counts, offsets, {pairs.data(), kTokens * kTopK}}));
-  // Negative ones are far too large.
+  // Negative sizes become far too large.
   ExpectError(BucketPacked({{ids.data(), tokens, int64_t{-1}}}, buckets),
               "BucketPacked: topk_ids: size overflows the address space");
   ExpectError(BucketPacked({{ids.data(), tokens, top_k}},
@@ -228,9 +229,10 @@ TEST(Sizes, OfAnyIntegerType) {
               "BucketPacked: pairs: size overflows the address space");
 }
 
-// The stack that docs/models.md promises, on a thread that has no more.
+// Runs the calls on a thread with only the stack that docs/models.md
+// promises.
 
-// The frames of checked builds are larger.
+// Builds without optimisation or with sanitizers have larger frames.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 constexpr size_t kStackBytes = 256 << 10;
@@ -238,7 +240,7 @@ constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kStackBytes = 40256 << 10;
 #endif
 
-// Overflowing it hits the thread's guard page.
+// A call that needs more stack hits the thread's guard page and crashes.
 void OnSmallStack(const std::function<void()>& call) {
   pthread_attr_t attr;
   ASSERT_EQ(pthread_attr_init(&attr), 0);
@@ -279,7 +281,7 @@ TEST_P(StackTest, Route) {
 }
 
 TEST_P(StackTest, Rows) {
-  const size_t rows = 2, cols = 20480;  // a multiple of every block
+  const size_t rows = 2, cols = 20480;  // a multiple of all block sizes
   Stored gate(Type::kBF16, std::vector<float>(rows * cols, 1.0f));
   Stored weights(Type::kBF16, std::vector<float>(cols, 1.0f));
   Stored sums(Type::kBF16, std::vector<float>(rows * cols));
@@ -311,13 +313,13 @@ TEST_P(StackTest, Rows) {
   }
 }
 
-// No call raises SIGFPE in a thread that has unmasked every floating-point
-// exception, and none leaves that thread's environment changed.
+// No call may raise SIGFPE in a thread with all floating-point exceptions
+// unmasked, and no call may change the thread's floating-point environment.
 
 class FpTrapsTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(FpTrapsTest);
 
-// A trap ends the process: the status is all there is to look at.
+// A trap ends the process, so the test only has to look at the status.
 Status Trapping(const std::function<Status()>& call) {
   std::fenv_t saved;
   std::feholdexcept(&saved);
@@ -328,8 +330,8 @@ Status Trapping(const std::function<Status()>& call) {
   return status;
 }
 
-// Sizes whose cost does not divide evenly, and values that raise everything:
-// NaN of both kinds, infinities, denormals, overflow. Of each type.
+// Sizes that do not divide evenly, and values that raise every exception:
+// NaNs of both kinds, infinities, denormals, overflow. In each type.
 TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   const size_t tokens = 301, experts = 97, top_k = 7, hidden = 333;
   const size_t pairs = tokens * top_k;
@@ -385,7 +387,7 @@ TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
                      {out.View(tokens, hidden), normed.View(tokens, hidden)},
                      {}, executor());
     }));
-    // From f32 to each: overflow, and underflow to denormals.
+    // From f32 to each type: overflow, and underflow to denormals.
     Stored wide(Type::kF32, random.AnyBits(pairs * hidden));
     ASSERT_OK(Trapping([&] {
       return Activate({wide.View(pairs, hidden), wide.View(pairs, hidden)},
@@ -406,7 +408,7 @@ TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   }
 }
 
-// A check that refuses a NaN must not compare it.
+// The check of an option must not compare a NaN, because that would trap.
 TEST(FpTraps, NaNOptionsAreRefused) {
   const std::vector<float> logits(8), weight(8);
   std::vector<float> weights(2), out(8), normed(8);

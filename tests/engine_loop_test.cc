@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Refusals of the program; that it runs is a ctest for each number of threads.
+// Invalid arguments of the program. Separate ctests run it for each number of
+// threads.
 
 #include <string>
 #include <utility>

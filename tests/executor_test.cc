@@ -34,7 +34,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// How often each index ran.
+// Records how often each index ran.
 struct Visits {
   explicit Visits(size_t n) : counts(n) {}
   std::vector<std::atomic<int>> counts;
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()),
 TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   const auto executor = MakeExecutor(GetParam());
   for (const size_t count : {0u, 1u, 2u, 7u, 64u, 100u, 1000u}) {
-    // No grain at all is against the contract, and no reason to hang.
+    // A grain of 0 violates the contract, but must not hang.
     for (const size_t grain : {0u, 1u, 2u, 64u, 999u, 100000u}) {
       Visits visits(count);
       ASSERT_OK(executor->ParallelFor(count, grain, Visits::Body, &visits));
@@ -91,9 +91,10 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// Per-worker state needs no lock: each has a line of its own, which
-// ThreadSanitizer would see two threads at. (MakeExecutor's see to the numbers
-// themselves, here and in every other test.)
+// State per worker needs no lock. Each worker has its own cache line, so
+// ThreadSanitizer would report two threads that share one. (MakeExecutor()'s
+// executors check the worker numbers themselves, here and in all other
+// tests.)
 TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
   const auto executor = MakeExecutor(GetParam());
   struct alignas(64) Scratch {
@@ -115,8 +116,7 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // The numbers in use are as many as the threads that were inside at the same
-  // time.
+  // As many workers as threads that ran bodies at the same time.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 
@@ -149,8 +149,9 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// Layers need that: they claim their work in the body. (On two cores all
-// threads come together only because bodies wait for each other.)
+// Layers need a thread for each index, because they claim their work in the
+// body. (On two cores all threads run only because the bodies wait for each
+// other.)
 TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   const auto executor = MakeExecutor(Pool::kTbb7);
   executor->Rendezvous();
@@ -161,15 +162,16 @@ TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   EXPECT_EQ(executor->DistinctThreads(), 7u);
 }
 
-// The workers are awake within 20 us of a call of 10 us. That no longer pause
-// comes after a call cannot be had for certain: one of many has to show it.
+// The workers are awake within 20 us after a call of at least 10 us. The
+// machine may add a pause after any one call, so one of many calls has to
+// show it.
 TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
   using Clock = std::chrono::steady_clock;
   for (const int threads : {2, 3}) {
     const auto executor =
         MakeExecutor(threads == 2 ? Pool::kTbb2 : Pool::kTbb7);
     const size_t awake = threads == 2 ? 5000 : 10000;
-    const auto cost_after = [&](size_t count) {  // of 64 that are 30 us
+    const auto cost_after = [&](size_t count) {  // 64 indices are 30 us
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       EXPECT_EQ(executor->ForkNs(), 30000u);
       Visits visits(count);
@@ -187,8 +189,9 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     EXPECT_EQ(after_60_us, awake);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
-    // Calls of 5 us keep nobody awake, unless the 20 us are over between the
-    // question and the call: 62 of 100 times on two busy cores with sanitizers.
+    // Calls of 5 us do not keep workers awake. The exception: if the 20 us
+    // end between ForkNs() and the call. That happened 62 of 100 times on two
+    // busy cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();
@@ -218,7 +221,8 @@ TEST(TbbExecutor, RefusesSenselessConcurrency) {
   EXPECT_GE(MakeTbbExecutor()->Concurrency(), 1u);
 }
 
-// TBB would warn on stderr, and crash when the arena of very many is destroyed.
+// TBB would warn on stderr, and would crash when an arena with very many
+// threads is destroyed.
 TEST(TbbExecutor, HasNoMoreThreadsThanTbb) {
   testing::internal::CaptureStderr();
   {
@@ -236,8 +240,8 @@ TEST(TbbExecutor, HasNoMoreThreadsThanTbb) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-// A body must not throw; one that does is reported instead of ending the
-// process.
+// A body must not throw. If it does, the call returns an error and the
+// process goes on.
 TEST(TbbExecutor, ExceptionsBecomeAStatus) {
   const auto executor = MakeTbbExecutor(2);
   Status status = executor->ParallelFor(
@@ -259,8 +263,8 @@ TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
 
 #endif  // SWITCHYARD_WITH_TBB
 
-// Into how many pieces loops are cut, and on how many threads: no stopwatch
-// shows on two cores what sixteen gain.
+// Tests the number of pieces and threads for a loop. Times would not show it:
+// two cores cannot show the gain on sixteen.
 
 TEST(Pieces, AreAsManyAsPay) {
   const struct {
@@ -268,7 +272,7 @@ TEST(Pieces, AreAsManyAsPay) {
   } cases[] = {
       {0, 1, 4, 0, 0},
       {1, 1, 4, 1, 1},
-      {3, 1, 16, 3, 3},  // an index each
+      {3, 1, 16, 3, 3},  // one index each
       {16, 1, 16, 16, 16},
       {100, 100, 4, 1, 1},
       {199, 100, 4, 1, 1},  // below two grains
@@ -278,7 +282,7 @@ TEST(Pieces, AreAsManyAsPay) {
       {799, 100, 16, 14, 14},
       {800, 100, 16, 16, 16},
       {12799, 100, 16, 16, 16},
-      {12800, 100, 16, 32, 16},  // eight grains a thread
+      {12800, 100, 16, 32, 16},  // eight grains per thread
       {25600, 100, 16, 64, 16},
       {1 << 20, 1, 16, 1024, 16},
       {1 << 20, 1, 600, 600, 600},
@@ -317,7 +321,7 @@ TEST(Pieces, AreAsLongAsEachOther) {
   }
 }
 
-// How often each index ran.
+// Records how often each index ran.
 struct Runs {
   explicit Runs(size_t count) : times(count) {}
   std::vector<std::atomic<int>> times;
@@ -331,8 +335,8 @@ struct Runs {
   }
 };
 
-// One thread calls Run() for several workers, as TBB and nested regions do, and
-// a team may be smaller than it was asked to be.
+// One thread may call Run() for several workers, as in TBB and nested
+// regions, and a team may be smaller than requested.
 TEST(SharedLoop, RunsEachIndexOnceWhoeverComes) {
   for (const size_t count : {0u, 1u, 5u, 64u, 1000u, 100000u}) {
     for (const size_t threads : {7u, 2000u}) {
@@ -361,8 +365,8 @@ TEST(SharedLoop, RunsEachIndexOnceOnManyThreads) {
   }
 }
 
-// Each thread starts with its own pieces, and a thread that is through helps
-// the one that is not.
+// Each thread starts with its own pieces. A thread that has finished them
+// takes pieces of others.
 TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
   struct Order {
     SharedLoop* loop = nullptr;
@@ -371,7 +375,7 @@ TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
     static void Body(void* opaque, size_t worker, size_t begin, size_t) {
       Order& self = *static_cast<Order*>(opaque);
       self.of_worker[worker].push_back(begin);
-      // In its second piece worker 0 is late, and worker 1 does all the rest.
+      // Worker 0 is slow in its second piece, and worker 1 takes all others.
       if (begin == 4) self.loop->Run(1, 2, 1);
     }
   } order;
@@ -383,7 +387,7 @@ TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
   EXPECT_EQ(order.of_worker[1], (std::vector<size_t>{16, 20, 24, 28, 8, 12}));
 }
 
-// Says what a fork costs, and nothing else.
+// Only states the cost of a fork.
 class PricedExecutor final : public Executor {
  public:
   PricedExecutor(size_t fork_ns, size_t threads)
@@ -405,7 +409,7 @@ class PricedExecutor final : public Executor {
 };
 
 TEST(Grain, FollowsFromTheCostOfAFork) {
-  // Rows of 100 ns, and what rounding makes of them.
+  // Rows of 100 ns, and cases where rounding matters.
   const auto grain = [](size_t fork_ns, size_t count, size_t row_ps = 99999) {
     const PricedExecutor executor(fork_ns, 2);
     return internal::Grain(executor, count, row_ps);
@@ -416,7 +420,7 @@ TEST(Grain, FollowsFromTheCostOfAFork) {
   EXPECT_EQ(grain(30000, 2, 40'000'000), 1u);
   EXPECT_GT(grain(SIZE_MAX / 1000 + 2, 1000), size_t{1} << 32);
   EXPECT_EQ(internal::Grain(SerialExecutor(), 1000, 99999), 300u);
-  // 6 us of work are shared out on nobody, who is not asked.
+  // 6 us of work are too little to share, so ForkNs() is not called.
   const PricedExecutor executor(3000, 2);
   EXPECT_GE(internal::Grain(executor, 60, 99999), 60u);
   EXPECT_EQ(executor.asked, 0u);
@@ -424,7 +428,8 @@ TEST(Grain, FollowsFromTheCostOfAFork) {
   EXPECT_EQ(executor.asked, 1u);
 }
 
-// The query for scratch and the sort agree even if a fork's cost has changed.
+// The query for the scratch size and the sort get the same blocks, even if
+// the fork's cost changes in between.
 TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
   const auto blocks = [](size_t pairs, size_t fork_ns, size_t threads) {
     return internal::BucketBlocks(pairs, 1024,
@@ -439,8 +444,8 @@ TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
   }
 }
 
-// Sixteen threads of an Emerald Rapids: what 16 empty pieces take, and what 16
-// of 10 us take above 10, in us.
+// Measured on sixteen threads of an Emerald Rapids, in us: the time of 16
+// empty pieces, and the time above 10 us of 16 pieces of 10 us.
 struct Pool16 {
   const char* name;
   size_t fork_ns;
@@ -452,16 +457,17 @@ struct Pool16 {
 };
 constexpr Pool16 kAwake[] = {
     {"TBB", 10000, 3.4, 17}, {"OpenMP", 6000, 4.8, 7}, {"team", 3000, 2.9, 3}};
-// Kernels of 64 tokens of Qwen3-30B-A3B there: rows, their cost in the library,
-// and what all take on one thread, of which two have half.
+// The kernels for 64 tokens of Qwen3-30B-A3B on that machine: rows, cost per
+// row in the library, and time on one thread (for two kernels, half their
+// time).
 constexpr struct {
   size_t rows, row_ps;
   double serial_us;
 } kOf64Tokens[] = {
     {512, 164'000, 94}, {512, 125'000, 242}, {64, 1'000'000, 118}};
 
-// 247 us with the grain of 30 us that each had, a piece a thread or halves by
-// TBB; about 90 with a tenth of it.
+// They took 247 us when each had a grain of 30 us (one piece per thread, or
+// halves in TBB), and take about 90 us with a tenth of that grain.
 TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   constexpr size_t kThreads = 16;
   for (const Pool16& pool : kAwake) {
@@ -491,14 +497,15 @@ TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   }
 }
 
-// A gather of 8 tokens took 9 us on one thread and 20 on sixteen, in halves.
+// A gather of 8 tokens took 9 us on one thread, and 20 us on sixteen in TBB's
+// halves.
 TEST(Model, EightTokensStayOnOneThreadOfSixteen) {
   const PricedExecutor tbb(10000, 16);
   const size_t grain = internal::Grain(tbb, 64, 164'000);
   EXPECT_EQ(Pieces(64, grain, 16).number(), 1u);
 }
 
-// A pool of two threads that breaks its contract in one way.
+// A pool of two threads that violates its contract in one way.
 class BrokenExecutor final : public Executor {
  public:
   enum Breaks {
@@ -533,7 +540,7 @@ class BrokenExecutor final : public Executor {
     if (breaks_ == kRunsTwice) body(context, 1, 0, half);
     if (breaks_ == kGoesBack) body(context, 1, half, 0);
     if (breaks_ == kLeavesOut) return Status();
-    if (breaks_ == kRunsAnother) {  // of the length of the missing one
+    if (breaks_ == kRunsAnother) {  // as long as the missing range
       body(context, 1, 0, count - half);
       return Status();
     }
@@ -542,7 +549,7 @@ class BrokenExecutor final : public Executor {
     return Status();
   }
 
-  // The message of a call that shares work out.
+  // The error of a call that uses more than one thread.
   static const char* Message(Breaks breaks) {
     switch (breaks) {
       case kConcurrency:
@@ -572,8 +579,8 @@ class BrokenExecutor final : public Executor {
   const Breaks breaks_;
 };
 
-// Whole calls, because the symptom was a right answer, or a wrong one, with
-// kOk.
+// Tests whole calls: before the check, they returned kOk with a correct or a
+// wrong result.
 TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
   constexpr size_t kTokens = 40000, kTopK = 2, kExperts = 8;
   std::vector<float> rows(kTokens * kExperts, 1.0f), out(rows.size());
@@ -627,8 +634,8 @@ TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
   }
 }
 
-// Runs the ranges that it was given, on a thread each if they are to run at the
-// same time.
+// Runs the given ranges. If they have to run at the same time, each has its
+// own thread.
 class ListedExecutor final : public Executor {
  public:
   using Ranges = std::vector<std::pair<size_t, size_t>>;
@@ -655,8 +662,8 @@ class ListedExecutor final : public Executor {
   const bool at_once_;
 };
 
-// Each cut of [0, count) is right, and no other ranges are, as many indices as
-// they may have.
+// Every partition of [0, count) is accepted. Other sets of ranges are
+// refused, even with the same total length.
 TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
   std::mt19937 random(7);
   size_t refused = 0;
@@ -668,7 +675,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       ranges.emplace_back(begin, end);
       begin = end;
     }
-    // Some are right, and some have a range too few, too many, or another one.
+    // Keeps the ranges, or removes, repeats, replaces or moves one.
     const size_t at = ranges.empty() ? 0 : random() % ranges.size();
     switch (ranges.empty() ? 0 : random() % 5) {
       case 1:
@@ -680,7 +687,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       case 3:
         ranges[at] = ranges[random() % ranges.size()];
         break;
-      case 4: {  // of the same length, in another place
+      case 4: {  // moved, with the same length
         const size_t length = ranges[at].second - ranges[at].first;
         ranges[at].first = random() % (count - length + 1);
         ranges[at].second = ranges[at].first + length;
@@ -689,7 +696,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       default:
         break;
     }
-    ranges.emplace_back(count / 2, count / 2);  // an empty one changes nothing
+    ranges.emplace_back(count / 2, count / 2);  // an empty range is valid
     std::shuffle(ranges.begin(), ranges.end(), random);
     std::vector<int> times(count);
     for (const auto& [begin, end] : ranges) {

@@ -59,7 +59,7 @@ struct Packed {
   }
 };
 
-// A product as drawn.
+// A random product.
 struct ProductCase {
   WeightFormat format;
   Format operands;
@@ -92,13 +92,13 @@ void ExpectProduct(const std::vector<float>& values,
     } else if (std::isfinite(expected.values[i]) &&
                std::isfinite(expected.bounds[i]) &&
                expected.bounds[i] < 1e30f) {
-      // Nothing overflowed on the way.
+      // Only where no intermediate result overflows.
       ASSERT_NEAR(values[i], expected.values[i], expected.bounds[i]) << i;
     }
   }
 }
 
-// The formulas of the header, with any codes, as stored and packed.
+// Products equal the header's formulas for any codes, stored and packed.
 TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
   Random random(1);
   for (int i = 0; i < 150; ++i) {
@@ -127,7 +127,8 @@ TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
   }
 }
 
-// Rows and columns cut anywhere; a stored product begins at any column.
+// Products may be cut at any row and column without a change of bits. With
+// stored weights, a part may begin at any column.
 TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   Random random(2);
   for (const WeightFormat format : kWeightFormats) {
@@ -165,8 +166,8 @@ TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   }
 }
 
-// The order of operations is the same on every ISA with FMA, on scales of any
-// bits.
+// All ISAs with FMA run the same operations in the same order, so scales of
+// any bits give the same results.
 TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   for (const WeightFormat format : kWeightFormats) {
     const WeightBytes stored = RandomWeights(format, 1, 64, 2048, 3, true);
@@ -184,7 +185,7 @@ TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   }
 }
 
-// The longest rows of int8 have the largest sums that fit an int32.
+// The longest rows of int8 reach the largest sums that fit in int32.
 TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   const size_t cols = 131072;
   WeightBytes stored =
@@ -206,7 +207,7 @@ TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   EXPECT_EQ(ExpertWeightsSize(stored.View()), SIZE_MAX);
 }
 
-// One rounding, to nearest even, of the sum in f32.
+// Outputs round the f32 sum once, to nearest even.
 TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   const WeightBytes stored =
       RandomWeights(WeightFormat::kQ4_0, 1, 50, 64, 1, false);
@@ -227,15 +228,14 @@ TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   }
 }
 
-// A NaN scale of a row, or of a weight, makes all outputs NaN that it goes into
-// and no others.
+// A NaN scale makes exactly the outputs that use it NaN.
 TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
   for (const WeightFormat format : kWeightFormats) {
     SCOPED_TRACE(calls::NameOf(format));
     const StoredFormat f = StoredFormatOf(format);
     const size_t cols = 3 * f.block;
     WeightBytes stored = RandomWeights(format, 1, 40, cols, 1, false);
-    // Row 21: the scale of its last block, or its only one.
+    // Row 21: the scale of its last block, or its only scale.
     uint8_t* const block = &stored.data[0] + (21 * 3 + 2) * f.bytes;
     const Float16 nan = {0x7E01};
     switch (format) {
@@ -258,7 +258,7 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
     }
     const Format rows_format = ProductRowsOf(format);
     FormatRows operands = RandomOperands(rows_format, 7, cols, 2, false);
-    // Codes for 0 beside it.
+    // The row's codes are 0, so that only the NaN scale counts.
     const size_t row_bytes = operands.codes.size() / 7;
     std::memset(&operands.codes[3 * row_bytes], 0, row_bytes);
     if (IsFloatFormat(format)) {
@@ -281,7 +281,7 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
   }
 }
 
-// e8m0 scales: all 256.
+// All 256 e8m0 scales.
 TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
   WeightBytes stored =
       RandomWeights(WeightFormat::kMXFP4, 1, 256, 32, 1, false);
@@ -299,7 +299,7 @@ TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
         stored.View(),
         TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 1, 256))));
     for (int i = 0; i < 255; ++i) {
-      // Half the scale may be below the smallest float.
+      // Half the scale may be below the smallest normal float.
       const float scale = std::ldexp(1.0f, i - 128) * dx;
       ASSERT_EQ(out[static_cast<size_t>(i)], 12.0f * scale) << i;
     }
@@ -307,7 +307,7 @@ TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
   }
 }
 
-// The largest integers: scales and codes at their bounds.
+// The largest integers: scales and codes at their limits.
 TEST_P(ExpertWeightsTest, TheLargestCodesAreExact) {
   Random random(8);
   for (const WeightFormat format : kWeightFormats) {
@@ -354,7 +354,7 @@ TEST_P(ExpertWeightsTest, TheLargestCodesAreExact) {
   }
 }
 
-// No byte outside of a view is read or written, at any alignment.
+// Reads and writes no byte outside the views, at any alignment.
 TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
   Random random(3);
   for (size_t i = 0; i < 40; ++i) {
@@ -392,7 +392,7 @@ TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
   }
 }
 
-// The bytes of the header, on any executor.
+// Packed bytes equal the header's layout, on any executor.
 TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
   Random random(4);
   for (const WeightFormat format : kWeightFormats) {
@@ -415,7 +415,7 @@ TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
   }
 }
 
-// Floats are quantised as the header says, and then packed.
+// Floats are quantised as the header defines, and then packed.
 TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
   Random random(5);
   for (const WeightFormat format : kWeightFormats) {
@@ -431,10 +431,10 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       for (size_t i = cols; i < 2 * cols && i < values.size(); ++i) {
         values[i] = static_cast<float>(static_cast<int>(i % 17) - 8) / 2;
       }
-      // A row of any size, also where scales overflow and vanish.
+      // Values of all magnitudes, so that scales also overflow and underflow.
       for (size_t i = 0; i < cols; ++i) {
         const float any = AnyFloat(7, i);
-        const float f = std::isnan(any) ? kNaN : any;  // one payload
+        const float f = std::isnan(any) ? kNaN : any;  // a single NaN payload
         const float size =
             std::ldexp(1.0f, static_cast<int>(i / 256 * 40) - 90);
         values[values.size() - 1 - i] = i < 768 ? values[i] * size : f;
@@ -500,8 +500,8 @@ TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
   EXPECT_NE(out[0], 0.0f);
 }
 
-// A layer without any GEMM of the caller's: each row of a batch is the row
-// alone, bit for bit, for any cut, executor and layout.
+// A layer without the caller's GEMM. Each row of a batch has the same bits as
+// alone, for any tiling, executor and layout.
 class ExpertWeightsLayer : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsLayer);
 
@@ -773,7 +773,7 @@ TEST_F(PackWeightsErrors, SpoiltCallsAreRefused) {
   ExpectSpoiltCallsAreRefused<calls::PackWeightsCall>();
   EXPECT_OK(Run(call_));
 }
-// Sizes that the format does not tell are left out.
+// Sizes that are unknown for the format are left out.
 TEST_F(PackWeightsErrors, ShowNoSizeThatIsNone) {
   for (int i = 0; i < 4; ++i) {
     Call c = call_;

@@ -13,7 +13,7 @@
 
 namespace switchyard::testing_support {
 
-// 1: every bit pattern.
+// 1 sweeps every bit pattern.
 inline uint64_t SweepStride() {
 #ifdef NDEBUG
   constexpr uint64_t kDefault = 256;
@@ -26,15 +26,16 @@ inline uint64_t SweepStride() {
   return stride == 0 ? kDefault : stride;
 }
 
-// block(x) on vectors that have `x` and one of every `stride` floats, of sizes
-// that are multiples of every vector length, until it returns false.
+// Calls block(x) until it returns false. The vectors contain the given `x`
+// and one of every `stride` floats. Their sizes are multiples of all vector
+// lengths.
 template <class Block>
 void SweepFloats(std::vector<float> x, const Block& block,
                  uint64_t stride = SweepStride()) {
   constexpr size_t kBlock = 1 << 16;
   uint64_t offset = 0;
   for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride) {
-    // Another place in each run of `stride`, so that low bits vary.
+    // Takes another float of each `stride`, so that the low bits vary.
     x.push_back(FromBits(static_cast<uint32_t>(bits + offset)));
     offset = (offset * 5 + 3) % stride;
     if (x.size() < kBlock || x.size() % 64 != 0) continue;

@@ -18,7 +18,7 @@ class GatherPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(GatherTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(GatherPoolTest);
 
-// Ids whose shape says the top_k of `num_tokens` tokens.
+// Ids with the shape [num_tokens, top_k].
 class TopKIds {
  public:
   TopKIds(size_t num_tokens, size_t top_k)
@@ -34,7 +34,7 @@ class TopKIds {
 
 using Ids = std::vector<int32_t>;
 
-// The place of each pair of `pairs`, as BucketPacked would write it.
+// The row of each pair in `pairs`, as BucketPacked writes it.
 Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   Ids index(num_pairs, -1);
   for (size_t r = 0; r < pairs.size(); ++r) {
@@ -44,7 +44,8 @@ Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   }
   return index;
 }
-// In a random order; some are left out, some come twice, some are strangers.
+// Pairs in random order: some missing, and some replaced by duplicates or, if
+// `strangers`, by invalid ids.
 Ids Pairs(Random& random, size_t num_pairs, bool strangers) {
   Ids pairs;
   for (size_t p = 0; p < num_pairs; ++p) {
@@ -75,8 +76,8 @@ Indices TokensOf(const Ids& pairs, size_t num_pairs, size_t top_k) {
   return result;
 }
 
-// Gathers `tokens`, the reference's bits, in the format and order wanted:
-// without a row_index, with the right one, and with others.
+// Gathers `tokens` into the format and expects the reference's bits: without
+// a row_index, with the right one, and with wrong ones.
 void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
                   size_t top_k, size_t slack, size_t gap, Executor& executor) {
   const size_t num_pairs = tokens.rows * top_k;
@@ -137,7 +138,7 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   const std::vector<int32_t> pairs = {-1, 2, 6, INT32_MIN, 5, INT32_MAX, 0};
   CheckFormats(AnyRows(3, 33, 1), kF32Rows, pairs, 2, 0, 0, SerialExecutor());
   const std::vector<float> values = Random(1).AnyBits(3 * 33);
-  // The report may be left out.
+  // The report is optional.
   std::vector<float> rows(7 * 33);
   const TopKIds ids(3, 2);
   const GatherInputs in = {{values.data(), 3, 33}, pairs, ids};
@@ -145,7 +146,7 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   EXPECT_OK(GatherRows(in, out, {true}));
   const std::vector<float> allowed = rows;
   std::fill(rows.begin(), rows.end(), 7.0f);
-  // Unless that is allowed, they are an error, with the same results.
+  // Without allow_invalid, invalid pairs are an error, with the same results.
   ExpectError(GatherRows(in, out),
               "GatherRows: pairs: outside [0, num_tokens * top_k), and "
               "options.allow_invalid is not set",
@@ -186,7 +187,7 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   expected.invalid = 21;
   EXPECT_EQ(report, expected);
   ExpectSameBytes(all.Values(), right);
-  // One expert's part of the list at a time.
+  // Gathers the list in parts, as for one expert at a time.
   const GuardedRows parts(kF32Rows, num_pairs, 1031, 0, 0);
   for (size_t begin = 0; begin < pairs.size(); begin += 100) {
     const size_t end = std::min(pairs.size(), begin + 100);
@@ -216,7 +217,7 @@ TEST_P(GatherTest, AnyShape) {
   }
 }
 
-// Tokens and rows may be columns of one matrix.
+// Tokens and rows may be columns of the same matrix.
 TEST_P(GatherTest, ColumnsOfOneMatrix) {
   const std::vector<float> values = Random(4).AnyBits(3 * 10);
   const Guarded<float> both(3, 10, 0, 0, values);
@@ -264,7 +265,7 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   const std::vector<int32_t> pairs = {0};
   EXPECT_OK(
       GatherRows({{none, 2, 0}, pairs, TopKIds(2, 2)}, {{nowhere, 1, 0}}));
-  // No tokens at all: every pair is invalid.
+  // Without tokens, every pair is invalid.
   float out = 1.0f;
   EXPECT_OK(GatherRows({{none, 0, 1}, pairs, TopKIds(0, 2)},
                        {{&out, 1, 1}, &report}, {true}));
@@ -272,7 +273,7 @@ TEST_F(GatherErrors, NothingToDoIsFine) {
   EXPECT_EQ(out, 0.0f);
 }
 
-// GatherRows and ScatterRows between formats of quantize.h.
+// Tests GatherRows and ScatterRows between the formats of quantize.h.
 
 class GatherFormatsTest : public IsaTest {};
 class GatherFormatsPoolTest : public IsaPoolTest {};
@@ -305,7 +306,8 @@ TEST_P(GatherFormatsTest, LongRows) {
   }
 }
 
-// More tokens than a grain has, a row_index that sends each to other threads.
+// More tokens than a grain, and a row_index that spreads each token over
+// several threads.
 TEST_P(GatherFormatsPoolTest, SameRowsOnEveryThread) {
   Random random(6);
   std::vector<size_t> kinds(150);
@@ -430,7 +432,7 @@ class QuantizePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(QuantizeTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(QuantizePoolTest);
 
-// Quantize has to give the reference's bits, and write nothing else.
+// Quantize() has to give the reference's bits and write nothing else.
 void Check(const FormatRows& from, const Format& to, size_t slack, size_t gap) {
   const GuardedRows in(from, slack, gap);
   const GuardedRows out(to, from.rows, from.cols, slack, 3 - gap);
@@ -446,7 +448,7 @@ TEST_P(QuantizeTest, EverySizeAndMisalignment) {
     const size_t last = 2 * std::max<size_t>(64, BlockOf(to.type)) + 1;
     for (size_t cols = 1; cols <= last; ++cols) {
       if (to.Cols(cols) != cols) continue;
-      // Quantised sources have sizes around the ends of groups.
+      // For quantised sources, only sizes around the ends of groups.
       if (from.group != 0 && cols % 32 > 1 && cols % 32 < 31) continue;
       SCOPED_TRACE(testing::Message() << "cols " << cols);
       const size_t n = cols / BlockOf(to.type);
@@ -467,7 +469,7 @@ TEST_P(QuantizeTest, EveryKindOfRow) {
   });
 }
 
-// Longer than any buffer inside.
+// Longer than all internal buffers.
 TEST_P(QuantizeTest, LongRows) {
   for (const char* const name : {"f32", "bf16", "i8", "f8e4m3 of 32"}) {
     for (const Format& from : kFormats) {

@@ -18,7 +18,7 @@ TEST_P(HyperTest, AnyForm) {
   }
 }
 
-// More columns than are kept of what streams collapse to.
+// More columns than the buffer for the collapsed streams holds.
 TEST_P(HyperTest, WideRows) {
   Random random(5);
   for (size_t i = 0; i < 6; ++i) {

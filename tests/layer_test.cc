@@ -36,7 +36,8 @@ std::vector<uint32_t> BitsOf(const ExpertsLayer& layer, Executor& executor,
 
 class LayerTest : public IsaPoolTest {};
 
-// The five calls one after the other, for any case, cut and executor.
+// A layer equals the five calls in sequence, for any case, tiling and
+// executor.
 TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
   Random random(1);
   for (int i = 0; i < 300; ++i) {
@@ -44,13 +45,13 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
     const ExpertsLayer layer(DrawAnyLayerCase(random));
     const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
     ASSERT_EQ(BitsOf(layer, executor()), expected);
-    // Fewer workers than threads.
+    // Scratch for fewer workers than the executor has threads.
     ASSERT_EQ(BitsOf(layer, executor(), 1), expected);
   }
 }
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(LayerTest);
 
-// Scratch of ExpertsScratchSize elements in front of a guard page.
+// Scratch of ExpertsScratchSize() elements before a guard page.
 TEST_P(LayerTest, WritesNothingOutsideOfScratch) {
   Random random(7);
   for (int i = 0; i < 100; ++i) {
@@ -86,7 +87,7 @@ TEST_P(LayerTest, WritesNothingOutsideOfScratch) {
   }
 }
 
-// The weights of a product in memory of their own, quantised from floats.
+// Weights quantised from floats, with their memory.
 struct QuantisedWeights {
   std::vector<uint8_t> memory;
   ExpertWeights view;
@@ -108,9 +109,9 @@ struct QuantisedWeights {
   }
 };
 
-// Gate and up read blocks of q8_0, and the down product reads int8 with a scale
-// a row, so that intermediate is no multiple of a block. The layer is equal to
-// the steps by hand, a token and an expert at a time.
+// Gate and up read blocks of q8_0. The down product reads int8 with one scale
+// per row, so that intermediate need not be a multiple of a block. The layer
+// has to equal the single steps, one token and one expert at a time.
 TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   constexpr size_t kTokens = 21, kTopK = 2, kExperts = 3;
   constexpr size_t kHidden = 64, kInter = 45, kShared = 70;
@@ -142,7 +143,7 @@ TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   combine.topk_weights = {topk_weights.data(), kTokens, kTopK};
   combine.shared.kind = SharedGate::kNone;
 
-  // By hand.
+  // The single steps.
   std::vector<float> rows(kTokens * kTopK * kHidden), shared(kTokens * kHidden);
   const auto run = [&](int32_t expert, size_t token, size_t inter, float* out) {
     BlockQ8_0 blocks[kHidden / 32];
@@ -201,7 +202,7 @@ TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   }
 }
 
-// Bits do not depend on the workers that a plan is cut for, nor on the ISA.
+// The bits do not depend on the plan's number of workers, nor on the ISA.
 TEST(LayerBits, AreThoseOfAnyCut) {
   Random random(2);
   for (int i = 0; i < 40; ++i) {
@@ -223,7 +224,7 @@ TEST(LayerBits, AreThoseOfAnyCut) {
   }
 }
 
-// A team's threads, and 64 of them on however many cores there are.
+// Teams of up to 64 threads, whatever the number of cores.
 TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
   for (const size_t threads : {2u, 5u, 64u}) {
@@ -245,7 +246,7 @@ TEST(LayerThreads, TeamsOfUpTo64) {
   }
 }
 
-// Whichever tile fails, the call returns its status and nobody waits for ever.
+// If any tile fails, the call returns the tile's status and no thread hangs.
 TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
   Random random(4);
   for (int i = 0; i < 12; ++i) {
@@ -277,8 +278,8 @@ TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
   }
 }
 
-// No two tiles at the same time have the same worker, and each has all that an
-// engine is promised.
+// Two tiles at the same time never have the same worker, and each tile has
+// all that layer.h promises to an engine.
 TEST_P(LayerTest, TilesAreSound) {
   Random random(5);
   for (int i = 0; i < 60; ++i) {
@@ -336,7 +337,8 @@ TEST_P(LayerTest, TilesAreSound) {
   }
 }
 
-// Each row is in one block and each block's products are cut once.
+// Each row is in exactly one block, and each block's products are covered
+// exactly once.
 TEST(Plan, HasEachRowOnce) {
   Random random(6);
   for (int i = 0; i < 300; ++i) {
@@ -398,7 +400,7 @@ TEST(Plan, HasEachRowOnce) {
   }
 }
 
-// 300 rows are more than max_rows, and are cut at a multiple of tile_rows.
+// 300 rows exceed max_rows and are cut at a multiple of tile_rows.
 TEST(Plan, CutsRowsAtTiles) {
   ExpertsPlanOptions options;
   options.num_experts = 1;
@@ -413,7 +415,7 @@ TEST(Plan, CutsRowsAtTiles) {
   }
 }
 
-// A call to be planned.
+// The arguments of a PlanExperts() call.
 struct PlanCase {
   size_t tokens, top_k;
   ExpertsPlanOptions options;
@@ -460,7 +462,7 @@ PlanCase DrawPlanCase(Random& random) {
     if (is_one_of(2)) o.max_rows = 1 + below(90);
     if (is_one_of(2)) o.tile_columns = below(70);
   }
-  // Evenly spread ids have the most blocks.
+  // Evenly spread ids give the most blocks.
   const size_t kind = below(4), first = below(o.num_experts);
   for (size_t t = 0; t < c.tokens; ++t) {
     const size_t token = kind == 3 ? below(o.num_experts) : 0;
@@ -484,8 +486,8 @@ void ExpectSizesHold(const PlanCase& c) {
   ASSERT_OK(PlanExperts({{c.ids.data(), c.tokens, c.top_k}},
                         {memory.span(), &plan}, c.options));
   memory.ExpectIntact("memory");
-  // Behind the tasks lies scratch of the sort, so the guard page alone does not
-  // notice each task too many.
+  // The sort's scratch follows the tasks in the memory. So the guard page
+  // alone does not detect one task too many.
   const size_t blocks =
       internal::MostBlocks(c.tokens, c.tokens * c.top_k, c.options);
   ASSERT_LE(plan.blocks.size, blocks);
@@ -501,7 +503,7 @@ void ExpectSizesHold(const PlanCase& c) {
   }
 }
 
-// SWITCHYARD_PLANS draws so many, from SWITCHYARD_PLANS_SEED on.
+// Draws SWITCHYARD_PLANS plans from the seed SWITCHYARD_PLANS_SEED.
 TEST(PlanSize, IsNeverExceeded) {
   const auto number = [](const char* name, size_t otherwise) {
     const char* const text = std::getenv(name);
@@ -515,7 +517,8 @@ TEST(PlanSize, IsNeverExceeded) {
     ASSERT_FALSE(HasFailure()) << "plan " << i << " of seed " << seed;
   }
 }
-// Plans that were written behind the memory, and scratch that was too small.
+// Plans that once were written past their memory, or for which scratch was
+// too small.
 TEST(PlanSize, IsEnoughWhereItWasNot) {
   const auto expect = [](size_t tokens, size_t top_k, size_t experts,
                          size_t hidden, size_t intermediate, size_t workers,
@@ -545,7 +548,7 @@ TEST(PlanSize, IsEnoughWhereItWasNot) {
     o.max_rows = 1;
   });
 }
-// Each option that PlanExperts() refuses.
+// Options that PlanExperts() refuses have no size.
 TEST(PlanSize, IsNoneOfBadOptions) {
   ExpertsPlanOptions good;
   good.num_experts = 4;
@@ -593,9 +596,10 @@ TEST(Plan, RowsInPartsAreBounded) {
   }
 }
 
-// The last worker is ready within 1.05 of the mean where each has four tiles'
-// work, and within 1.15 for one token, where a tile is a part of an expert. Two
-// tokens whose experts have one row or two do not divide so evenly by 128.
+// With at least four tiles of work per worker, the last worker finishes
+// within 1.05 times the mean; otherwise within 1.15 times, because a tile is
+// a part of an expert. The exception is 1.25 for two or more tokens on 128
+// workers: experts with one row and experts with two do not divide evenly.
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
@@ -629,8 +633,9 @@ TEST(Plan, KeepsWorkersBusy) {
   }
 }
 
-// A shared expert of any width is cut by columns as the others are. Numbers of
-// workers that are no power of two do not divide column tiles so evenly.
+// A shared expert of any width is cut by columns like the others. If the
+// number of workers is not a power of two, the column tiles do not divide so
+// evenly.
 TEST(Plan, KeepsWorkersBusyWithASharedExpert) {
   const ScheduleCosts costs;
   for (const size_t shared : {0u, 384u, 768u, 1536u, 6144u}) {
@@ -722,7 +727,7 @@ class RunErrors : public RunCallErrors {
     shape_.hidden = 5;
     shape_.intermediate = 3;
     shape_.shared_intermediate = 2;
-    memory_.resize(20000);  // more than any scratch here
+    memory_.resize(20000);  // more than any scratch in these tests
     EXPECT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan_}, shape_));
     scratch_.resize(ExpertsScratchSize(plan_, {}, 1), -7);
     call_.in.plan = &plan_;
@@ -745,7 +750,7 @@ class RunErrors : public RunCallErrors {
   ExpertsPlanOptions shape_;
   std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
   ExpertsPlan plan_;
-  // Far apart: scratch that is put in the place of one overlaps no other.
+  // Large, so that scratch put in the place of one does not overlap another.
   std::vector<float> hidden_ = std::vector<float>(9999), shared_ = hidden_,
                      out_ = hidden_, weights_ = hidden_, gate_bias_ = hidden_,
                      gate_ = hidden_;
@@ -831,7 +836,7 @@ TEST_F(RunErrors, HaveTheNumbersOfThePlan) {
             }),
             "got type i8, scale_type f32, scale_columns 5, without sums");
 }
-// A plan of any bytes is refused unless PlanExperts() wrote it.
+// A plan is refused unless PlanExperts() made it.
 TEST_F(RunErrors, OfPlansThatWereNotMade) {
   const auto expect = [&](const ExpertsPlan& plan) {
     EXPECT_ERROR("plan: was not made by PlanExperts", c.in.plan = &plan);
@@ -846,7 +851,7 @@ TEST_F(RunErrors, OfPlansThatWereNotMade) {
     std::memset(static_cast<void*>(&plan), byte, sizeof plan);
     expect(plan);
   }
-  // A call that is refused leaves no plan, and a copy is one.
+  // A refused call leaves no valid plan. A copy of a plan is valid.
   ExpertsPlan plan;
   ExpertsPlanOptions none = shape_;
   none.workers = 0;
@@ -856,8 +861,9 @@ TEST_F(RunErrors, OfPlansThatWereNotMade) {
   call_.in.plan = &plan;
   EXPECT_OK(Run(call_));
 }
-// A plan whose memory has been written is refused: it read blocks of the second
-// plan with the sizes of the first, and wrote behind scratch.
+// A plan is refused after its memory has been written. Otherwise a call could
+// read the blocks of a second plan with the first plan's sizes and write past
+// the scratch.
 TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   const auto expect = [&](const ExpertsPlan& plan) {
     EXPECT_ERROR("plan: its memory has been written since PlanExperts made it",
@@ -869,7 +875,7 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   };
   for (const size_t shift : {0u, 1u, 15u}) {
     const Span<int32_t> memory(memory_.data() + shift, memory_.size() - shift);
-    // Equal ids and options, too.
+    // Refused even if ids and options are equal.
     for (const int32_t id : {0, 1, 3}) {
       ExpertsPlan first, second;
       ids_[1] = id;
@@ -883,7 +889,7 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
       ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory, &second}, shape_));
       expect(first);
       expect(copy);
-      // A second plan that fails has written, too.
+      // A second plan that fails has written the memory, too.
       ExpertsPlanOptions dear = shape_;
       dear.row_cost = SIZE_MAX;
       EXPECT_FALSE(
@@ -898,7 +904,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
     }
   }
 }
-// Scratch has no size for a format with the wrong type or block.
+// ExpertsScratchSize() returns no size for a format with a wrong type or
+// block.
 TEST_F(RunErrors, OfFormatsHaveNoSize) {
   ExpertsPlanOptions shape;
   shape.num_experts = 4;
@@ -922,7 +929,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   expect(true);
   options.operands.scale_columns = 48;
   expect(false);
-  // Blocks of 256 columns do not fit 64, whichever product reads them.
+  // Blocks of 256 columns do not fit in 64, in any of the products.
   options.operands = {Type::kQ8_0};
   options.down_operands = {Type::kQ8_K};
   expect(false);
@@ -939,7 +946,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   options.gate_up_type = Type::kF32;
   options.down_type = Type::kQ8_0;
   expect(false);
-  // Blocks of hidden that nothing reads.
+  // Blocks of hidden that no product reads.
   call_.options.operands.type = Type::kI8;
   call_.in.shared_hidden = {};
   std::vector<BlockQ8_0> blocks(6);
@@ -953,7 +960,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   ExpectError(Run(call_),
               "RunExperts: options: operands: nothing converts hidden to it");
 }
-// A shared expert has a gate unless the call says that it has none.
+// A shared expert needs a gate unless shared.kind says that it has none.
 TEST_F(RunErrors, OfASharedExpertWithoutAGate) {
   Call c = call_;
   c.in.combine.shared.gate = {};
@@ -982,7 +989,7 @@ TEST_F(RunErrors, OfPartsBearTheirNames) {
               "RunExperts: gemm: is null");
   ExpectUntouched();
 }
-// A null function and an empty object are no product.
+// A null function or an empty object is not a valid product.
 TEST_F(RunErrors, OfProductsThatAreEmpty) {
   const auto expect = [&](const ExpertGemm& gemm) {
     EXPECT_FALSE(gemm.has_function());
@@ -1001,7 +1008,7 @@ Status WriteSevens(const ExpertTile& tile) {
   }
   return Status();
 }
-// A function by its name, its address, and in an object that is named.
+// A product may be a function by name or by address, or a named object.
 TEST_F(RunErrors, NoneOfFunctionsAndObjects) {
   std::vector<float> expected;
   const auto expect = [&](const ExpertGemm& gemm) {
