@@ -41,7 +41,7 @@ struct SmallFloat {
     const uint32_t overflow = saturates ? largest : largest + 1;
     if (std::isnan(x)) return nan;
     if (std::isinf(x)) return signed_zero | overflow;
-    // x| = significand * 2^from is rounded to a multiple of 2^to.
+    // |x| = significand * 2^from is rounded to a multiple of 2^to.
     const int field = static_cast<int>(bits >> 52 & 0x7FF);
     uint64_t significand = bits & ((uint64_t{1} << 52) - 1);
     if (field != 0) significand |= uint64_t{1} << 52;

@@ -96,7 +96,7 @@ inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
   return bits;
 }
 
-// actual - exact| in units of the float spacing at `exact` rounded to f32.
+// |actual - exact| in units of the float spacing at `exact` rounded to f32.
 inline double UlpError(float actual, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(rounded)) return std::isnan(actual) ? 0.0 : INFINITY;

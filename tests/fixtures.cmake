@@ -1,4 +1,4 @@
-# What tests of the kernels and of the device layer are made of.
+# The fixtures that tests of the kernels and of the device layer link.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
@@ -6,13 +6,13 @@ add_library(switchyard_fixtures STATIC ${CMAKE_CURRENT_LIST_DIR}/target_test.cc)
 target_include_directories(switchyard_fixtures PUBLIC ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(switchyard_fixtures
   PUBLIC switchyard_testing GTest::gtest GTest::gtest_main Threads::Threads switchyard_warnings)
-# What links it is a test, and compiled like one.
+# Targets that link it are tests and are compiled like tests.
 set_target_properties(switchyard_fixtures PROPERTIES
   SWITCHYARD_TEST ON INTERFACE_SWITCHYARD_TEST ON COMPATIBLE_INTERFACE_BOOL SWITCHYARD_TEST)
-# Tests compile in half the time of -O3, and run no longer.
+# -O1 compiles tests in half the time of -O3, and they do not run longer.
 target_compile_options(switchyard_fixtures PUBLIC $<$<CONFIG:Release>:-O1>)
-# 0.7 of 2 s of each test. (ccache can't cache what uses it:
-# CMAKE_DISABLE_PRECOMPILE_HEADERS=ON.)
+# Saves 0.7 of 2 s per test. (ccache cannot cache files with precompiled
+# headers: CMAKE_DISABLE_PRECOMPILE_HEADERS=ON.)
 target_precompile_headers(switchyard_fixtures PRIVATE
   <functional> <memory> <string> <vector> <gtest/gtest.h>)
 if(SWITCHYARD_TBB)
@@ -20,19 +20,19 @@ if(SWITCHYARD_TBB)
   target_link_libraries(switchyard_fixtures PRIVATE TBB::tbb)
 endif()
 
-# Those that start threads: what ThreadSanitizer has to do with.
+# The tests that start threads, for builds with ThreadSanitizer.
 add_custom_target(threaded_tests)
 
-# A program for each *_test.cc of a folder, named PREFIX and the file. Each
-# gtest case, with its ISA in the name, is a ctest of its own.
+# Adds a program for each *_test.cc of the folder, named PREFIX and the file.
+# Each gtest case becomes a ctest with the ISA in its name.
 function(switchyard_tests prefix)
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
-  # Built beside their programs, in examples/, tools/ and bench/.
+  # Built next to their programs, in examples/, tools/ and bench/.
   list(FILTER sources EXCLUDE REGEX
     "/(engine_loop|metal_chain|moe_layer|switchyard_bench|swy)_[a-z_]*test.cc$")
-  # Has no switchyard_fixtures.
+  # Does not use switchyard_fixtures.
   list(FILTER sources EXCLUDE REGEX "/plugin_test.cc$")
-  if(SWITCHYARD_SANITIZE)  # one has a malloc of its own, one no memory at all
+  if(SWITCHYARD_SANITIZE)  # one replaces malloc, one has no memory accesses to check
     list(FILTER sources EXCLUDE REGEX "/(allocation|math)_test.cc$")
   endif()
   foreach(source IN LISTS sources)
@@ -50,8 +50,9 @@ function(switchyard_tests prefix)
   endforeach()
 endfunction()
 
-# switchyard_compiler_test(NAME SCRIPT ARGUMENT...): the script with each compiler there is as its
-# first argument: the one of this build, and g++ and clang++ where they are installed.
+# switchyard_compiler_test(NAME SCRIPT ARGUMENT...) adds a test for each
+# compiler: this build's, and g++ and clang++ if installed. The script gets
+# the compiler as its first argument.
 function(switchyard_compiler_test name script)
   set(compilers ${CMAKE_CXX_COMPILER})
   foreach(compiler IN ITEMS g++ clang++)

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions of math-inl.h and gelu-inl.h by themselves, on every ISA,
-// against a double-precision reference that is computed once per input: one of
-// 256 bit patterns, and every float around each power of two and each
-// threshold. SWITCHYARD_MATH_STRIDE=1 in the environment takes all 2^32 (40
-// minutes).
+// Tests the functions of math-inl.h and gelu-inl.h on every ISA against a
+// double-precision reference, which is computed once per input. Inputs: one
+// of 256 bit patterns, and every float around each power of two and each
+// threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32
+// inputs (40 minutes).
 
 #include <algorithm>
 #include <array>
@@ -24,9 +24,9 @@
 #include "tests/float_sweep.h"
 #include "tests/target_test.h"
 
-// The functions: how many ulp each may be off, with FMA and without, and from
-// where on down it is a zero, with which sign. GeluTanh: those plus 3.5 |y|, of
-// y as in gelu-inl.h, below 0.
+// Each function: its error bounds in ulp with and without FMA, the largest
+// input for which it is zero, and that zero with its sign. GeluTanh below 0
+// may add 3.5 |y| ulp, with y as in gelu-inl.h.
 #ifndef SWITCHYARD_MATH
 #define SWITCHYARD_MATH(X)                                   \
   X(kExp, Exp, 1.5, 1.5, -87.33655f, 0.0f)                   \
@@ -54,7 +54,8 @@ namespace switchyard::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// f(x[i]) into a row for each function; n is a multiple of every vector length.
+// Writes f(x[i]) into one row per function. `n` is a multiple of every vector
+// length.
 void EvaluateMath(const float* x, size_t n, float* const* to) {
   simd::RecordTarget(HWY_TARGET);
   const hn::ScalableTag<float> d;
@@ -121,13 +122,13 @@ std::vector<float> Boundaries() {
   return x;
 }
 
-// |y|, by which e is taken.
+// |y|: the function takes exp() of it, with the sign of -x.
 double GeluTanhExponent(float x) {
   const double t = std::fabs(static_cast<double>(x));
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
 }
 
-// The exact results (to 1e-14) and their spacing as floats.
+// The exact results (to 1e-14) and the float spacing there.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];
@@ -174,7 +175,7 @@ class MathSweep {
     for (const Isa& isa : RunnableIsas()) fma_.push_back(isa.fma);
   }
 
-  // A multiple of every vector length of inputs.
+  // Tests a block of inputs; its size is a multiple of every vector length.
   void Block(const std::vector<float>& x) {
     std::vector<Math> results;
     for (const std::string& isa : isas_) {
@@ -190,7 +191,8 @@ class MathSweep {
           const float& y = results[k][f][i];
           const char* wrong = nullptr;
           if (IsFma(k) && first_fma != nullptr) {
-            // The second ISA is as far from exact as the first one.
+            // The same bits have the same error, so the later ISAs need no
+            // check.
             if (CanonicalBits(y) != CanonicalBits(*first_fma)) {
               wrong = "other bits than the first ISA with FMA";
             }
@@ -198,7 +200,7 @@ class MathSweep {
             if (IsFma(k)) first_fma = &y;
             wrong = Check(k, f, x[i], y, exact);
           }
-          // Not ASSERT_: even when it holds, that takes longer than the rest.
+          // Not ASSERT_: even if it holds, it takes longer than the rest.
           if (wrong != nullptr) {
             FAIL() << isas_[k] << ": " << kPromises[f].name << "(" << x[i]
                    << ") = " << y << ": " << wrong;
@@ -212,7 +214,7 @@ class MathSweep {
     for (size_t k = 0; k < isas_.size(); ++k) {
       std::printf("%-8s", isas_[k].c_str());
       for (size_t f = 0; f < kFunctions; ++f) {
-        // FMA ISAs have the first one's bits.
+        // All ISAs with FMA have the same bits.
         const Worst& w = worst_[(IsFma(k) ? 0 : k) * kFunctions + f];
         std::printf("  %s %.4f ulp at %a", kPromises[f].name, w.ulps, w.x);
       }
@@ -221,10 +223,10 @@ class MathSweep {
   }
 
  private:
-  // Best first: those with FMA come before those without.
+  // The best ISAs come first, so those with FMA precede the others.
   bool IsFma(size_t k) const { return fma_[k]; }
 
-  // The error of y, if there is any.
+  // Returns a description of the error in y, or null.
   const char* Check(size_t k, size_t f, float x, float y, const Exact& exact) {
     if (std::isnan(x)) return std::isnan(y) ? nullptr : "not NaN";
     const Promise& promise = kPromises[f];
@@ -232,7 +234,7 @@ class MathSweep {
       return Bits(y) == Bits(promise.zero) ? nullptr
                                            : "not the zero of the definition";
     }
-    // Only close to a zero at 0.
+    // Results may be denormal only for inputs close to 0.
     if (std::fpclassify(y) == FP_SUBNORMAL && !(std::fabs(x) < 0x1p-124f)) {
       return "denormal";
     }

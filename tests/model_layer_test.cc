@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole layers, from a router's logits to the residual and the next norm: each
-// row has the bits that it has alone, on any number of threads.
+// Whole layers, from the router's logits to the residual and the next norm.
+// Each row has the same bits as alone, on any number of threads.
 
 #include "testing/model_layer.h"
 
@@ -26,8 +26,8 @@ std::string NameOf(const ModelFamily& family, const ModelFormats& formats) {
          " and " + calls::NameOf(formats.down);
 }
 
-// Runs every index on a thread of its own, so that `n` threads are inside
-// bodies at the same time, on any number of cores.
+// Runs each index on its own thread, so that `n` threads are inside bodies at
+// the same time, on any number of cores.
 class ThreadsExecutor final : public Executor {
  public:
   explicit ThreadsExecutor(size_t n) : n_(n) {}
@@ -70,7 +70,7 @@ void ExpectSame(const ModelResult& found, const ModelResult& wanted) {
   ASSERT_EQ(CanonicalBits(found.normed), CanonicalBits(wanted.normed));
 }
 
-// The layer with a product of one weight after the other has the same bits.
+// The layer has the bits of a product that is computed one weight at a time.
 TEST(ModelLayers, HaveTheBitsOfTheDefinition) {
   for (const std::string& isa : FmaIsaNames()) {
     const ScopedIsa scoped(isa);
@@ -86,7 +86,7 @@ TEST(ModelLayers, HaveTheBitsOfTheDefinition) {
           ExpectSame(found, wanted);
         }
         ASSERT_EQ(LastIsa()->name, isa);
-        // Inputs are such that nothing overflows or vanishes.
+        // The inputs are chosen so that nothing overflows or vanishes.
         size_t large = 0;
         for (const float f : found.out) {
           ASSERT_TRUE(std::isfinite(f));
@@ -108,7 +108,7 @@ TEST_P(ModelLayerThreads, RowsOfABatchAreRowsAlone) {
   const size_t threads = GetParam();
   for (const ModelFamily& family : kModelFamilies) {
     for (const ModelFormats& formats : kModelFormats) {
-      // All formats where there is a shared expert, q4_0 elsewhere.
+      // All formats for the family with a shared expert, q4_0 for the others.
       if (formats.gate_up != WeightFormat::kQ4_0 &&
           family.family != std::string("deepseek_v3")) {
         continue;

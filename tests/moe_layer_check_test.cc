@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check against double precision accepts what the block computes and finds
-// whatever is wrong with it.
+// The check against double precision accepts the block's results and finds
+// every error in them.
 
 #include <cstdint>
 #include <limits>
@@ -33,7 +33,7 @@ constexpr size_t kHidden = 256;
 
 MoeShape SmallShape() {
   MoeShape shape;
-  // Of whole blocks, for quantised experts.
+  // Multiples of the blocks of quantised experts.
   shape.hidden = kHidden;
   shape.intermediate = 256;
   shape.shared_intermediate = 512;
@@ -102,8 +102,8 @@ TEST(PlainBlock, AgreesWithTheKernelsAndNoOthers) {
   }
 }
 
-// Our rounds take 1 s each; those of plain loops are given, and have a median
-// of 2 s.
+// The text for rounds in which the library takes 1 s and plain loops take
+// `plain`, with a median of 2 s.
 std::string PlainLoopsTextOf(std::vector<double> plain) {
   Timing timing = {};
   timing.median.stages[0].seconds = 1;
@@ -118,15 +118,15 @@ TEST(MoeLayerPlainLoops, SayWhereRoundsScatterByMoreThanTheirEffect) {
   const std::string noise = PlainLoopsTextOf({0.5, 4, 1, 3.5, 2, 2, 1, 3.9, 5});
   EXPECT_NE(noise.find(none), std::string::npos) << noise;
   EXPECT_NE(noise.find("lie between 1 and 3.9."), std::string::npos) << noise;
-  // A single outlier is no scatter.
+  // A single outlier does not count as scatter.
   const std::string effect = PlainLoopsTextOf({1.9, 2, 2.1, 2, 2, 1.9, 9});
   EXPECT_EQ(effect.find(none), std::string::npos) << effect;
   EXPECT_NE(effect.find("2000.000 ms, 2 times it"), std::string::npos)
       << effect;
 }
 
-// The weights' format has nothing to do with routing: one without
-// renormalisation is enough.
+// Routing does not depend on the weights' format, so the case without
+// renormalisation needs one format only.
 std::vector<Param> Params() {
   std::vector<Param> params = {{kDtypes[0], false}};
   for (const Dtype& dtype : kDtypes) params.push_back({dtype, true});
@@ -167,7 +167,8 @@ TEST_P(CheckTest, AcceptsTheBlock) {
   for (const auto* list : {&report.steps, &report.block}) {
     for (const Difference& difference : *list) {
       EXPECT_TRUE(difference.Holds()) << difference.what;
-      // Rounding leaves traces: a step that shows none was not looked at.
+      // Rounding always leaves a difference. A step without one was not
+      // checked.
       EXPECT_GT(difference.largest, 0) << difference.what;
     }
   }
@@ -186,11 +187,11 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
   EXPECT_NE(Check(1).failure, "");
 }
 
-// Each result spoiled by a little; the step that made it is named.
+// Changes each result a little. The check has to name the step that made it.
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
   const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
-  // The bound differs in f32.
+  // The bound differs for f32.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const auto by = [&](float f32, float bf16) { return is_f32 ? f32 : bf16; };
   const AnyMatrix weights = results().weights;
@@ -246,7 +247,7 @@ TEST_P(CheckTest, FindsWrongExpertsAndBuckets) {
   EXPECT_EQ(Check().failure, "");
 }
 
-// Logits that explain the experts and contradict the product.
+// Wrong logits that explain the experts but contradict the product.
 TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   const int32_t* ids = results().ids.Row(3);
   const Element first{results().logits, 3, static_cast<size_t>(ids[0])};
@@ -259,8 +260,8 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   EXPECT_EQ(Check().failure.substr(0, where.size()), where);
 }
 
-// A share of the run would be 150 % for weights that a cache holds, and a wrong
-// result's of its bound 250 %.
+// Without a limit, the weights' share of the run would be 150 % if they are
+// in a cache, and a wrong result's share of its bound 250 %.
 TEST(MoeLayerReport, SaysNoPercentageOver100) {
   Timing timing = {};
   timing.runs = 1;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole blocks from checkpoints in the real format, against numpy's float64,
-// in every dtype.
+// Whole blocks, read from checkpoints in the real format, against numpy's
+// float64 in every dtype.
 
 #include <algorithm>
 #include <chrono>
@@ -68,7 +68,7 @@ LayerWeights Load(const std::string& name, std::optional<size_t> layer,
                    dtype, switchyard::SerialExecutor());
 }
 
-// A block and what it was run on.
+// A block and its inputs.
 struct Ran {
   Ran(const LayerWeights& weights, const std::vector<float>& states,
       Executor& executor)
@@ -99,8 +99,8 @@ std::vector<float> Floats(const AnyMatrix& m) {
   return {begin, begin + m.rows * m.cols};
 }
 
-// The root mean square of the error, in that of what is expected less `from`,
-// and the largest error, in units of 1 + |expected|.
+// `rms`: the root mean square of the error, relative to that of (expected -
+// from). `largest`: the largest error, in units of 1 + |expected|.
 struct Distance {
   double rms, largest;
 };
@@ -166,10 +166,10 @@ TEST_P(Checkpoints, ComputesWhatNumpyDoes) {
       has_norm ? DistanceOf(results.next_normed,
                             expected.data() + states.size(), nullptr)
                : Distance();
-  // On the way to a result eight values are rounded, of a weight, the input
-  // norm, a logit, gate, up, their product, an expert's row and the sum; in
-  // int8, of rows of 40 or more values below 4 deviations, three of them to a
-  // code, by up to 4 / 254 of a deviation.
+  // Eight values are rounded on the way to a result: a weight, the input
+  // norm, a logit, gate, up, their product, an expert's row and the sum. In
+  // int8, three of them are also rounded to codes, with an error of up to 4 /
+  // 254 of a deviation: rows have 40 or more values below 4 deviations.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const bool is_int8 = dtype().operands == switchyard::Type::kI8;
   const double rms = 8 * 0x1p-8 + (is_int8 ? 3 * 4 / 254.0 : 0);
@@ -187,7 +187,8 @@ TEST_P(Checkpoints, ComputesWhatNumpyDoes) {
   EXPECT_EQ(check.failure, "");
 }
 
-// It holds because no GEMM is cut by the number of threads.
+// The bits are equal because the number of threads does not change how GEMMs
+// are cut.
 TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const LayerWeights weights = Load(name(), layer(), dtype());
   const auto states =
@@ -196,8 +197,8 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const BlockResults& want = serial.block.results();
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
-    // The first section has to have work for all: a norm of few rows has not,
-    // nor, on some machines, has a conversion.
+    // The threads can meet only if the first section has work for all. A norm
+    // of few rows has too little, and on some machines so has a conversion.
     const bool meet = weights.vectors[kRouterNorm].data == nullptr &&
                       dtype().rows == switchyard::Type::kF32 &&
                       dtype().operands == switchyard::Type::kF32;
@@ -212,7 +213,7 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
                             &BlockResults::next_normed}) {
       if ((want.*part).data == nullptr) continue;  // no shared expert
       size_t rows = (want.*part).rows;
-      if (part == &BlockResults::expert_rows) {  // not those of zero experts
+      if (part == &BlockResults::expert_rows) {  // without zero experts' rows
         rows = static_cast<size_t>(
             want.buckets.offsets.data[want.buckets.offsets.size - 1]);
       }
@@ -224,7 +225,7 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// The table's rows are the time that passed: no less, no more.
+// The stages of the table add up to the time passed.
 TEST(MoeLayerCheckpointFiles, StagesAddUpToTheTimeThatPassed) {
   const LayerWeights weights = Load("qwen2_moe", 0);
   const auto states =
@@ -232,7 +233,7 @@ TEST(MoeLayerCheckpointFiles, StagesAddUpToTheTimeThatPassed) {
   for (const Pool pool : {Pool::kSerial, Pool::kTbb2}) {
     const auto executor = MakeExecutor(pool);
     Ran ran(weights, states, *executor);
-    double best = 0;  // the clock readings outside may wait for the CPU
+    double best = 0;  // the outer clock readings may wait for the CPU
     for (int i = 0; i < 20; ++i) {
       const auto start = std::chrono::steady_clock::now();
       ran.block.Run(ran.hidden, ran.normed);
@@ -266,7 +267,7 @@ TEST(MoeLayerCheckpointFiles, PicksTheFirstLayerWithExperts) {
   EXPECT_EQ(Load("qwen2_moe", std::nullopt).title, "qwen2_moe, layer 0 of 2");
 }
 
-// Values, names and objects as configurations of the hub have them.
+// Values, names and objects as in configurations of the hub.
 TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   const auto read = [](const std::string& text) {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
@@ -290,7 +291,7 @@ TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   EXPECT_EQ(config.shape().num_experts, 256u);
   EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
 
-  // Two objects deep, with values by layer that are all the same.
+  // Two objects deep, with lists by layer that repeat one value.
   json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
       "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
       "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");
@@ -317,7 +318,7 @@ TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndConvertsTheRest) {
   };
   size_t owned = 0;
   for (const auto& matrix : weights.matrices) owned += is_owned(matrix.data);
-  // Every other tensor is in the file whose data starts on an odd byte.
+  // Every second tensor is in the file with data from an odd byte.
   EXPECT_EQ(weights.matrices.size(), 37u);
   EXPECT_EQ(owned, 18u);
   const double matrix = 4 * 72 * 40;
@@ -331,7 +332,7 @@ TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndConvertsTheRest) {
   }
 }
 
-// Exactly, from any byte on, whatever they are stored as.
+// Weights are read exactly from any byte, in any stored type.
 TEST(MoeLayerWeights, AreReadFromAnyByte) {
   const std::pair<switchyard::Type, std::vector<uint8_t>> cases[] = {
       {switchyard::Type::kF32, {0, 0, 0, 0xC0, 0x3F}},
@@ -353,7 +354,8 @@ TEST(MoeLayerWeights, AreReadFromAnyByte) {
   }
 }
 
-// The states that a file has, and those behind the block: what numpy makes.
+// The program reads a file's states and writes the block's results, which
+// have to equal numpy's.
 TEST(MoeLayerStates, ReadsAndWritesStates) {
   const std::string checkpoint = CheckpointPath("gpt_oss");
   const TempFolder folder;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For the MoeLayer tests: the program, checkpoints of make_checkpoints.py, and
-// copies of them to spoil.
+// For the MoeLayer tests: runs the program, and copies checkpoints of
+// make_checkpoints.py to spoil them.
 
 #ifndef SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
 #define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
@@ -30,7 +30,7 @@ inline std::ostream& operator<<(std::ostream& os, const Dtype& dtype) {
 
 namespace moe_layer::testing_support {
 
-// The place in which the ctest fixture has put the output of
+// The folder in which the ctest fixture puts the output of
 // make_checkpoints.py.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
@@ -47,7 +47,8 @@ inline Outcome RunProgram(const std::string& arguments,
                                                  before);
 }
 
-// Those that take experts of any size: blocks of weights have 32 columns.
+// The dtypes that accept experts of any size; blocks of weights need 32
+// columns.
 inline std::vector<Dtype> DtypesOfAnySize() {
   std::vector<Dtype> dtypes;
   for (const Dtype& dtype : kDtypes) {
@@ -71,7 +72,7 @@ std::vector<T> ReadNumbers(const std::string& path) {
   return numbers;
 }
 
-// Header length, header, data.
+// A safetensors file: header length, header, data.
 inline std::string Safetensors(const std::string& header,
                                const std::string& data, uint64_t length) {
   std::string bytes;
@@ -85,7 +86,7 @@ inline std::string Safetensors(const std::string& header,
   return Safetensors(header, data, header.size());
 }
 
-// A folder for a checkpoint to spoil.
+// A temporary folder with a checkpoint to spoil.
 class TempFolder : public switchyard::testing_support::TempFolder {
  public:
   // Copies a generated checkpoint here.

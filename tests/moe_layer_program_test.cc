@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program's output, the effect of each option, and refusals.
+// The program's output, the effect of each option, and refused input.
 
 #include <sys/stat.h>
 
@@ -37,7 +37,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Milliseconds and share of the table's row, or NaN.
+// Milliseconds and share in the table's row, or NaN.
 std::pair<double, double> Row(const std::string& out, const std::string& name) {
   for (const std::string& line : Lines(out)) {
     if (line.rfind(name + "  ", 0) != 0) continue;
@@ -67,13 +67,13 @@ TEST(MoeLayerProgram, RunsEachFamily) {
       EXPECT_LE(line.size(), 80u) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
     }
-    // No terminal: nothing moves.
+    // stderr is no terminal, so there is no progress display.
     EXPECT_EQ(outcome.err.find_first_of("\r\033"), std::string::npos);
     EXPECT_EQ(Lines(outcome.err).size(), 1u) << outcome.err;
   }
 }
 
-// The environment is that of a CPU that has no such kernels.
+// DNNL_MAX_CPU_ISA=AVX2 acts like a CPU on which oneDNN has no bf16 kernels.
 TEST(MoeLayerProgram, CopesWithoutKernels) {
   const std::string avx2 = "DNNL_MAX_CPU_ISA=AVX2 ";
   const Outcome bf16 = RunProgram(CheckpointPath("qwen2_moe"), avx2);
@@ -82,7 +82,7 @@ TEST(MoeLayerProgram, CopesWithoutKernels) {
   EXPECT_TRUE(bf16.Printed("Every result is within its bound."));
 }
 
-// Experts that Switchyard multiplies, the router with oneDNN.
+// Switchyard multiplies the experts, oneDNN the router.
 TEST(MoeLayerProgram, MultipliesQuantisedExperts) {
   const Outcome outcome =
       RunProgram(CheckpointPath("qwen2_moe") + " --dtype int8");
@@ -111,17 +111,17 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
       between += row_ms;
     }
   }
-  // Seven roundings to 0.001 ms and to 0.01 %.
+  // Seven values, each rounded to 0.001 ms and to 0.01 %.
   EXPECT_NEAR(ms, Row(outcome.out, "total").first, 0.006);
   EXPECT_NEAR(share, 100, 0.06);
   EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);
 }
 
-// The names that --help lists; the figures of the table.
+// The names that --help lists, and the figures of the table.
 TEST(MoeLayerProgram, WritesJson) {
   const TempFolder folder;
   const std::string path = folder.File("out.json");
-  WriteFile(path, std::string(1000000, '?'));  // to be replaced
+  WriteFile(path, std::string(1000000, '?'));  // the program has to replace it
   const Outcome outcome =
       RunProgram(CheckpointPath("qwen2_moe") +
                  " --tokens 40 --threads 1 --repeat 3 --json '" + path + "'");
@@ -199,7 +199,7 @@ TEST(MoeLayerProgram, WritesJson) {
   }
 }
 
-// Its layer is the generated one.
+// --compare runs on the generated layer.
 TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   const TempFolder folder;
   const std::string path = folder.File("out.json");
@@ -210,7 +210,7 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   EXPECT_TRUE(outcome.Printed("rounds lie between "));
   const json file = json::parse(ReadFile(path));
   EXPECT_GT(file.at("plain_loops_seconds"), 0);
-  // Both medians are those of the rounds.
+  // Both medians are those of the rounds in the file.
   for (const auto& [median, rounds] :
        {std::pair("seconds", "round_seconds"),
         std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {
@@ -221,8 +221,8 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   }
 }
 
-// One rounding to bf16 uses nearly all of its bound, which looks like a near
-// failure.
+// A single rounding to bf16 uses nearly the whole bound, which looks like a
+// near failure. The output has to explain it.
 TEST(MoeLayerProgram, SaysWhatItsErrorsAreSharesOf) {
   const std::string arguments = CheckpointPath("qwen2_moe") + " --repeat 1";
   const char* const what = "error/bound is the largest share that any element";
@@ -243,8 +243,8 @@ TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
             "moe_layer: --json /dev/full: No space left on device");
 }
 
-// A pipe that has no reader is refused, not waited for; a reader gets all of
-// it.
+// A pipe without a reader is refused, instead of waited for. A reader gets
+// the whole text.
 TEST(MoeLayerProgram, JsonMayGoToAPipe) {
   const TempFolder folder;
   const std::string pipe = folder.File("pipe"), got = folder.File("got");
@@ -253,12 +253,12 @@ TEST(MoeLayerProgram, JsonMayGoToAPipe) {
       CheckpointPath("qwen2_moe") + " --repeat 1 --json '" + pipe + "'";
   ExpectRefused(RunProgram(arguments, make),
                 "moe_layer: --json " + pipe + ": No such device or address");
-  // Number 4 is a reader that is there from the start.
+  // File descriptor 4 is a reader that is open from the start.
   const Outcome outcome =
       RunProgram(arguments, "exec 4<>'" + pipe + "'; cat '" + pipe + "' >'" +
                                 got + "' 4>&- & ");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  std::string text;  // cat may be a little behind
+  std::string text;  // cat may need a moment
   for (int i = 0; i < 1000 && (text.empty() || text.back() != '\n'); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     text = ReadFile(got);
@@ -266,7 +266,7 @@ TEST(MoeLayerProgram, JsonMayGoToAPipe) {
   EXPECT_TRUE(json::accept(text)) << text;
 }
 
-// A limit on a file's size is a disk that fills up midway.
+// A limit on the file size acts like a disk that fills up midway.
 TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
   const TempFolder folder;
   const std::string path = folder.File("out");
@@ -279,7 +279,7 @@ TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// The program's text for so many threads: no more than TBB has.
+// The program's text for `wanted` threads. TBB may have fewer.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
   const size_t given = executor->Concurrency();
@@ -367,7 +367,8 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
   }
 }
 
-// Said before the weights are generated, rather than the program killed later.
+// The program has to refuse before it generates the weights. Otherwise the
+// system would kill it later.
 TEST(MoeLayerOptions, MoreMemoryThanThereIs) {
   const Outcome outcome = RunProgram("--tokens 1000000 --top-k 128");
   EXPECT_EQ(outcome.exit_code, 2);
@@ -392,7 +393,8 @@ TEST(MoeLayerProgram, LostOutputIsAnError) {
   }
 }
 
-// Cut short once it is mapped: F32 tensors are used from there.
+// Cuts the file after the program has mapped it: F32 tensors are used from
+// the mapping.
 TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   const TempFolder folder;
   folder.CopyFrom("qwen2_moe");
@@ -400,7 +402,7 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   const std::string err = folder.File("err");
   const Outcome outcome = switchyard::testing_support::RunProgram(
       MOE_LAYER_PROGRAM, "'" + folder.path() + "' --dtype f32 --repeat 100000",
-      // Ends as well where there is nothing to wait for.
+      // Ends even if the text never appears.
       "(n=0; until grep -qs ' in ' '" + err +
           "' || [ $((n+=1)) -gt 2000 ]; do sleep 0.05; done; : >'" + model +
           "') &",
@@ -422,7 +424,7 @@ TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
         RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
-    // No file, or the old content.
+    // No file if there was none before, otherwise the old content.
     EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
     EXPECT_EQ(std::filesystem::exists(path), is_there);
   }
@@ -437,10 +439,10 @@ TEST(MoeLayerProgram, LoadTextSaysTheLoad) {
             "busiest 0, mean 0, median 0, least 0; 2 of 2 experts idle\n");
 }
 
-// Everything a user can get wrong: one line on stderr that names the file and
-// the tensor, key or option, nothing on stdout, and exit code 2.
+// Every user error gives one line on stderr that names the file and the
+// tensor, key or option, nothing on stdout, and exit code 2.
 
-// Ways to spoil a copy of a checkpoint, for what moe_layer refuses.
+// Ways to spoil a copy of a checkpoint.
 constexpr char kConfig[] = "config.json";
 constexpr char kModel[] = "model.safetensors";
 constexpr char kIndex[] = "model.safetensors.index.json";
@@ -457,7 +459,7 @@ Spoil Write(const std::string& file, const std::string& content) {
   return
       [=](const TempFolder& folder) { WriteFile(folder.File(file), content); };
 }
-// A pipe without a writer.
+// Replaces a file by a pipe without a writer.
 Spoil MakePipe(const std::string& file) {
   return [=](const TempFolder& folder) {
     std::filesystem::remove_all(folder.File(file));
@@ -480,7 +482,8 @@ Spoil Erase(const std::string& key) {
     folder.EditJson(kConfig, [&](json& config) { config.erase(key); });
   };
 }
-// Cuts a file to its first `size` bytes, or takes -`size` off its end.
+// Cuts a file to its first `size` bytes; a negative size removes -`size`
+// bytes at the end.
 Spoil Cut(const std::string& file, long size) {
   return [=](const TempFolder& folder) {
     const std::string bytes = ReadFile(folder.File(file));
@@ -498,7 +501,7 @@ Spoil EditHeader(const std::function<void(json&)>& change) {
 Spoil SetRouter(const std::string& member, const json& value) {
   return EditHeader([=](json& header) { header[kRouter][member] = value; });
 }
-// `whole` with `value`, which need not be good JSON, at `place`.
+// `whole` with `value` at `place`. `value` may be invalid JSON.
 std::string WithText(json whole, const std::string& place,
                      const std::string& value) {
   whole[json::json_pointer(place)] = "PLACE";
@@ -522,7 +525,7 @@ Spoil SetShapeText(const std::string& value) {
     WriteFile(folder.File(kModel), spoilt);
   };
 }
-// Writes `bits`, little-endian, over an element of a tensor.
+// Overwrites an element of a tensor with `bits`, little-endian.
 Spoil SetElement(const std::string& file, const std::string& name,
                  size_t element, const std::string& bits) {
   return [=](const TempFolder& folder) {
@@ -532,7 +535,7 @@ Spoil SetElement(const std::string& file, const std::string& name,
     });
   };
 }
-// Lists in each other: what recursion overflows the stack with.
+// Nested lists, deep enough to overflow the stack of a recursive parser.
 std::string Nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }
@@ -540,11 +543,12 @@ Spoil EditIndex(const std::function<void(json&)>& change) {
   return [=](const TempFolder& folder) { folder.EditJson(kIndex, change); };
 }
 
-// Spoilt fields of config.json, and the messages.
+// Spoilt fields of config.json, and the expected messages.
 struct Case {
   const char* name;
   Spoil spoil;
-  // The line without "moe_layer: ", and short for what Expand() has.
+  // The expected line without "moe_layer: ". Expand() replaces its short
+  // forms.
   std::string want;
   std::string options = "";
   const char* family = "qwen2_moe";
@@ -568,7 +572,7 @@ const Case kConfigCases[] = {
      "CONFIG: malformed JSON: DEEP"},
     {"ConfigDeepUnclosed", Write(kConfig, std::string(150000, '[')),
      "CONFIG: malformed JSON: DEEP"},
-    // Brackets in text are no depth, and \" does not end it.
+    // Brackets inside a string do not nest, and \" does not end the string.
     {"ConfigBracketsInText",
      SetText(kConfig, "model_type", "\"\\\"" + std::string(70, '{') + "\""),
      "CONFIG: model_type: \"\\\"" + std::string(70, '{') +
@@ -753,7 +757,7 @@ const Case kConfigCases[] = {
      "--top-k 13"},
 };
 
-// `text` with its short forms written out.
+// Replaces the short forms in `text`.
 std::string Expand(std::string text, const TempFolder& folder) {
   const auto replace = [&](const std::string& what, const std::string& with) {
     for (size_t at; (at = text.find(what)) != std::string::npos;) {
@@ -769,7 +773,7 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
   replace("DEEP", "nested more than 64 levels deep");
   replace("$", folder.path());
-  // Bytes of header and data in the family's (first) tensor file.
+  // The sizes of header and data in the family's first tensor file.
   const char* const shard = "model-00001-of-00002.safetensors";
   const char* const file =
       std::filesystem::exists(folder.File(shard)) ? shard : kModel;
@@ -873,7 +877,7 @@ const Case kTensorCases[] = {
      "the data, which has #D"},
     {"ShapeLargerThanData", SetRouter("shape", {13, 72}),
      "ROUTER: F32 [13, 72] does not fill its 3456 bytes"},
-    // Times 4 bytes, modulo 2^64, it is the 3456 that the tensor has.
+    // Times 4 bytes, modulo 2^64, this equals the tensor's 3456 bytes.
     {"ShapeOverflows", SetRouter("shape", {(uint64_t{1} << 62) + 864}),
      "ROUTER: F32 [4611686018427388768] does not fill its 3456 bytes"},
     {"TensorsOverlap", EditHeader([](json& h) { h["again"] = h[kRouter]; }),
@@ -977,7 +981,7 @@ std::vector<Case> IndexCases() {
 INSTANTIATE_TEST_SUITE_P(MoeLayerIndex, Errors, testing::ValuesIn(IndexCases()),
                          testing::PrintToStringParamName());
 
-// On a terminal they would be obeyed: U+009B begins a command, as ESC [ does.
+// A terminal would obey raw bytes: U+009B starts a command, like ESC [.
 TEST(MoeLayerErrors, RawBytesAreEscaped) {
   const TempFolder folder;
   folder.CopyFrom("qwen2_moe");

@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sweep of products with random weights, rows, scales, shapes, cuts and
-// layouts: each output is compared with the definition on every ISA.
+// Sweeps products with random weights, rows, scales, shapes, tilings and
+// layouts, and compares each output with the definition on every ISA.
 //
 //   SWITCHYARD_PRODUCTS=10000000 build/release/tests/products_test
 //
-// compares so many outputs of each format, and prints them. Without the
-// variable it takes a second. SWITCHYARD_PRODUCTS_SEED draws other products.
+// compares that number of outputs in each format, and prints the counts.
+// Without the variable it takes a second. SWITCHYARD_PRODUCTS_SEED draws
+// other products.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ size_t NumberIn(const char* variable, size_t by_default) {
   return static_cast<size_t>(number);
 }
 
-// Random weights, as stored and packed, and random rows.
+// Random weights, stored and packed, and random rows.
 struct Operands {
   Format row_format;
   size_t cols, num_outputs, num_rows, expert;
@@ -90,11 +91,11 @@ struct Operands {
   }
 };
 
-// The outputs of an ISA.
+// The outputs on one ISA, counted.
 struct Counts {
   size_t equal = 0;      // to the definition
   size_t bounded = 0;    // without FMA: within the bound
-  size_t unbounded = 0;  // without FMA: something overflowed on the way
+  size_t unbounded = 0;  // without FMA: an intermediate result overflowed
   size_t tiles = 0;
 };
 
@@ -112,7 +113,7 @@ constexpr Named kNamedFormats[] = {
 
 class ProductsTest : public testing::TestWithParam<Named> {
  protected:
-  // The product in tiles that are cut at random, each as stored or packed.
+  // Computes the product in random tiles, each with stored or packed weights.
   void RunOnIsa(Operands& o, const NaiveProduct& wanted, bool fma,
                 Random& random, Counts* counts) {
     const ConstAnyRows rows = o.RowsView();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Blocks whose f16 fields are too small for finite values: counted, and clamped
-// if asked.
+// Blocks of finite values that need a larger f16 field: they are counted and,
+// on request, clamped.
 
 #include <cmath>
 #include <cstddef>
@@ -43,7 +43,7 @@ class QuantizeOverflow : public IsaPoolTest {
   }
 };
 
-// 32 times 2048: d is 16.125, and s is 65536, which is beyond f16.
+// 32 times 2048: d is 16.125, but s is 65536, which exceeds f16.
 TEST_P(QuantizeOverflow, OfTheSum) {
   for (const float sign : {1.0f, -1.0f}) {
     const std::vector<float> x(kBlock, sign * 2048.0f);
@@ -54,7 +54,7 @@ TEST_P(QuantizeOverflow, OfTheSum) {
     EXPECT_EQ(clamped[0].s.bits, kLargest | bit);
     EXPECT_EQ(clamped[0].d.bits, plain[0].d.bits);
     EXPECT_EQ(std::memcmp(clamped[0].qs, plain[0].qs, kBlock), 0);
-    // q8_0 has no sum.
+    // q8_0 stores no sum.
     Convert<BlockQ8_0>(x, 1, Type::kQ8_0, false, 0);
   }
 }
@@ -79,7 +79,7 @@ TEST_P(QuantizeOverflow, OfTheScale) {
   }
   EXPECT_EQ(sum, 0);
   EXPECT_EQ(q8_1[0].s.bits, 0);
-  // The sum may overflow, too, and codes end at 127.
+  // The sum can overflow as well; codes stay within 127.
   x.assign(kBlock, -std::numeric_limits<float>::max());
   const auto most = Convert<BlockQ8_1>(x, 1, Type::kQ8_1, true, 1);
   EXPECT_EQ(most[0].d.bits, kLargest);
@@ -100,8 +100,8 @@ TEST_P(QuantizeOverflow, BeginsWhereF16Ends) {
   EXPECT_EQ(first[0].qs[7], 127);
 }
 
-// NaN and infinities are no overflow, and are not hidden; blocks that do not
-// overflow keep their bits, and so do rows that are copied.
+// NaN and infinity do not count as overflow and are not hidden. Blocks
+// without overflow keep their bits, and so do copied rows.
 TEST_P(QuantizeOverflow, OfFiniteValuesOnly) {
   constexpr size_t kRows = 300, kCols = 5 * kBlock;
   std::vector<float> x(kRows * kCols);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK by any options, on rows of every kind, against their restatement.
+// RouteTopK() with any options and rows of every kind, against route_case.h.
 
 #include <cmath>
 
@@ -20,7 +20,7 @@ class RouteRecipePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteRecipeTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(RouteRecipePoolTest);
 
-// `seed` fixes a case.
+// Checks the case that `seed` draws. Returns the error, or "".
 std::string WrongCase(uint64_t seed, size_t num_experts = 0) {
   Random random(seed);
   const RouteCase c = DrawRouteCase(random, num_experts);
@@ -31,7 +31,7 @@ std::string WrongCase(uint64_t seed, size_t num_experts = 0) {
 }
 
 TEST_P(RouteRecipeTest, AnyOptions) {
-  // Other cases on every ISA: 20,000 in all on the six of x86.
+  // Other cases on every ISA: 20,000 on the six ISAs of x86.
   uint64_t first = 0;
   for (const char c : GetParam()) first = first * 31 + static_cast<uint8_t>(c);
   first *= 1000000;
@@ -41,7 +41,7 @@ TEST_P(RouteRecipeTest, AnyOptions) {
   }
 }
 
-// The same bits and counts for any batch split.
+// Any split of the batch gives the same bits and counts.
 TEST_P(RouteRecipePoolTest, SameAsSerial) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -56,7 +56,7 @@ TEST_P(RouteRecipePoolTest, SameAsSerial) {
   }
 }
 
-// Rows of outputs that do not follow each other, one or the other or both.
+// Gaps between the rows of either output, or of both.
 TEST_P(RouteRecipeTest, OutputsWithGaps) {
   constexpr size_t kTokens = 20, kExperts = 16, kTopK = 3, kStride = 5;
   const std::vector<float> logits =
@@ -93,7 +93,7 @@ TEST_P(RouteRecipeTest, OutputsWithGaps) {
   }
 }
 
-// Rows that are not kept as a whole, and those just below.
+// Rows that are too long to buffer, and rows just below that length.
 TEST_P(RouteRecipeTest, LongRows) {
   for (const size_t experts : {16384u, 16386u, 20000u}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -103,7 +103,7 @@ TEST_P(RouteRecipeTest, LongRows) {
   }
 }
 
-// A call of all experts' logits, its other inputs as drawn.
+// A call with all experts' logits; its other inputs have their defaults.
 RouteCase OneRow(const std::vector<float>& logits, const RouteOptions& options,
                  size_t top_k) {
   RouteCase c;
@@ -120,7 +120,8 @@ RouteResult RunRow(const RouteCase& c) {
   return result;
 }
 
-// Rows of more than 16,384 experts are made in pieces when x is made of logits.
+// Rows of more than 16,384 experts are computed in pieces if x is not just
+// the logits.
 TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
   RouteOptions options;
   options.score = Score::kSparsemixer;
@@ -138,14 +139,15 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
       EXPECT_EQ(far.ids,
                 (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
       EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
-      // Others that are near count for both, the first not for the second.
+      // Experts near the largest count for both weights; the first expert
+      // does not count for the second weight.
       RouteOptions near = o;
       near.jitter_eps = 0.2f;
       logits[500] = 8.0f;
       const std::vector<float> weights =
           RunRow(OneRow(logits, near, 2)).weights;
       EXPECT_LT(weights[0], weights[1]);
-      // Ties, negative ones, none, a NaN.
+      // Ties, negative logits, only -inf, a NaN.
       for (const float most : {-3.0f, -kInf, kNaN}) {
         logits.assign(experts, -4.0f);
         if (most == -kInf) logits.assign(experts, -kInf);
@@ -155,14 +157,14 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
     }
   }
 }
-// All options that rows in pieces go by, one at a time.
+// Each option that matters for rows in pieces, one at a time.
 TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   Random random(5);
   constexpr size_t kExperts = 16400;
   const std::vector<float> logits = random.Uniforms(kExperts, -5.0f, 5.0f);
   const std::vector<float> bias = random.Uniforms(kExperts, -0.1f, 0.1f);
   for (const Score score : kScores) {
-    if (score == Score::kSparsemixer) continue;  // SparsemixerOfLongRows
+    if (score == Score::kSparsemixer) continue;  // see SparsemixerOfLongRows
     for (size_t kind = 0; kind < 9; ++kind) {
       for (const bool biased : {true, false}) {
         for (const bool renormalize : {true, false}) {
@@ -189,8 +191,8 @@ TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   }
 }
 
-// The promises of route.h for sums that are not above 0: a clamp of 0 is no
-// bound, and a division by 0 gives what divisions by 0 do.
+// Sums that are 0 or negative. As route.h says, a clamp of 0 is no bound, and
+// a division by 0 gives infinity or NaN.
 TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   RouteOptions options;
   options.score = Score::kRaw;
@@ -201,7 +203,7 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   options.clamp = 0.0f;
   EXPECT_EQ(weights({-3, -1, -1, -4}), (Two{0.5f, 0.5f}));
   EXPECT_EQ(weights({-6, -1, -3, -4}), (Two{0.25f, 0.75f}));
-  options.clamp = 0x1p-3f;  // of a sum of -16: larger than -4
+  options.clamp = 0x1p-3f;  // of a sum of -16: -2, above -4
   EXPECT_EQ(weights({-6, -1, -3, -6}), (Two{0.5f, 1.5f}));
   for (const Divisor divisor : kDivisors) {
     options.divisor = divisor;
@@ -219,8 +221,8 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   EXPECT_EQ(weights({-0.25f, -0.75f, -3, -4}), (Two{-kInf, -kInf}));
 }
 
-// The keys of a row of only -inf, where they are scores: 1 / num_experts, 0 or
-// -inf, to which a bias is added. Weights are 0 all the same.
+// A row with only -inf, if keys are scores. The keys are 1 / num_experts, 0
+// or -inf, plus a bias. All weights are 0.
 TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
   const std::vector<float> logits(4, -kInf);
   const auto ids = [&](const RouteOptions& options,
@@ -249,18 +251,18 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
     options.bias_place = BiasPlace::kScore;
     options.num_expert_group = 2;
     options.topk_group = 1;
-    // All experts of the first group have a key of `key`, the others one of 0.
+    // All experts of the first group have the same key; all others have 0.
     options.dropped_key_is_zero = true;
     for (const float bias : {-0.125f, -0.25f, -0.26f, 0.0f}) {
-      const bool is_kept =  // 0 ties with the others, which come behind
+      const bool is_kept =  // 0 ties with the other group, which comes later
           ids(options, {bias, bias, bias - 1, bias - 1}) == Ids{0, 1};
       EXPECT_EQ(is_kept, lowest + double{bias} >= 0.0) << bias;
     }
   }
 }
 
-// A bias_index without a row of biases is a bias of 0: keys are the scores,
-// which tie where logits do not.
+// A bias_index outside the biases means a bias of 0. The keys are then the
+// scores, which tie here although the logits differ.
 TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   RouteOptions options;
   options.score = Score::kSigmoid;
@@ -281,8 +283,8 @@ TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   EXPECT_EQ(RunRow(c).ids, (Ids{3, 1}));
 }
 
-// Refusals of RouteTopK's optional inputs and its options. (Errors of the
-// others: route_test.cc.)
+// Refused optional inputs and options of RouteTopK(). (route_test.cc tests
+// the others.)
 
 constexpr size_t kTokens = 4, kExperts = 8, kTopK = 2;
 
@@ -306,7 +308,8 @@ class RouteRecipeErrors
     call_.options.topk_group = 2;
     call_.options.num_zero_experts = 1;
   }
-  // The same with given ids, and without what is refused with them.
+  // The same with given ids, and without the arguments that may not be
+  // combined with them.
   static void Give(Call& c, const std::vector<int32_t>& given) {
     c.in.given_ids = {given.data(), kTokens, kTopK};
     c.in.bias_index = {};
@@ -410,8 +413,8 @@ TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
   }
 }
 
-// Every option by itself, on a call that is plain softmax and on one by recipe,
-// which look at options in different ways.
+// Each option alone, on a plain softmax call and on a call with other
+// options, because the two paths check options differently.
 TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
   const Call full = call_;
   for (const bool plain : {true, false}) {
@@ -459,7 +462,7 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     refuse("num_expert_group does not divide the experts", o.num_expert_group,
            {3, 16});
     refuse("topk_group exceeds num_expert_group", o.topk_group, {2});
-    accept(o.group_score_of);  // of groups that there are not
+    accept(o.group_score_of);  // without groups
     accept(o.dropped_key_is_zero);
     refuse("num_zero_experts leaves no other expert", o.num_zero_experts, {8});
     o.num_shared_experts = 2;

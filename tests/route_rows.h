@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tools of RouteTopK's tests: a call on vectors, and the comparison of
-// its rows with the reference.
+// Helpers for RouteTopK()'s tests: a call on vectors, and a comparison of its
+// rows with the reference.
 
 #ifndef SWITCHYARD_TESTS_ROUTE_ROWS_H_
 #define SWITCHYARD_TESTS_ROUTE_ROWS_H_
@@ -23,7 +23,7 @@ inline void ExpectSame(const Routed& actual, const Routed& expected) {
   ASSERT_EQ(CanonicalBits(actual.weights), CanonicalBits(expected.weights));
 }
 
-// Ids of any type as int32: all of an int64 counts.
+// Ids as int32. Fails if an id does not fit.
 template <class Id>
 std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   const std::vector<int32_t> narrow(ids.begin(), ids.end());
@@ -31,7 +31,7 @@ std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   return narrow;
 }
 
-// Routes logits into weights of those types.
+// Routes logits into weights of the given types.
 template <class Id = int32_t>
 Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                   size_t rows, size_t top_k, const RouteOptions& options = {},
@@ -44,7 +44,7 @@ Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                       options, executor));
   return {Narrow(ids), weights.Values()};
 }
-// The same by the f32 kernel.
+// The expected result: the f32 kernel's, rounded.
 inline Routed ExpectedRoute(const InOut& types,
                             const std::vector<float>& logits, size_t rows,
                             size_t top_k, const RouteOptions& options = {}) {
@@ -53,14 +53,14 @@ inline Routed ExpectedRoute(const InOut& types,
   routed.weights = Rounded(types.out, routed.weights);
   return routed;
 }
-// All of them for a few logits, one that differs from shape to shape for many.
+// All type pairs for a few logits; for many, one that depends on the shape.
 inline std::vector<InOut> SomeInOut(size_t logits, size_t top_k) {
   const std::vector<InOut> all = EveryInOut();
   if (logits <= 64) return all;
   return {all[(logits + logits / 8 + top_k) % all.size()]};
 }
 
-// Routes by the f32 kernel, after a look at the results of other types.
+// Routes by the f32 kernel. Also checks the results of other types.
 template <class Id = int32_t>
 Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
                const RouteOptions& options = {},
@@ -73,7 +73,7 @@ Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
   return TypedRoute<Id>(kF32s, logits, rows, top_k, options, executor);
 }
 
-// One row: ids exactly, weights within the bound.
+// Checks one row: ids exactly, weights within the bound.
 inline void ExpectRow(const std::vector<float>& logits, size_t top_k,
                       const RouteOptions& options, const int32_t* ids,
                       const float* weights) {
@@ -100,8 +100,8 @@ inline void ExpectRows(const std::vector<float>& logits, size_t top_k,
   }
 }
 
-// The same for a call between guard pages, whose views start anywhere and have
-// the given gaps between their rows.
+// Checks a call between guard pages. The views start at any element and have
+// the given gaps between rows.
 struct Gaps {
   size_t logits, ids, weights;
 };

@@ -27,7 +27,7 @@ class RoutePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(RoutePoolTest);
 
-// From the public tests of the Metal kernels that this one follows.
+// From the public tests of the Metal kernel that RouteTopK() follows.
 TEST_P(RouteTest, KnownAnswers) {
   std::vector<float> logits;
   for (int b = 0; b < 3; ++b) {
@@ -49,7 +49,7 @@ TEST_P(RouteTest, KnownAnswers) {
   }
 }
 
-// Not by index, 1, 0, 2, 3, where probabilities underflow.
+// Not the order of indices (1, 0, 2, 3), although probabilities underflow.
 TEST_P(RouteTest, KnownAnswerWithUnderflow) {
   const Routed routed = RouteOf(
       {-200.0f, 0.0f, -150.0f, -300.0f, -120.0f, -110.0f, -105.0f, -400.0f}, 1,
@@ -58,8 +58,8 @@ TEST_P(RouteTest, KnownAnswerWithUnderflow) {
   EXPECT_EQ(routed.weights, (std::vector<float>{1.0f, 0.0f, 0.0f, 0.0f}));
 }
 
-// A row with a NaN, a +inf or only -inf gets distinct valid ids; more than 32
-// experts of a token are written; all weights are as if they were few.
+// Rows with a NaN, a +inf or only -inf get distinct valid ids. More than 32
+// experts per token work like few.
 TEST_P(RouteTest, SpecialRowsAndLargeTopKAreLikeAnyOther) {
   Random random(1);
   for (const float special : {kNaN, kInf, -kInf}) {
@@ -72,7 +72,7 @@ TEST_P(RouteTest, SpecialRowsAndLargeTopKAreLikeAnyOther) {
   CheckRoute(random.Uniforms(3 * 200, -3.0f, 3.0f), 3, 100);
 }
 
-// 60 is not a power of two: a tree reduction may drop the last 28 lanes.
+// 60 is not a power of two: a tree reduction could drop the last 28 lanes.
 TEST_P(RouteTest, EveryLaneOfSixtyExpertsCounts) {
   for (size_t lane = 0; lane < 60; ++lane) {
     for (const float large : {100.0f, kNaN}) {
@@ -95,9 +95,8 @@ TEST_P(RouteTest, RenormalizeMatters) {
   EXPECT_EQ(RouteOf(logits, 1, 2, {false}).weights, eighths);
 }
 
-// All equal, so that the selected are exactly top_k / experts of the sum, the
-// least they can be: the clamp shows where it exceeds that share, and only
-// there.
+// All logits are equal, so the selected experts have the least possible
+// share, top_k / experts. The clamp matters only if it exceeds that share.
 TEST_P(RouteTest, ClampMatters) {
   const std::vector<float> many(65536, -2.0f);
   const auto weight = [&](bool renormalize, float clamp) {
@@ -111,12 +110,12 @@ TEST_P(RouteTest, ClampMatters) {
   EXPECT_EQ(weight(true, 0x1p-14f), 0.25f);
   EXPECT_EQ(RouteOf(many, 1, 1).weights[0], 0.25f);  // the default
   EXPECT_EQ(weight(true, 1.0f), 0x1p-16f);
-  EXPECT_EQ(weight(false, 0x1p-14f), 0x1p-16f);  // no part of it
+  EXPECT_EQ(weight(false, 0x1p-14f), 0x1p-16f);  // the clamp is not used
   EXPECT_EQ(weight(false, 0.0f), 0x1p-16f);
 }
 
-// The clamp changes nothing if the selected have more than it asks for; and
-// in between it scales.
+// The clamp changes nothing if the selected experts have a larger share, and
+// scales the weights otherwise.
 TEST_P(RouteTest, ClampOnOrdinaryRows) {
   Random random(2);
   for (const float clamp : {0.0f, 0.01f, 0.2f, 0.5f, 0.9f, 1.0f}) {
@@ -142,14 +141,14 @@ TEST_P(RouteTest, WeightsSumToOne) {
   }
 }
 
-// exp(-17) vanishes when it is added to one, but two of them do not.
+// exp(-17) vanishes when added to one, but the sum of two does not.
 TEST_P(RouteTest, SelectedAreSummedInSlotOrder) {
   std::vector<float> logits(9, -17.0f);
   logits[6] = 0.0f;
   EXPECT_EQ(RouteOf(logits, 1, 9).weights[0], 1.0f);
 }
 
-// Expert e in lane e mod 32, lanes folded 16, 8, 4, 2, 1.
+// Expert e is added to lane e mod 32; lanes are folded by 16, 8, 4, 2, 1.
 TEST_P(RouteTest, AllAreSummedInThirtyTwoLanes) {
   for (const size_t experts : {64u, 70u, 400u}) {
     std::vector<float> logits(experts, -17.0f);
@@ -186,7 +185,7 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
   }
 }
 
-// Another mix of types for each kind of executor.
+// Each kind of executor tests another mix of types.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
   // Well over seven grains of 30 us.
@@ -202,7 +201,7 @@ TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   SCOPED_TRACE(types);
   const Routed expected = ExpectedRoute(types, logits, rows, k, {false});
   ExpectSame(TypedRoute(types, logits, rows, k, {false}, executor()), expected);
-  // Any batch split gives the same bits.
+  // Any split of the batch gives the same bits.
   Stored in(types.in, logits);
   Stored weights(types.out, std::vector<float>(rows * k));
   std::vector<int32_t> ids(rows * k);
@@ -228,7 +227,7 @@ TEST_P(RoutePoolTest, LargeTopKOnEveryThread) {
   ExpectRows(logits, k, {}, routed);
 }
 
-// Rows of any bit patterns, of narrow and wide ranges, and with many ties.
+// Rows of any bits, of narrow and wide ranges, and with many ties.
 std::vector<float> FuzzedRows(size_t rows, size_t experts, Random& random) {
   std::vector<float> logits;
   for (size_t r = 0; r < rows; ++r) {
@@ -245,8 +244,8 @@ std::vector<float> FuzzedRows(size_t rows, size_t experts, Random& random) {
   return logits;
 }
 
-// The same ids on all ISAs; the same bits of weights on those with FMA, few ulp
-// apart on the others.
+// All ISAs select the same ids. Weights have the same bits on ISAs with FMA,
+// and differ by few ulp on the others.
 TEST(RouteAcrossIsas, Agree) {
   for (uint64_t seed = 100; seed < 160; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -277,8 +276,8 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// The same with ids of another type, for shapes that are taken a vector of rows
-// at a time, one by one, and with large top_k.
+// The same with ids of another type, in shapes for all code paths: a vector
+// of rows at a time, row by row, and large top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);
@@ -333,7 +332,7 @@ TEST_F(RouteErrors, Shapes) {
     EXPECT_ERROR("topk_ids: top_k (cols) exceeds the experts",
                  c.in.logits.cols = experts);
   }
-  // The address is only looked at.
+  // The check compares addresses only and reads no memory.
   EXPECT_ERROR(
       "logits: more than 2^31 - 1 experts",
       c.in.logits.rows = c.out.topk_ids.rows = c.out.topk_weights.rows = 1,
@@ -351,7 +350,7 @@ TEST_F(RouteErrors, NothingToDoIsFine) {
   }
 }
 
-// The estimated time of a row decides which batches wake a second thread.
+// The estimated time per row decides which batches use a second thread.
 class GrainExecutor final : public Executor {
  public:
   size_t grain = 0;
@@ -383,7 +382,7 @@ TEST(RouteGrain, RowsTakeLongerWhereAllExpertsAreSummed) {
   EXPECT_EQ(grain({true, 0.0f}), renormalized);
 }
 
-// A slower ISA's batches are worth a second thread sooner.
+// On a slower ISA, smaller batches are worth a second thread.
 TEST(RouteGrain, FollowsTheIsa) {
   const size_t tokens = 4096, experts = 128, top_k = 8;
   const std::vector<float> logits(tokens * experts, 1.0f);
@@ -401,19 +400,20 @@ TEST(RouteGrain, FollowsTheIsa) {
     grains.push_back(executor.grain);
   }
   EXPECT_TRUE(std::is_sorted(grains.rbegin(), grains.rend()));
-  // The fallback is no vector ISA: 2.5 of its time on AVX2, more on AVX-512.
+  // The fallback has no vectors: it takes 2.5 times as long as AVX2, and more
+  // compared with AVX-512.
   if (grains.size() > 1) {
     EXPECT_GT(grains.front(), 2 * grains.back());
   }
 }
 
-// Which experts RouteTopK selects, for every shape and for rows made to be
-// hard, and that it stays inside its views.
+// Which experts RouteTopK() selects, for every shape and for difficult rows,
+// and whether it stays within its views.
 
 class RouteSelectionTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteSelectionTest);
 
-// 1 to 2 * 64 + 1, and those of real models that are not among them.
+// 1 to 2 * 64 + 1 experts, and the numbers in real models above that.
 std::vector<size_t> ExpertCounts() {
   std::vector<size_t> counts = {160, 256, 288, 384, 512, 768, 896, 1000};
   for (size_t experts = 1; experts <= 2 * 64 + 1; ++experts) {
@@ -421,7 +421,7 @@ std::vector<size_t> ExpertCounts() {
   }
   return counts;
 }
-// The sizes up to `experts`.
+// top_k from 1 to `experts`.
 std::vector<size_t> TopKs(size_t experts) {
   std::vector<size_t> top_ks = {experts};
   for (const size_t k :
@@ -447,7 +447,7 @@ TEST_P(RouteSelectionTest, EveryShapeAndMisalignment) {
 
 TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   Random random(2);
-  // More rows than are worked on together.
+  // More rows than the kernel processes together.
   const size_t rows = 21;
   for (const size_t experts : {8u, 16u, 17u, 60u, 130u}) {
     for (const size_t k : {1u, 2u, 7u, 8u}) {
@@ -457,8 +457,8 @@ TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   }
 }
 
-// ids and weights as columns of one matrix [rows, 2 * k], as a caller may keep
-// them: equal strides, disjoint columns.
+// ids and weights as columns of one matrix [rows, 2 * k]: equal strides,
+// disjoint columns.
 TEST_P(RouteSelectionTest, InterleavedOutputs) {
   Random random(3);
   const size_t rows = 9, experts = 40, k = 3;
@@ -476,7 +476,8 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   }
 }
 
-// Element `e` of a row of `experts`, from which kinds of rows make a logit.
+// The position for which a Kind makes a logit: element `e` of a row of
+// `experts`.
 struct Place {
   size_t e, experts, top_k;
   Random& r;
@@ -492,8 +493,8 @@ struct Kind {
   float (*element)(const Place& at);
 };
 
-// Rows in which a bound from group maxima, a filter or a tie rule could fail,
-// among ordinary ones.
+// Ordinary rows, and rows for which a bound from group maxima, a filter or a
+// tie rule could fail.
 const Kind kKinds[] = {
     {"ordinary", [](const Place& at) { return at.Within(9.0f); }},
     {"all equal", [](const Place&) { return -1.5f; }},
@@ -523,7 +524,7 @@ const Kind kKinds[] = {
      [](const Place& at) {
        return at.Pick({3e38f, at.Within(3e38f)});
      }},
-    // The large ones all in one group, or in as many as are one too few.
+    // All large logits in one group, or in one group too few.
     {"heavy in one of 16",
      [](const Place& at) { return at.e % 16 == 5 ? 9 + at.index() : 0; }},
     {"heavy in one of 64",
@@ -584,7 +585,7 @@ TEST_P(RouteSelectionTest, HardRows) {
                                  128u, 160u, 257u, 512u, 896u}) {
       for (const size_t k : TopKs(experts)) {
         const bool renormalize = random.Below(2) == 0;
-        // Three rows together, the hard one between ordinary ones.
+        // Three rows together: a difficult one between two ordinary ones.
         std::vector<float> logits;
         for (const Kind* row : {&kKinds[0], &kind, &kKinds[0]}) {
           AppendRow(*row, experts, k, random, logits);
@@ -596,7 +597,7 @@ TEST_P(RouteSelectionTest, HardRows) {
   }
 }
 
-// A NaN of any sign and payload, at each position of a vector and of its tail.
+// A NaN of any sign and payload, in each lane of a vector and its tail.
 TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   Random random(5);
   const uint32_t payloads[3] = {0x7F800001, 0xFFC12345, 0x7FFFFFFF};
@@ -612,7 +613,7 @@ TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   }
 }
 
-// A single largest, smallest or infinite element, everywhere.
+// A single largest, smallest or infinite element, at each position.
 TEST_P(RouteSelectionTest, ExtremeInEveryPosition) {
   for (const size_t experts : {1u, 8u, 16u, 17u, 67u, 130u}) {
     for (size_t position = 0; position < experts; ++position) {
@@ -637,7 +638,7 @@ TEST_P(RouteSelectionTest, InfinitiesShareEqually) {
     EXPECT_EQ(routed.weights,
               (std::vector<float>{third, third, third, 0.0f, 0.0f, 0.0f}));
   }
-  // Two of the three: they have two thirds of the probability.
+  // Two of three equal experts have two thirds of the probability.
   EXPECT_EQ(RouteOf(logits, 1, 2, {true}).weights,
             (std::vector<float>{0.5f, 0.5f}));
   EXPECT_EQ(RouteOf(logits, 1, 2, {false}).weights,
@@ -655,8 +656,8 @@ TEST_P(RouteSelectionTest, MaskedRowsGetZeroWeights) {
   }
 }
 
-// Logits that differ by so little, or lie so low, that their probabilities are
-// equal floats: the larger logit wins, not the smaller index.
+// Logits so close or so low that their probabilities are equal floats. The
+// larger logit wins, not the smaller index.
 TEST_P(RouteSelectionTest, SelectsOnLogitsWhereProbabilitiesTie) {
   const Routed close = RouteOf({0.0f, 1e-8f, -1e-8f, 2e-8f}, 1, 3);
   EXPECT_EQ(close.ids, (std::vector<int32_t>{3, 1, 0}));
@@ -668,9 +669,9 @@ TEST_P(RouteSelectionTest, SelectsOnLogitsWhereProbabilitiesTie) {
   EXPECT_EQ(denormal.ids, (std::vector<int32_t>{1, 0, 2}));
 }
 
-// Batches of many rows: those are taken a vector of rows at a time, hard rows
-// and what is left over one by one. The same bits either way, whatever stands
-// in the rows beside.
+// Batches of many rows. The kernel processes a vector of rows at a time;
+// difficult rows and the remainder go one by one. Both give the same bits,
+// whatever the neighbouring rows contain.
 class RouteBatchTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteBatchTest);
 
@@ -680,8 +681,8 @@ struct Batch {
   RouteOptions options;
 };
 
-// Some batches are all of a kind, others of one kind with a few others, others
-// of all.
+// Draws a batch: all rows of one kind, one kind with a few others, or any
+// kinds.
 Batch MakeBatch(size_t rows, size_t experts, size_t top_k, Random& random) {
   Batch batch = {{}, rows, experts, top_k, {}};
   batch.options = {random.Below(2) == 0,
@@ -712,9 +713,9 @@ void ExpectSameAsRowByRow(const Batch& batch) {
   }
 }
 
-// Every number of experts up to two groups of candidates and a few above, every
-// top_k up to where rows go one by one, every number of rows up to two vectors
-// and a half.
+// Numbers of experts up to two groups of candidates and a few above; every
+// top_k up to where rows are processed one by one; numbers of rows up to two
+// and a half vectors.
 TEST_P(RouteBatchTest, SameBitsAsRowByRow) {
   Random random(1);
   std::vector<size_t> counts = {96, 128, 160, 256, 384, 512, 1000};
@@ -742,7 +743,7 @@ TEST_P(RouteBatchTest, EveryNumberOfRows) {
   }
 }
 
-// The views end at a page that cannot be touched, and begin anywhere.
+// Views that end at an inaccessible page and begin anywhere.
 TEST_P(RouteBatchTest, StaysInsideItsViews) {
   Random random(3);
   for (const size_t experts : {2u, 7u, 8u, 15u, 16u, 17u, 60u, 64u, 131u}) {

@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Row data of every type: what tests of f32 kernels are run once more on. A
-// kernel reads bf16 and f16 exactly, computes as in f32 and rounds what it
-// writes once: so its result is the f32 one, rounded, to the bit and on every
-// ISA.
+// Rows of every type, on which the tests of the f32 kernels run again. A
+// kernel reads bf16 and f16 exactly, computes in f32 and rounds its results
+// once. So its result has the bits of the f32 result, rounded, on every ISA.
 
 #ifndef SWITCHYARD_TESTS_ROW_TYPES_H_
 #define SWITCHYARD_TESTS_ROW_TYPES_H_
@@ -29,7 +28,7 @@ namespace testing_support {
 
 constexpr Type kFloatTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
 
-// The types that are read and written.
+// The types of the inputs and the outputs.
 struct InOut {
   Type in, out;
 };
@@ -45,7 +44,7 @@ inline std::vector<InOut> EveryInOut() {
   return all;
 }
 
-// A Guarded of rows of `type`; sizes and slack are in values.
+// A Guarded for rows of `type`; sizes and slack count values.
 class GuardedValues {
  public:
   GuardedValues(Type type, size_t rows, size_t cols, size_t stride = 0,
@@ -64,7 +63,7 @@ class GuardedValues {
   AnyMatrix view() const {
     return {static_cast<void*>(memory_.data()), type_, rows_, cols_, stride_};
   }
-  // Not of blocks.
+  // Not for block types.
   std::vector<float> Values() const {
     std::vector<float> values(rows_ * cols_);
     for (size_t i = 0; i < values.size(); ++i) {

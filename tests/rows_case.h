@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tools of the tests of Quantize, GatherRows and ScatterRows: rows of every
-// format, with what makes conversions stumble, between guard pages.
+// Helpers for the tests of Quantize, GatherRows and ScatterRows: rows of
+// every format between guard pages, with values that are difficult to
+// convert.
 
 #ifndef SWITCHYARD_TESTS_ROWS_CASE_H_
 #define SWITCHYARD_TESTS_ROWS_CASE_H_
@@ -31,8 +32,8 @@ constexpr size_t kNumRowKinds = sizeof(kRowKinds) / sizeof(kRowKinds[0]);
 inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
   const auto word = [&] { return static_cast<uint32_t>(random.Next() >> 32); };
   const size_t special = random.Below(cols);
-  // A step, and 127 of it somewhere, so that codes are its multiples; of 1, all
-  // products are exact.
+  // Values are multiples of a step, and one of them is 127 steps, so that
+  // codes are these multiples. With a step of 1 all products are exact.
   const float step = word() % 2 == 0 ? 1.0f : random.Uniform(0.5f, 2.0f);
   for (size_t c = 0; c < cols; ++c) {
     x[c] = random.Uniform(-1.0f, 1.0f);
@@ -73,7 +74,7 @@ inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
   if (kind == 9) x[special] = FromBits(0x7F7FFFFFu - (word() >> 6));
 }
 
-// One row of each of `kinds`.
+// One row of each kind in `kinds`.
 inline std::vector<float> ValuesOf(const std::vector<size_t>& kinds,
                                    size_t cols, uint64_t seed) {
   Random random(seed);
@@ -89,7 +90,7 @@ inline std::vector<size_t> EveryKind() {
   return kinds;
 }
 
-// The same in a format, or with a `seed` divisible by 3 any bytes at all.
+// The same rows in a format. If `seed` is divisible by 3, any bytes instead.
 inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
                          size_t cols, uint64_t seed) {
   FormatRows rows = reference::Quantize(ValuesOf(kinds, cols, seed),
@@ -103,8 +104,8 @@ inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
   return rows;
 }
 
-// Rows of a format that end `slack` elements before guard pages, with gaps of
-// `gap` elements after each row; blocks count as elements.
+// Rows of a format that end `slack` elements before guard pages, with a gap
+// of `gap` elements after each row. A block counts as one element.
 class GuardedRows {
  public:
   GuardedRows(const Format& format, size_t rows, size_t cols, size_t slack,
@@ -128,7 +129,7 @@ class GuardedRows {
   const AnyRows& view() const { return view_; }
   FormatRows Values() const { return FormatRows(format_, view_); }
 
-  // Part by part: the rows themselves, scales, sums.
+  // Checks rows, scales and sums.
   void ExpectIntact(const char* name) const {
     for (const Guarded<uint8_t>& part : parts_) part.ExpectIntact(name);
   }
@@ -151,7 +152,7 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
   }
   const std::vector<uint32_t> a = actual.Words(), b = right.Words();
   if (a == b) return;
-  // Values and codes, then scales, then sums.
+  // First values or codes, then scales, then sums.
   size_t different = 0, first = 0;
   for (size_t i = a.size(); i-- > 0;) {
     if (a[i] != b[i]) ++different, first = i;
@@ -160,14 +161,15 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
          << first << ": " << std::hex << a[first] << ", not " << b[first];
 }
 
-// NaNs' payloads, too.
+// Also compares the payloads of NaNs.
 inline void ExpectSameBytes(const FormatRows& actual, const FormatRows& right) {
   EXPECT_EQ(actual.codes, right.codes);
   EXPECT_EQ(actual.scales, right.scales);
   EXPECT_EQ(actual.sums, right.sums);
 }
 
-// f(from, to) for every pair of formats of which one can be made of the other.
+// Calls f(from, to) for each pair of formats between which rows can be
+// converted.
 template <class F>
 void ForEveryConversion(const F& f) {
   for (const Format& from : kFormats) {
@@ -180,8 +182,8 @@ void ForEveryConversion(const F& f) {
   }
 }
 
-// f(to) for a format of each type, the ones first that take longest: where f
-// is to be done by many threads.
+// Calls f(to) for a format of each type, the slowest first: for tests on many
+// threads.
 template <class F>
 void ForSomeFormats(const F& f) {
   for (size_t i = std::size(kFormats); i > 0; i -= std::min<size_t>(i, 3)) {

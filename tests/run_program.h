@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the real program, as a shell would.
+// Runs the real program in a shell.
 
 #ifndef SWITCHYARD_TESTS_RUN_PROGRAM_H_
 #define SWITCHYARD_TESTS_RUN_PROGRAM_H_
@@ -25,7 +25,7 @@ inline std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A folder that disappears with this.
+// A temporary folder; the destructor deletes it.
 class TempFolder {
  public:
   TempFolder() {
@@ -58,14 +58,14 @@ struct Outcome {
   }
 };
 
-// Expects a refusal: one line on stderr, exit code 2, nothing printed.
+// Expects one line on stderr, exit code 2 and nothing on stdout.
 inline void ExpectRefused(const Outcome& outcome, const std::string& line) {
   EXPECT_EQ(outcome.exit_code, 2) << line;
   EXPECT_EQ(outcome.err, line + "\n");
   EXPECT_EQ(outcome.out, "") << line;
 }
 
-// The list that programs print if --isa is wrong.
+// The list that programs print after a wrong --isa.
 inline std::string IsaChoices() {
   std::string choices;
   for (const Isa& isa : RunnableIsas()) {
@@ -74,8 +74,8 @@ inline std::string IsaChoices() {
   return choices;
 }
 
-// `before`: shell commands to run first, each followed by ";". `redirect`:
-// where its output goes instead, as in a shell.
+// `before`: shell commands to run first, each followed by ";". `redirect`: a
+// redirection of the output, as in a shell.
 inline Outcome RunProgram(const std::string& program,
                           const std::string& arguments,
                           const std::string& before = "",
@@ -92,8 +92,8 @@ inline Outcome RunProgram(const std::string& program,
   return outcome;
 }
 
-// Output that arrives nowhere is no success: a full disk, no file at all, a
-// pipe that nobody reads from any more.
+// Lost output must give an error: a full disk, a closed stdout, or a pipe
+// whose reader has ended.
 inline void ExpectToldThatOutputIsLost(const std::string& program,
                                        const std::string& arguments) {
   const TempFolder folder;
@@ -115,7 +115,7 @@ inline void ExpectToldThatOutputIsLost(const std::string& program,
     EXPECT_EQ(outcome.exit_code, 2) << arguments << " " << c.redirect;
     const std::string line =
         name + ": cannot write to standard output: " + c.why + "\n";
-    // The text before it is progress.
+    // The text before the error is progress.
     EXPECT_EQ(outcome.err.substr(
                   std::min(outcome.err.size(), outcome.err.find(name + ": "))),
               line)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command line and the files of the benchmarks, on the cheapest of them.
+// The benchmarks' command line and files, tested with the cheapest benchmark.
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,8 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   }
 }
 
-// Contenders of f32; then of bf16 and f16, for which ours are on fewer ISAs.
+// The contenders in f32, then those in bf16 and f16, where the library's run
+// on fewer ISAs.
 std::set<std::string> Contenders() {
   std::set<std::string> contenders = {"plain",      "onednn:softmax",
                                       "probe",      "plain@bf16",
@@ -62,8 +63,8 @@ TEST(SwitchyardBench, ListsABenchmarkPerContender) {
   EXPECT_EQ(outcome.out.find(want), 0u) << outcome.out;
 }
 
-// Kernel, shape and contender are what stands before, between and behind the
-// first and the last slash.
+// Names are kernel/shape/contender. The kernel ends at the first slash and
+// the contender starts after the last one.
 TEST(SwitchyardBench, NamesHaveNoSpacesAndAreNotTwice) {
   const Outcome outcome = Bench("--benchmark_list_tests");
   std::istringstream lines(outcome.out);
@@ -93,8 +94,8 @@ TEST(SwitchyardBench, TimesTheShapesThatAreAskedFor) {
   const Outcome outcome = Bench(shape + kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  // Sizes that are not given are Qwen3-30B-A3B's; one token's benchmarks take
-  // turns.
+  // Sizes that are not given are Qwen3-30B-A3B's. The benchmarks of one token
+  // run in turns.
   EXPECT_TRUE(Bench("--shape=tokens=1 --shape=tokens=7 --benchmark_list_tests")
                   .Printed("combine_indexed/T=7/H=2048/AVX2"));
 }
@@ -167,7 +168,7 @@ TEST(SwitchyardBench, WritesGooglesJson) {
       EXPECT_EQ(each.at("label"), "row; Mixtral 8x7B");
       EXPECT_FALSE(each.contains("error_occurred"));
     }
-    // It depends on the CPU.
+    // Whether it runs depends on the CPU.
     names.erase("route/E=8/k=2/T=1/onednn@bf16:softmax");
     for (const std::string& contender : Contenders()) {
       for (int i = 0; i < 3; ++i) want.insert("route/E=8/k=2/T=1/" + contender);
@@ -257,7 +258,7 @@ TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
   for (const auto& [arguments, want] : cases) {
     ExpectRefused(Bench(arguments), "switchyard_bench: " + want);
   }
-  // The rest of this line is the standard library's.
+  // The rest of the line comes from the standard library.
   const Outcome outcome = Bench("--benchmark_filter='['");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
@@ -265,8 +266,8 @@ TEST(SwitchyardBench, WrongArgumentsAreOneLineAndExitCode2) {
   EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
 }
 
-// Google Benchmark empties the file before it knows whether there is anything
-// to write to it.
+// Google Benchmark would empty the file before it knows whether any benchmark
+// runs.
 TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
   const TempFolder folder;
   const std::string out = folder.File("kept.json");
@@ -287,7 +288,8 @@ TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
       Bench("--benchmark_filter='[' --benchmark_out='" + out + "'").exit_code,
       2);
   EXPECT_EQ(ReadFile(out), "as it was");
-  // Something runs, by the name with what Google Benchmark appends.
+  // A benchmark runs. The filter matches its name with Google Benchmark's
+  // suffix.
   const Outcome timed = Bench(
       std::string(kQuick) +
       "'--benchmark_filter=^device/empty/device/real_time$' --benchmark_out='" +

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For the tests of swy: the program.
+// Helpers for the tests of swy.
 
 #ifndef SWITCHYARD_TESTS_SWY_PROGRAM_H_
 #define SWITCHYARD_TESTS_SWY_PROGRAM_H_
@@ -29,7 +29,8 @@ inline Outcome SwyOk(const std::string& arguments,
   return outcome;
 }
 
-// One line on stderr, which says `text`; exit code 2; nothing printed.
+// Expects one line on stderr that contains `text`, exit code 2 and nothing on
+// stdout.
 inline void ExpectError(const Outcome& outcome, const std::string& text) {
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -44,8 +45,8 @@ inline std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// No line is wider than a terminal, or ends in blanks. UTF-8: a character is
-// what does not continue one.
+// Expects lines no wider than a terminal and without trailing blanks. Counts
+// UTF-8 characters by skipping continuation bytes.
 inline void ExpectFitsATerminal(const std::string& text) {
   for (const std::string& line : Lines(text)) {
     const auto width = std::count_if(line.begin(), line.end(), [](char c) {

@@ -29,7 +29,7 @@ extern std::atomic<int64_t> g_last_target;  // src/simd/targets.h
 namespace testing_support {
 namespace {
 
-// Splits and shuffles regardless of the grain: what the interface allows.
+// Splits and shuffles whatever the grain is, as the interface allows.
 class ShuffleExecutor final : public Executor {
  public:
   static constexpr size_t kThreads = 3;
@@ -103,14 +103,14 @@ class Recorder final : public RecordingExecutor {
     }
   };
 
-  // Bodies do not nest: as many are running as threads are inside.
+  // Bodies do not nest, so each running body is another thread.
   void Enter() {
     std::unique_lock<std::mutex> lock(mutex_);
     most_inside_ = std::max(most_inside_, ++inside_);
     changed_.notify_all();
     if (!rendezvous_) return;
-    // Long enough for a loaded machine, and waited once: what fails then is the
-    // test's count of threads.
+    // Long enough for a loaded machine. Waits only once; if that fails, the
+    // test's count of threads fails.
     rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10),
                                     [&] { return most_inside_ >= expected_; });
   }
@@ -129,7 +129,7 @@ class Recorder final : public RecordingExecutor {
   size_t most_inside_ = 0;
 };
 
-// In the order of Pool; `threads`: of TBB's, 0 for the others.
+// In the order of Pool. `threads`: of TBB pools; 0 for others.
 constexpr struct {
   const char* name;
   int threads;
@@ -145,7 +145,7 @@ void ExpectRan(const std::string& isa) {
 
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool) {
 #ifdef SWITCHYARD_WITH_TBB
-  // More threads than the machine has cores, or TBB would quietly run fewer.
+  // Allows more threads than cores, or TBB would silently use fewer.
   static tbb::global_control more_threads(
       tbb::global_control::max_allowed_parallelism, 8);
 #endif
@@ -221,7 +221,7 @@ ScopedFlushToZero::ScopedFlushToZero() : saved_(ReadMode()) {
   WriteMode(saved_ | kFlush);
 }
 ScopedFlushToZero::~ScopedFlushToZero() {
-  // The library must have left the caller's mode as it was.
+  // The library must not have changed the caller's mode.
   EXPECT_EQ(ReadMode() & kFlush, kFlush);
   WriteMode(saved_);
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fixtures that run a test on every ISA of the machine, and on every kind of
-// executor, and that fail unless exactly that ISA ran.
+// Fixtures that run a test on every ISA of the machine and on every kind of
+// executor. They fail if a kernel ran on another ISA.
 
 #ifndef SWITCHYARD_TESTS_TARGET_TEST_H_
 #define SWITCHYARD_TESTS_TARGET_TEST_H_
@@ -21,7 +21,7 @@
 
 namespace switchyard::testing_support {
 
-// Success of a status; a failure shows its message.
+// Succeeds if `status` is ok; a failure shows its message.
 inline testing::AssertionResult IsOk(const Status& status) {
   if (status.ok()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << status.message();
@@ -34,26 +34,28 @@ inline testing::AssertionResult IsOk(const Status& status) {
 enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
 std::ostream& operator<<(std::ostream& os, Pool pool);
 
-// An executor that counts the distinct threads that are inside bodies at the
-// same time, and remembers the most. (Over time more may come: TBB's workers
-// change arenas.) `Rendezvous` holds every body until as many threads as the
-// pool has are inside one, so that the count does not depend on luck; use it
-// with work of many grains. Fails the test if a worker's number is not below
-// Concurrency() or two bodies of one call have the same one at the same time.
+// An executor that records the largest number of distinct threads inside
+// bodies at the same time. (Over time more threads may take part: TBB's
+// workers change arenas.)
+// - Rendezvous() makes every body wait until all threads of the pool are
+//   inside bodies, so that the count does not depend on luck. It needs work
+//   of many grains.
+// - A test fails if a worker's number is not below Concurrency(), or if two
+//   bodies of one call have the same worker at the same time.
 class RecordingExecutor : public Executor {
  public:
   virtual size_t ExpectedThreads() const = 0;
   virtual size_t DistinctThreads() const = 0;
   virtual void Rendezvous() = 0;
 };
-// kShuffle splits the range into single indices and small runs, shuffles them
-// and runs them on three std::threads, whatever the grain.
+// kShuffle splits the range into single indices and short runs, whatever the
+// grain, shuffles them and runs them on three std::threads.
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
-// All of them; without TBB's in a build with SWITCHYARD_TBB=OFF.
+// All kinds of executors; those of TBB only in builds with SWITCHYARD_TBB=ON.
 std::vector<Pool> EveryPool();
 
-// Runs one index at a time, last first, on the calling thread, and fails at
-// call `fail_at`, counted from 0, with kOutOfMemory and "no memory".
+// Runs one index at a time, the last first, on the calling thread. Call
+// `fail_at`, counted from 0, fails with kOutOfMemory and "no memory".
 class BackwardsExecutor final : public Executor {
  public:
   explicit BackwardsExecutor(size_t fail_at = SIZE_MAX) : fail_at_(fail_at) {}
@@ -66,7 +68,7 @@ class BackwardsExecutor final : public Executor {
   const size_t fail_at_;
 };
 
-// Caps the library to one ISA for a scope. `LastIsa` is null at its start.
+// Caps the library to one ISA for a scope. At its start, LastIsa() is null.
 class ScopedIsa {
  public:
   explicit ScopedIsa(const std::string& name);
@@ -75,10 +77,10 @@ class ScopedIsa {
 
 std::vector<std::string> IsaNames(Span<const Isa> isas);
 std::vector<std::string> RunnableIsaNames();
-// The ISAs that have FMA, which have to agree bit for bit.
+// The ISAs with FMA, which have to give the same bits.
 std::vector<std::string> FmaIsaNames();
 
-// `run` gives the same result on each of them, whatever it is.
+// Expects the same result of run() on each ISA with FMA.
 template <class Run>
 void ExpectFmaIsasAgree(Run run) {
   std::optional<decltype(run())> first;
@@ -101,7 +103,7 @@ class ScopedFlushToZero {
   unsigned long long saved_;
 };
 
-// A test per runnable ISA; fails unless the last kernel that ran is of it.
+// Runs a test on every runnable ISA. Fails unless the last kernel ran on it.
 class IsaTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
@@ -117,8 +119,9 @@ struct IsaAndPool {
 };
 std::ostream& operator<<(std::ostream& os, const IsaAndPool& param);
 
-// A test per runnable ISA, each with the executor that does its worst, and the
-// best ISA with every kind: how rows are shared out is the same on all.
+// Runs a test on every runnable ISA with the executor that shuffles, and on
+// the best ISA with every kind of executor. That is enough, because all ISAs
+// share out rows in the same way.
 class IsaPoolTest : public testing::TestWithParam<IsaAndPool> {
  protected:
   void SetUp() override;

@@ -34,8 +34,8 @@ static_assert(!std::is_convertible_v<Span<const float>, Span<float>>);
 static_assert(!std::is_convertible_v<Matrix<const float>, Matrix<float>>);
 static_assert(!std::is_convertible_v<std::vector<double>&, Span<float>>);
 
-// The arguments that make an AnyMatrix: element types that Type knows, and
-// never something const for an output.
+// Conversions to AnyMatrix: only from element types in Type, and never from
+// const elements to an output.
 static_assert(std::is_convertible_v<Matrix<float>, AnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<float>, ConstAnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<const float>, ConstAnyMatrix>);
@@ -74,7 +74,7 @@ static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ8_1) == 36 &&
               sizeof(BlockQ8_K) == 292);
 static_assert(BytesOf(Type::kQ8_0, 64) == 68 &&
               BytesOf(Type::kQ8_K, 512) == 584 && BytesOf(Type::kI8, 5) == 5);
-// Rows are made as matrices are, or with scales and sums.
+// AnyRows are made like matrices, or with scales and sums.
 static_assert(std::is_convertible_v<Matrix<float>, AnyRows>);
 static_assert(std::is_convertible_v<AnyMatrix, AnyRows>);
 static_assert(std::is_convertible_v<AnyRows, ConstAnyRows>);
@@ -94,7 +94,7 @@ TEST(Views, SpansFromContainers) {
   EXPECT_EQ(Span<float>(raw).size, 4u);
   EXPECT_EQ(Span<const float>(Span<float>(raw)).data, raw);
   EXPECT_EQ(Span<float>().data, nullptr);
-  // It is a range: made from it, and looped over.
+  // Span is a range: for constructors and loops.
   const Span<float> span(vector);
   EXPECT_EQ(std::vector<float>(span.begin(), span.end()), vector);
   for (float& x : span) x = 7;
@@ -129,10 +129,10 @@ TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
   ExpectAny({x, 3, 5}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, uint8_t{5}}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, 5u, short{8}}, x, 3, 5, 8, Type::kF32);
-  // Too large for any check, not a small number.
+  // Negative sizes become too large for any check, not small.
   ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
             Type::kF32);
-  // A matrix whose type is known at run time only.
+  // A matrix with a type that is only known at run time.
   ExpectAny({static_cast<const void*>(x), Type::kBF16, 3, 5, int64_t{8}}, x, 3,
             5, 8, Type::kBF16);
   const AnyMatrix run_time(static_cast<void*>(x), Type::kI64, 3, 4, 4);
@@ -153,7 +153,7 @@ TEST(AnyMatrices, FromMatricesSpansAndContainers) {
   ExpectAny(any, x, 3, 5, 8, Type::kF32);
   const std::vector<float> empty;
   ExpectAny(empty, empty.data(), 1, 0, 0, Type::kF32);
-  // In an argument list, as calls are written.
+  // In an argument list, as in calls.
   struct Inputs {
     ConstAnyMatrix ids;
     ConstAnyMatrix weights = {};
@@ -163,12 +163,13 @@ TEST(AnyMatrices, FromMatricesSpansAndContainers) {
   ExpectAny(in.weights, x, 2, 3, 3, Type::kF32);
 }
 
-// Elements of 2, 4 and 8 bytes: parts are where a Matrix would have them.
+// Elements of 2, 4 and 8 bytes: parts have the same addresses as those of a
+// Matrix.
 template <class T>
 class AnyMatricesOf : public testing::Test {};
 using Elements =
     testing::Types<float, BFloat16, Float16, int32_t, uint32_t, int64_t>;
-TYPED_TEST_SUITE(AnyMatricesOf, Elements, );  // Clang wants three
+TYPED_TEST_SUITE(AnyMatricesOf, Elements, );  // Clang wants three arguments
 
 TYPED_TEST(AnyMatricesOf, PartsAreWhereAMatrixHasThem) {
   using T = TypeParam;
@@ -194,12 +195,13 @@ TEST(Views, OverlapOfEqualStridesIsByColumn) {
   EXPECT_FALSE(MayOverlap(left, right));
   EXPECT_FALSE(MayOverlap(right, left));
   EXPECT_TRUE(MayOverlap(left, F32(x + 7, 10, 12, 20)));
-  // Starting rows later does not matter, wrapping around the stride does.
+  // A start in a later row does not matter, but wrapping around the stride
+  // does.
   EXPECT_FALSE(MayOverlap(left, F32(x + 68, 5, 12, 20)));
   EXPECT_TRUE(MayOverlap(left, F32(x + 68, 5, 13, 20)));
   EXPECT_FALSE(MayOverlap(F32(x + 68, 5, 12, 20), left));
   EXPECT_TRUE(MayOverlap(F32(x + 68, 5, 13, 20), left));
-  // A single row is judged against the other's columns.
+  // A single row is compared with the other view's columns.
   EXPECT_FALSE(MayOverlap(left, F32(x + 28, 1, 12)));
   EXPECT_TRUE(MayOverlap(left, F32(x + 28, 1, 13)));
 }
@@ -215,7 +217,7 @@ TEST(Views, OverlapOfOtherStridesIsByInterval) {
   EXPECT_FALSE(MayOverlap(F32(x, 5, 4), Span<float>(x + 20, 1)));
 }
 
-// Overlaps count by bytes, whatever the elements are.
+// Overlaps are computed in bytes, for any element types.
 TEST(Views, OverlapOfOtherElements) {
   float x[200];
   int64_t* const wide = reinterpret_cast<int64_t*>(x);
@@ -266,7 +268,7 @@ TEST(Views, SameView) {
   EXPECT_FALSE(Same(M(x, 5, 4), M(x, 4, 4)));
   EXPECT_FALSE(Same(M(x, 5, 4), M(x + 1, 5, 4)));
   EXPECT_TRUE(Same(M(x, 1, 4, 8), M(x, 1, 4, 9)));
-  // Bytes are not all: the type is part of it.
+  // The type matters as well as the bytes.
   EXPECT_FALSE(Same({x, Type::kBF16, 5, 4, 4}, {x, Type::kF16, 5, 4, 4}));
 }
 
@@ -278,7 +280,7 @@ TEST(Views, SizesThatDoNotFit) {
   EXPECT_FALSE(Fits(F32(nullptr, SIZE_MAX, 1, SIZE_MAX)));
   EXPECT_TRUE(Fits(F32(nullptr, 2, 1, max - 1)));
   EXPECT_FALSE(Fits(F32(nullptr, 2, 2, max - 1)));
-  // Wider elements fill the address space sooner.
+  // Wider elements overflow the address space at smaller sizes.
   int64_t wide[1];
   BFloat16 half[1];
   EXPECT_TRUE(Fits(AnyMatrix(wide, 1, max / 2)));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plug-in: the libraries are linked into it, and these are its functions.
+// A plug-in that contains the libraries, and its functions.
 
 #include <cstdio>
 #include <memory>
@@ -17,14 +17,14 @@
 
 #define PLUGIN extern "C" __attribute__((visibility("default")))
 
-// The name of the i-th ISA from the best one on, or null.
+// The name of the i-th ISA, the best first, or null.
 PLUGIN const char* CopyIsa(size_t i) {
   const auto isas = switchyard::RunnableIsas();
   return i < isas.size ? isas.data[i].name : nullptr;
 }
 PLUGIN bool CopyCap(const char* name) { return switchyard::CapIsa(name).ok(); }
 
-// The ISA that runs a kernel, null if it gives something else than silu(0) * 3.
+// The ISA that ran a kernel; null if the result is not silu(0) * 3.
 PLUGIN const char* CopyRun() {
   constexpr size_t kRows = 4, kCols = 100;
   const std::vector<float> gate(kRows * kCols, 0.0f), up(kRows * kCols, 3.0f);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// main local|global FIRST SECOND: loads two shared objects with a copy of the
-// library each, so that each other may or may not see their symbols, and caps
-// the ISA of either.
+// `main local|global FIRST SECOND` loads two shared objects that each contain
+// the library, and caps the ISA of each. With `global`, each can see the
+// other's symbols.
 
 #include <dlfcn.h>
 
@@ -19,7 +19,7 @@ struct Copy {
   bool (*cap)(const char*);
   const char* (*run)();
 
-  // Loads like an engine: a symbol that is missing is found missing now.
+  // RTLD_NOW, as in engines, reports missing symbols at once.
   bool Load(const char* path, int mode) {
     void* const library = dlopen(path, RTLD_NOW | mode);
     if (library == nullptr) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls that compile, and with REFUSED one that does not, by a line each.
+// Calls that compile. REFUSED=n adds the n-th call that does not.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,8 @@ namespace {
 
 using namespace switchyard;
 
-// Filled field by field in C++17, in braces, or by C++20's designators.
+// These structs can be filled field by field in C++17, in braces, or with
+// C++20's designators.
 template <class... Structs>
 constexpr bool kAreAggregates = (std::is_aggregate_v<Structs> && ...) &&
                                 (std::is_default_constructible_v<Structs> &&
@@ -46,7 +47,8 @@ static_assert(!std::is_convertible_v<float*, Span<float>>);
 static_assert(!std::is_convertible_v<ConstAnyMatrix, AnyRows>);
 static_assert(!std::is_convertible_v<Span<int>, Span<const float>>);
 
-// Overloads for Spans of several types: one of them takes the braces.
+// If a function is overloaded for Spans of several types, braces select one
+// of them.
 constexpr int TypesOf(Span<const float>) { return 1; }
 constexpr int TypesOf(Span<const int32_t>) { return 2; }
 static_assert(TypesOf({static_cast<const float*>(nullptr), 1}) == 1);

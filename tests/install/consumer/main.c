@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A project of C: routes one row of logits, by the part of the library that
-// calls the mathematics library.
+// A C project. Routes one row of logits, because that code calls the
+// mathematics library.
 
 #include <stdio.h>
 

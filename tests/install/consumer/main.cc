@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A project that uses the library: runs one kernel on every kind of executor
-// that the library comes with.
+// A project that uses the library. Runs a kernel on each kind of executor in
+// the library.
 
 #include <cstdio>
 #include <memory>
