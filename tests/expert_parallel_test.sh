@@ -1,27 +1,31 @@
 #!/bin/bash
 # expert_parallel_test.sh MPIEXEC PROGRAM
-# The program on 1, 2 and 4 processes: close to a plain loop, and the same bits.
+# Runs the program on 1, 2 and 4 processes. Results have to be close to a
+# plain loop, and to have the same bits on all.
 set -euo pipefail
 mpiexec=$1 program=$2
 command -v "$mpiexec" >/dev/null || { echo "skipped: no $mpiexec: apt-get install openmpi-bin"; exit 77; }
 
-# Open MPI wants to be asked for more processes than cores, and by root. Bound
-# to cores, the processes of several tests would share the first ones. Its
-# copies between processes need a right that containers do not give.
+# Open MPI needs flags to run as root and with more processes than cores.
+# Without --bind-to none, the processes of several tests would share the first
+# cores. Containers do not give the right that its single copies between
+# processes need.
 flags=()
 if "$mpiexec" --version 2>&1 | grep -qE 'Open ?(MPI|RTE)'; then
   flags=(--oversubscribe --bind-to none)
   ((EUID != 0)) || flags+=(--allow-run-as-root)
   export OMPI_MCA_btl_vader_single_copy_mechanism=none
 fi
-# Open MPI describes the machine by hwloc. Its plug-in for graphics cards connects to ten X
-# displays on "localhost" at each start: where no file and no server knows that name, 200 s.
-# Without /sys hwloc prints a warning, which is not a line of the program's.
+# Open MPI uses hwloc to describe the machine. Its plug-in for graphics cards
+# connects to ten X displays on "localhost" at each start, which takes 200 s
+# if the name cannot be resolved. Without /sys, hwloc prints a warning, which
+# the test would take for the program's output.
 export HWLOC_COMPONENTS=-gl HWLOC_HIDE_ERRORS=2
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-# same ARGUMENTS...: the digest does not depend on the number of processes.
+# same ARGUMENTS...: checks that the digest does not depend on the number of
+# processes.
 same() {
   local processes output digest first=
   for processes in 1 2 4; do
@@ -37,11 +41,11 @@ same --tokens 33 --hidden 256 --intermediate 96
 same --tokens 32 --hidden 256 --intermediate 96 --dispatch f8e4m3
 same --tokens 32 --hidden 256 --intermediate 96 --dispatch bf16
 same --tokens 32 --hidden 256 --intermediate 96 --dispatch f32 --combine f32
-# A rank without tokens, and one without experts.
+# One rank has no tokens, another has no experts.
 same --tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7
 
-# refused MESSAGE ARGUMENTS...: one line and exit code 2. Without mpiexec, which
-# adds lines of its own.
+# refused MESSAGE ARGUMENTS...: expects one line and exit code 2. Runs without
+# mpiexec, because that adds its own lines.
 refused() {
   local wanted="expert_parallel: $1" output status=0
   shift

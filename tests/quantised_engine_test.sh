@@ -1,7 +1,8 @@
 #!/bin/bash
 # quantised_engine_test.sh PROGRAM PROGRAM_IN_C CONFIG_JSON
-# Both engines print the same number, whatever the number of threads, and refuse
-# a configuration that they cannot run with one line that says why.
+# Checks that both engines print the same number on any number of threads.
+# They have to refuse a configuration that they cannot run, with one line that
+# says why.
 set -euo pipefail
 config=$3
 work=$(mktemp -d)
@@ -22,7 +23,8 @@ for program in "$1" "$2"; do
     [[ $found == "$wanted" ]] || die "${run[*]}: printed $found instead of $wanted"
   done
 
-  # refused WHAT SED_COMMAND: the line names what is wrong with the configuration.
+  # refused WHAT SED_COMMAND: edits the configuration and expects an error
+  # that names the wrong field.
   refused() {
     local status=0
     sed "$2" "$config" >"$work/config.json"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # check.sh NM ARCHIVE SRC_SIMD COMPILED_ISAS...
-# ARCHIVE defines each function that the files of SRC_SIMD export through
-# Highway, <Name> in switchyard::simd::N_<ISA>, exactly once for each ISA that the
-# program COMPILED_ISAS prints and for no other. Every row function that a
-# header declares is among them, and what finds it is defined once.
+# Checks that ARCHIVE defines each function that the files of SRC_SIMD export
+# through Highway: <Name> in switchyard::simd::N_<ISA>, exactly once for each
+# ISA that the program COMPILED_ISAS prints, and for no other. Every row
+# function that a header declares has to be among them. The function that
+# dispatches to it is defined once.
 set -euo pipefail
 export LC_ALL=C
 
@@ -23,14 +24,14 @@ isas=$("$@") || die "$* does not run"
 [[ -n $isas ]] || die "$* lists no ISA"
 declared=$(sed -nE 's/^RowFunction<\w+> (\w+)\(.*/\1/p' "$src_simd"/*.h | sort)
 [[ -n $declared ]] || die "no row function declared in $src_simd"
-# exports MACRO: "Name Function [List]" of each use.
+# exports MACRO: prints "Name Function [List]" for each use.
 exports() {
   cat "$src_simd"/*.cc | tr -s '\n ' ' ' | grep -oE "\<$1\(\w+, \w+, \w+(, \w+)?\);" |
     sed -E 's/^\w+\((\w+), (\w+), \w+(, (\w+))?\);/\1 \2 \4/'
 }
 plain=$(exports SWITCHYARD_EXPORT)
 typed=$(exports SWITCHYARD_EXPORT_TYPES)
-# types LIST: those it has, and those of the lists it names.
+# types LIST: prints the types in the list, and in the lists that it includes.
 types() {
   local definition list
   definition=$(sed -nE "/^#define $1\(/,/[^\\]$/p" "$src_simd/../base/type_list.h")
@@ -53,8 +54,9 @@ exported=$({
   done <<<"$typed"
 } | sort -u)
 
-# Definitions as "name ISA", which no other file sees; not the pieces that the
-# compiler splits off ("[clone .cold]"). AVX3's may be there as AVX3_DL's, too.
+# The file-local definitions, as "name ISA". Leaves out pieces that the
+# compiler splits off ("[clone .cold]"). An AVX3 function may stand for its
+# AVX3_DL version, too.
 found=$(sed -nE \
   -e 's/N_AVX3(::\(anonymous namespace\)::\w+_Recorded)_AsAvx3Dl\(/N_AVX3_DL\1(/' \
   -e 's/^[0-9a-f]+ t switchyard::simd::N_(\w+)::\(anonymous namespace\)::(HasFma|\w+_Recorded)\([^[]*$/\2 \1/p' \

@@ -1,6 +1,7 @@
 #!/bin/bash
 # size.sh STRIP ARCHIVE BYTES
-# ARCHIVE is smaller than BYTES once STRIP has taken out what no link needs.
+# Checks that ARCHIVE is smaller than BYTES after STRIP has removed all that
+# no link needs.
 set -euo pipefail
 
 stripped=$(mktemp)

@@ -1,7 +1,9 @@
 #!/bin/bash
-# check.sh NM SHARED_OBJECT...: each exports its own functions and nothing of the
-# libraries that are linked into it. What the dynamic linker would make one in the
-# process, whatever it is told (STB_GNU_UNIQUE), is exported, too.
+# check.sh NM SHARED_OBJECT...
+# Checks that each shared object exports its own functions and none of the
+# libraries in it. Unique symbols (STB_GNU_UNIQUE) would show as exports, too:
+# the dynamic linker merges those in the whole process, whatever the flags of
+# dlopen() are.
 set -euo pipefail
 
 nm=$1
@@ -9,7 +11,8 @@ shift
 for object in "$@"; do
   exported=$("$nm" -DC --defined-only "$object")
   grep -q ' T CopyRun$' <<<"$exported" || { echo "FAILED: $object exports no CopyRun"; exit 1; }
-  # Templates of the standard library may be there, but none of our types.
+  # Templates of the standard library may be exported, but none with our
+  # types.
   others=$(grep -E 'switchyard|hwy' <<<"$exported" || true)
   [[ -z $others ]] || { printf 'FAILED: %s exports\n%s\n' "$object" "$others"; exit 1; }
 done

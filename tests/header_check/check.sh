@@ -1,13 +1,17 @@
 #!/bin/bash
 # check.sh COMPILER INCLUDE_DIR [OTHER_INCLUDE_DIR...]
-# Each header under INCLUDE_DIR compiles alone, and twice in one file, as C++17
-# with nothing but these folders on the include path; it includes only the
-# standard library and other headers of this library, and those of the device
-# layer only if it is one. Those of device/metal/, which shaders read from one
-# folder, name each other without it. Those of the C ABI include <stddef.h>, <stdint.h> and
-# each other, and compile as C99, too. OpenMP's is openmp_executor.h's alone, which
-# has nothing without -fopenmp. The second check is what shows that neither Highway
-# nor TBB is needed where both are installed.
+# Checks each header under INCLUDE_DIR:
+# - It compiles alone, and included twice, as C++17 with only these folders on
+#   the include path.
+# - It includes only the standard library and other headers of this library;
+#   headers of the device layer only if it is one itself. This shows that
+#   neither Highway nor TBB is needed, even where both are installed.
+# - Headers of device/metal/ include each other without a folder, because
+#   shaders read them from a single folder.
+# - Headers of the C ABI include <stddef.h>, <stdint.h> and each other, and
+#   also compile as C99.
+# - Only openmp_executor.h includes OpenMP's header; without -fopenmp it is
+#   empty.
 set -euo pipefail
 
 compiler=$1
@@ -26,8 +30,8 @@ while IFS= read -r header; do
   count=$((count + 1))
   name=${header#"$include"/}
 
-  # <name> without folder or extension is the standard library's; C headers
-  # only in the C door.
+  # <name> without folder and extension is a header of the standard library. C
+  # headers are allowed only in the C ABI.
   folder=
   [[ $name != */device/* ]] || folder='(device/(metal/)?)?'
   allowed='^#include (<[a-z_0-9]+>|"switchyard/'$folder'[a-z_0-9.]+\.h")'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh QEMU ISA_TEST
-# ISA_TEST passes on each of these machines, and its best ISA is the one that the
-# system lets run: AVX2 only where OSXSAVE says that its registers are saved.
+# Checks that ISA_TEST passes on each of these machines, and that its best ISA
+# is the best that the system supports: AVX2 only if OSXSAVE says that the
+# system saves its registers.
 set -euo pipefail
 export LC_ALL=C
 unset SWITCHYARD_ISA
@@ -31,7 +32,7 @@ check() {
 
 check max AVX2
 check Haswell AVX2
-# CPUID lists AVX2 on both; XGETBV is illegal, and so is AVX.
+# CPUID lists AVX2 on both, but XGETBV and AVX are illegal instructions.
 check max,-xsave SSE4
 check Haswell,-xsave SSE4
 check max,-avx SSE4

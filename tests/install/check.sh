@@ -1,6 +1,6 @@
 #!/bin/bash
-# check.sh WHAT, with the settings of CMakeLists.txt in the environment.
-# Installs the library, or takes it into another project, and runs a consumer.
+# check.sh WHAT: installs the library, or adds it to another project, and runs
+# a consumer. CMakeLists.txt sets the environment.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -10,7 +10,7 @@ export CMAKE_GENERATOR CXX CXXFLAGS
 VERSION=$(sed -nE 's/^project\(switchyard VERSION ([0-9.]+).*/\1/p' "$SOURCE/CMakeLists.txt")
 DEVICE=OFF  # whether the build has the component
 [[ " ${COMPONENTS//;/ } " != *" device "* ]] || DEVICE=ON
-# Only what this script names may be found.
+# Prevents finding anything that this script does not name.
 unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH LD_LIBRARY_PATH
 
 die() {
@@ -18,17 +18,18 @@ die() {
   exit 1
 }
 
-# build SOURCE_DIR CACHE_ARGS...: configures and builds in $WORK/build. Without
-# optimization: what is tested is how things fit together.
+# build SOURCE_DIR CACHE_ARGS...: configures and builds in $WORK/build.
+# Without optimisation, because the test only checks that the parts fit
+# together.
 build() {
   "$CMAKE" -S "$1" -B "$WORK/build" -DCMAKE_BUILD_TYPE=Debug "${@:2}"
   "$CMAKE" --build "$WORK/build"
 }
 
-# project CACHE_ARGS...: the same for the project that builds the library itself,
-# which is one for several tests, with the kernels for one ISA. What a test does
-# not set is as by default. (In a Debug build TBB's package adds a definition to
-# all that links it.)
+# project CACHE_ARGS...: the same for a project that builds the library
+# itself, with kernels for one ISA. Several tests share it; options that a
+# test does not set have their defaults. (In a Debug build, TBB's package adds
+# a definition to all targets that link it.)
 project() {
   rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
@@ -39,8 +40,9 @@ project() {
   "$CMAKE" --build "$PROJECT"
 }
 
-# configured SOURCE_DIR CACHE_ARGS...: configures only, and sets `command` to how
-# the kernel src/simd/gather.cc is compiled, in each configuration there is.
+# configured SOURCE_DIR CACHE_ARGS...: only configures, and sets `command` to
+# the command that compiles the kernel src/simd/gather.cc, one per
+# configuration.
 configured() {
   rm -rf "$WORK/build"
   "$CMAKE" -S "$1" -B "$WORK/build" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
@@ -51,7 +53,8 @@ configured() {
     sed 's/\\"/"/g')
   [[ -n $command ]] || die "no command that compiles gather.cc"
 }
-# last_is FLAG WHAT: the -O that counts, the last of each command, is FLAG.
+# last_is FLAG WHAT: checks that the last -O of each command, which counts, is
+# FLAG.
 last_is() {
   local line last
   while read -r line; do
@@ -59,8 +62,8 @@ last_is() {
     [[ ${last# } == "$1" ]] || die "$2: not $1 but '${last# }': $line"
   done <<<"$command"
 }
-# inlines: whether the one command's code is that of an optimising compiler, which
-# leaves no copy of a small inline function.
+# inlines: succeeds if the single command optimises. The object then has no
+# copy of a small inline function.
 inlines() {
   (cd "$WORK/build" && mkdir -p "$(sed -E 's/.* -o ([^ ]+)\/[^ ]+ .*/\1/' <<<"$command")" && bash -c "$command")
   local symbols
@@ -69,14 +72,14 @@ inlines() {
   [[ $symbols != *RecordTarget\(* ]]
 }
 
-# packages FOLDER: pkg-config finds what is in that one.
+# packages FOLDER: makes pkg-config find the packages in FOLDER.
 packages() {
   PKG_CONFIG_PATH=$(dirname "$(find "$1" -name switchyard.pc)")
   export PKG_CONFIG_PATH
 }
 
-# exports LIBRARY COMPONENT: what its list says, all of it and nothing else. That of
-# core is made from the headers.
+# exports LIBRARY COMPONENT: checks that the library exports exactly the names
+# in the component's list. The list of core is generated from the headers.
 exports() {
   local found listed
   found=$("$NM" -DC --defined-only "$1" | sed -E 's/^[0-9a-f]+ . //; s/\(.*//; s/@@.*//; s/\[abi:cxx11\]//' |
@@ -94,15 +97,17 @@ exports() {
   [[ -z $found ]] || die "$1 exports $found"
 }
 
-# no_device: the project has compiled no file of the device, and cannot link it.
+# no_device: checks that the project compiled no file of the device layer and
+# cannot link it.
 no_device() {
   grep -q 'src/simd/gather\.cc' "$PROJECT/compile_commands.json" || die "no list of what is compiled"
   if grep -E '"file": .*/device/src/' "$PROJECT/compile_commands.json"; then die "a sub-project compiles the device"; fi
   [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
 }
 
-# runs PROGRAM with|without: it says whether it has TBB's executor. So does the
-# same program with device_ in front, which uses the device layer, if there is one.
+# runs PROGRAM with|without: checks that the program says whether it has TBB's
+# executor. If there is a device layer, checks the same of device_PROGRAM,
+# which uses it.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -113,19 +118,21 @@ runs() {
   done
 }
 
-# program FILE SOURCE PACKAGE PKG_CONFIG_ARGS...: by pkg-config alone.
+# program FILE SOURCE PACKAGE PKG_CONFIG_ARGS...: compiles with pkg-config's
+# flags alone.
 program() {
   # shellcheck disable=SC2086,SC2046
   "$CXX" $CXXFLAGS -std=c++17 -o "$1" "$2" $("$PKG_CONFIG" "${@:4}" --cflags --libs "$3")
 }
-# compile PROGRAM PKG_CONFIG_ARGS...: and device_PROGRAM.
+# compile PROGRAM PKG_CONFIG_ARGS...: compiles PROGRAM and device_PROGRAM.
 compile() {
   program "$WORK/$1" "$here/consumer/main.cc" switchyard "${@:2}"
   [[ $DEVICE == OFF ]] || program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
-# runs_readme PKG_CONFIG_ARGS...: the README's examples of C++, each a function that
-# has to end with a good `s`. Later ones build on the first one's headers.
+# runs_readme PKG_CONFIG_ARGS...: runs the README's C++ examples, each in a
+# function. Their last `s` has to be ok. Later examples use the headers of the
+# first one.
 runs_readme() {
   sed -n '/^```cpp$/,/^```$/p' "$SOURCE/README.md" | awk '
     /^```cpp$/ { ++n; next }
@@ -144,9 +151,9 @@ runs_readme() {
   "$WORK/readme" || die "the README's example fails with exit code $?"
 }
 
-# compile_c PKG_CONFIG_ARGS...: the program of C as the C compiler links it, and as
-# linkers do that drop, or keep, libraries which nobody before them needs. (With
-# sanitizers Clang links the run time of C++ by its C++ compiler only.)
+# compile_c PKG_CONFIG_ARGS...: links the C program with the C compiler, also
+# with linkers that drop, or keep, libraries which nothing before them needs.
+# (With sanitizers, Clang links its C++ run time only in its C++ compiler.)
 compile_c() {
   [[ $CXXFLAGS != *-fsanitize* ]] || return 0
   local link output
@@ -159,8 +166,9 @@ compile_c() {
   done
 }
 
-# runs_engines LINK PKG_CONFIG_ARGS...: the engines of docs/engines.md in C++ and C, with
-# a linker flag. Both end with a good status and say the same.
+# runs_engines LINK PKG_CONFIG_ARGS...: builds the C++ and the C engine of
+# docs/engines.md with the linker flag LINK, and runs them. Both have to
+# succeed and print the same.
 runs_engines() {
   local language output wanted=
   for language in cpp c; do
@@ -178,7 +186,7 @@ runs_engines() {
   [[ $output == "$wanted" ]] || die "the engine in C prints $output, that in C++ $wanted"
 }
 
-# needs PROGRAM LIBRARY: the dynamic linker looks for it.
+# needs PROGRAM LIBRARY: succeeds if the program needs the shared library.
 needs() {
   local dynamic
   dynamic=$(readelf -d "$1") || die "readelf cannot read $1"
@@ -191,23 +199,23 @@ case $1 in
   install)
     rm -rf "$PREFIX"
     "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --prefix "$PREFIX"
-    # Includes all of every component.
+    # Includes every header of all components.
     mkdir "$WORK/include"
     cp -r "$SOURCE"/include/* "$WORK/include"
     [[ $DEVICE == OFF ]] || cp -r "$SOURCE"/device/include/* "$WORK/include"
     diff -r "$WORK/include" "$PREFIX/include"
     [[ $DEVICE == ON || -z $(cd "$PREFIX" && find . -path '*device*') ]] || die "a device is installed without one"
-    # An engine that wants kernels links no Metal.
+    # Engines that only want kernels must not link Metal.
     archive=$(find "$PREFIX" -name libswitchyard.a)
     symbols=$("$NM" -C "$archive") || die "$NM cannot read $archive"
     if grep "switchyard::device" <<<"$symbols"; then die "$archive has a device"; fi
-    # Neither this source tree nor the build tree in what is installed.
+    # Installed files must not name this source tree or the build tree.
     if grep -rIlF -e "$SOURCE/" -e "$BUILD" "$PREFIX"; then
       die "installed files name the source or build tree"
     fi
     ;;
   plain)
-    # All that the user of a fresh clone has: nothing but Highway and TBB is there.
+    # A fresh clone, on a machine with only Highway and TBB.
     absent=()
     for package in $(cat "$SOURCE"/{tests,examples,programs,tools,bench,fuzz}{,/*}/CMakeLists.txt |
       grep -oE 'find_package\(\w+' | sed 's/.*(//' | sort -u); do
@@ -217,7 +225,8 @@ case $1 in
     "$CMAKE" -S "$SOURCE" -B "$WORK/build" ${HIGHWAY:+"-DSWITCHYARD_HIGHWAY_DIR=$HIGHWAY"} \
       -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
     grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
-    # All that is missing is said, and what to do.
+    # says TEXT CACHE_ARGS...: checks that configuring fails and that the
+    # message names what is missing and what to do.
     says() {
       local log
       log=$("$CMAKE" -S "$SOURCE" -B "$WORK/missing" "${@:2}" 2>&1) && die "configures with ${*:2}"
@@ -230,7 +239,8 @@ case $1 in
     says "configure with -DSWITCHYARD_HIGHWAY_DIR=" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
     ;;
   optimized)
-    # Kernels are, wherever the build has no -O of its own. One of them is compiled.
+    # Kernels are optimised wherever the build sets no -O itself. Compiles one
+    # of them.
     CXXFLAGS=$(sed -E 's/(^| )-(O|fsanitize)[^ ]*//g' <<<"$CXXFLAGS")
     one_isa="-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC"
     project=$here/subproject
@@ -255,7 +265,7 @@ case $1 in
     configured "$SOURCE" -DCMAKE_BUILD_TYPE=Debug
     last_is -O3 "Debug, not a sub-project"
     [[ $command == *" -Wall "* ]] || die "no warnings: $command"
-    # Somebody's choice is kept.
+    # An -O that the user or the parent project sets is kept.
     configured "$project" "-DCMAKE_CXX_FLAGS=$CXXFLAGS -O0"
     last_is -O0 "CMAKE_CXX_FLAGS"
     configured "$project" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-Og
@@ -273,7 +283,7 @@ case $1 in
         last_is "${pair#*:}" "Ninja Multi-Config, ${pair%:*}"
       done
     fi
-    # The log of a project's build shows the project's warnings.
+    # A project's build log shows the project's warnings only.
     configured "$project"
     [[ $command == *" -w "* && $command != *" -Wall "* ]] || die "warnings: $command"
     grep -q -- "-isystem $SOURCE/include .*consumer/main.cc" "$WORK/build/compile_commands.json" ||
@@ -282,7 +292,8 @@ case $1 in
     [[ $command == *" -Wall "*" -Werror "* && $command != *" -w "* ]] || die "no warnings: $command"
     ;;
   components)
-    # Together all there is, none of it twice, and the first one works alone.
+    # Together the components install every file exactly once, and the first
+    # component works alone.
     for component in ${COMPONENTS//;/ }; do
       "$CMAKE" --install "$BUILD" ${CONFIG:+--config "$CONFIG"} --component "$component" \
         --prefix "$WORK/$component"
@@ -323,7 +334,7 @@ END
   pkg_config)
     [[ -x $PKG_CONFIG ]] || die "pkg-config is not installed"
     packages "$PREFIX"
-    # An installed tree may be moved: the files find themselves.
+    # An installed tree may be moved, because its files use relative paths.
     [[ $("$PKG_CONFIG" --variable=prefix switchyard | xargs realpath) == "$(realpath "$PREFIX")" ]] ||
       die "switchyard.pc has a wrong prefix"
     for static in --print-errors --static; do
@@ -339,7 +350,8 @@ END
     project
     runs "$PROJECT/consumer" with
     no_device
-    # A part of another project, it installs nothing and brings no tests.
+    # As part of another project, the library installs nothing and adds no
+    # tests.
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
     [[ -z $(find "$WORK/prefix" -type f 2>/dev/null) ]] || die "a sub-project installs files"
     ;;
@@ -358,7 +370,7 @@ END
     grep -q "SWITCHYARD_INSTALL" "$WORK/log" || die "$(cat "$WORK/log")"
     ;;
   without_tbb)
-    # With folders of its own, as distributions have them.
+    # With its own folders, as distributions set them.
     project -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON -DSWITCHYARD_INSTALL=ON \
       "-DSWITCHYARD_DEVICE=$DEVICE" -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
@@ -386,7 +398,7 @@ END
     fi
     ;;
   shared)
-    # As distributions ask for it.
+    # Configured as distributions do.
     project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"
@@ -402,12 +414,13 @@ END
       [[ $component != c ]] ||
         bash "$SOURCE/tests/c/check_symbols.sh" "$NM" "$SOURCE/tests/c/layout.txt" "$library"
     done
-    # No kernel is forgotten in the list: what the archive has for other files.
+    # The export list must not lack a kernel: it has all functions that the
+    # archive offers to other files.
     public() { sed -nE 's/^[0-9a-f]+ T (switchyard::\w+)\(.*/\1/p' | sort -u; }
     diff <("$NM" -C "$BUILD/libswitchyard.a" | public) \
       <("$NM" -DC "$(find "$WORK/prefix" -name libswitchyard.so)" | sed 's/@@SWITCHYARD.*//' | public) ||
       die "functions: < of the archive, > that libswitchyard.so exports"
-    # Its dependencies are its own.
+    # A shared library's dependencies are private.
     if [[ -x $PKG_CONFIG ]]; then
       packages "$WORK/prefix"
       [[ $("$PKG_CONFIG" --libs switchyard) != *-lhwy* ]] || die "switchyard.pc names Highway"
@@ -419,7 +432,8 @@ END
     fi
     ;;
   deb)
-    # The package as it is built for users, unpacked: its files are where it says.
+    # Unpacks the package that users get. Its files have to work from the
+    # unpacked folder.
     (cd "$WORK" && cpack --config "$BUILD/CPackConfig.cmake" ${CONFIG:+-C "$CONFIG"} -B "$WORK")
     package=$(find "$WORK" -maxdepth 1 -name 'libswitchyard-dev_*.deb')
     [[ -n $package ]] || die "no package"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # check.sh SOURCE_DIR WORK [MOE_LAYER|--terminal]
-# Runs scripts/setup.sh in a tree of its own, WORK, with stand-ins for the programs
-# that install and compile. With --terminal only its lines on a terminal.
+# Runs scripts/setup.sh in a separate tree, WORK, with stubs for the programs
+# that install and compile. --terminal only tests its lines on a terminal.
 set -euo pipefail
 
 source=$1
 tree=$2
 moe_layer=${3:-}
-# Where there is no device layer, only fuzz/ has targets.
+# Without the device layer, only fuzz/ has targets.
 fuzz_sources() { (cd "$source" && find . -path './fuzz/*_fuzz.cc' -o -path './device/fuzz/*_fuzz.cc'); }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
@@ -22,7 +22,7 @@ stub() {
   printf '#!/bin/bash\necho "%s $*" >>"%s/calls"\n%s\n' "$1" "$tree" "$2" >"$tree/bin/$1"
   chmod +x "$tree/bin/$1"
 }
-# Packages: those of this list are installed, in these versions.
+# $STUB_PACKAGES lists the installed packages and their versions.
 # shellcheck disable=SC2016
 stub dpkg-query '
 format=$3 name=$4 found=$(sed -n "s/^$4=//p" <<<"$STUB_PACKAGES")
@@ -38,7 +38,7 @@ echo "[0/1] Re-running CMake"
 for ((i = 1; i <= 8; ++i)); do echo "[$i/8] Building CXX object $i.cc.o"; done
 [[ $STUB_BUILD != broken ]] || { printf "FAILED: 8.cc.o\n8.cc:1:1: error: no\nninja: build stopped\n"; exit 1; }'
 
-# run ARGUMENT...: sets status, out and err.
+# run ARGUMENT...: runs setup.sh and sets status, out and err.
 run() {
   status=0
   out=$(PATH=$tree/bin:$PATH bash "$setup" "$@" 2>"$tree/err") || status=$?
@@ -72,7 +72,7 @@ if [[ $moe_layer == --terminal ]]; then
   exit "$failures"
 fi
 
-# Each wrong argument is one line and exit code 2, and nothing has been touched.
+# A wrong argument gives one line and exit code 2, and changes nothing.
 refused() {
   local line=$1
   shift
@@ -122,7 +122,7 @@ run
 expect "no command" test "$status" -eq 2
 expect "no command" has "$err" "scripts/setup.sh run"
 
-# Help, of all and of each, by three names.
+# Help for all commands and for each, in three forms.
 for command in $commands; do
   for way in "help $command" "$command --help" "$command -h"; do
     # shellcheck disable=SC2086
@@ -135,14 +135,15 @@ run help
 expect "help" has "$out" "scripts/setup.sh soak MINUTES [seed]"
 [[ ! -e $tree/build && ! -e $tree/calls ]] ||
   { echo "FAILED: help or a refusal touched build/: $(ls "$tree/build" "$tree/calls")" >&2; failures=$((failures + 1)); }
-# The names of options are those that the program has.
+# The listed options are those of the program.
 if [[ -n $moe_layer ]]; then
   listed=$("$moe_layer" --help | grep -oE -- '^ +(-h,)?--[a-z-]+|, ?--[a-z-]+' | grep -oE -- '--[a-z-]+' | grep -vxF -- --help | sort -u)
   [[ $listed == "$(tr ' ' '\n' <<<"$options" | sort -u)" ]] ||
     { echo "FAILED: moe_layer has $listed" >&2; failures=$((failures + 1)); }
 fi
 
-# A run: a line for each step, the compiler's with counts; swy is built as well.
+# A run prints one line per step, with the compiler's counts, and also builds
+# swy.
 make_moe_layer 0
 STUB_PACKAGES=all
 run run --tokens 5
@@ -152,7 +153,7 @@ expect "run counts" grep -qxE 'Compiling: 2 of 8 files(, about [0-9]+ s left)?; 
 expect "run runs" has "$out" "moe_layer: --tokens 5"
 expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/calls"
 expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
-# At its end are further commands; moe_layer's exit code is its own.
+# Ends with further commands. moe_layer's exit code is passed on.
 expect "run says what is next" grep -qE '^Next, in .*:$' <<<"$out"
 for next in $(sed '1,/^Next/d' <<<"$out" | grep -oE '\b(scripts|docs|examples)/[a-z_/.]*[a-z]'); do
   expect "run names $next" test -e "$source/$next"
@@ -167,7 +168,8 @@ expect "a broken build" test "$status" -eq 1
 expect "a broken build" has "$err" $'8.cc:1:1: error: no\n'
 expect "a broken build" has "$err" "failed: Compiling (see $tree/build/setup.log)"
 
-# The tests of the kernels alone; the next command has all again, by its preset.
+# --kernels runs only the kernels' tests. A following `test` runs all again,
+# with its preset.
 stub ctest ''
 mkdir -p "$tree/build/venv/bin"
 printf '#!/bin/bash\n' >"$tree/build/venv/bin/python3"
@@ -178,7 +180,8 @@ expect "test --kernels" grep -q -- '--preset release .*EXAMPLES=OFF -DSWITCHYARD
 run test
 expect "test" grep -q -- '--preset release .*EXAMPLES=ON [^ ]*$' "$tree/calls"
 
-# Fuzz targets run side by side, with a line for each; the first that fails ends the run.
+# Fuzz targets run in parallel, and each prints a line. The first failure ends
+# the run.
 for fuzz_source in $(fuzz_sources); do
   target=$tree/build/fuzz/${fuzz_source%.cc}
   mkdir -p "$(dirname "$target")"
@@ -197,7 +200,7 @@ expect "a failing target" has "$err" "fuzz: activate failed"
 expect "a failing target" has "$err" "its input: /a/crash"
 expect "a failing target is the last" test "$(grep -c ' seed ' <<<"$out")" -lt "$(wc -w <<<"$targets")"
 
-# Two at once.
+# A second run at the same time.
 if command -v flock >/dev/null; then
   before=$(cat "$tree/build/setup.log")
   exec 8>"$tree/build/setup.lock"
@@ -211,7 +214,7 @@ if command -v flock >/dev/null; then
   expect "after the first one" test "$status" -eq 0
 fi
 
-# No network, and a Highway that is too old.
+# Without network, and with a Highway that is too old.
 if ((EUID == 0)); then
   STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
   expect "no network" test "$status $err" == \

@@ -1,7 +1,8 @@
 #!/bin/bash
 # run_tests_check.sh SOURCE_DIR CMAKE CTEST WORK
-# scripts/run_tests.sh where the output is no terminal, by tests of its own: some pass, some
-# fail, some are skipped, as GoogleTest says it and as scripts do.
+# Checks scripts/run_tests.sh without a terminal, on tests of its own: some
+# pass, some fail, and some are skipped, in GoogleTest's way and in that of
+# scripts.
 set -euo pipefail
 
 source=$1 cmake=$2 ctest=$3 work=$4
@@ -28,7 +29,8 @@ END
 "$cmake" -S "$work" -B "$work/build" >/dev/null
 
 failures=0
-# log STATUS ARGUMENT...: sets `log`.
+# log STATUS ARGUMENT...: runs run_tests.sh, checks its exit code and sets
+# `log`.
 log() {
   local status=0
   log=$(bash "$source/scripts/run_tests.sh" "$work/build" "${@:2}" 2>&1) || status=$?
@@ -51,7 +53,8 @@ expect '^100 of 111 tests, [01] failed, [0-9]+ s$'
 ! grep -q 'Typed<' <<<"$log" || { echo 'FAILED: a test that passed is printed' >&2; failures=$((failures + 1)); }
 expect '^3 tests skipped: no Clang \(Shader\.Runs1 and 2 more\)$'
 expect '^1 test skipped: no mpiexec \(lacks_mpi\)$'
-# The output of what failed follows all counts, and ctest's summary all else.
+# The output of failed tests comes after all counts, and ctest's summary comes
+# last.
 order=$(grep -nE '^(100 of|one$|two$|3 tests skipped|[0-9]+% tests passed|Errors while running)' <<<"$log" |
   sed -E 's/^[0-9]+:([^ ]*).*/\1/' | xargs)
 [[ $order == "100 one two 3 99% Errors" || $order == "100 one two 3 100% Errors" ]] ||

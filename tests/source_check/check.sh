@@ -1,18 +1,20 @@
 #!/bin/bash
 # check.sh SOURCE_DIR
-# Rules of this repository that a compiler does not see. Each prints what breaks it.
+# Checks rules of this repository that a compiler does not check. Prints the
+# lines that break each rule.
 set -euo pipefail
 cd "$1"
 failures=0
 
-# rule WHAT PATTERN FILE...: no line of the files matches. `except` is a pattern
-# of lines that may.
+# rule WHAT PATTERN FILE...: no line of the files may match PATTERN, except
+# lines that match `except`.
 except=
 rule() {
   local what=$1 pattern=$2 found status=0
   shift 2
   (($# > 0)) || { echo "FAILED: no files to look at for: $what" >&2; exit 1; }
-  # grep's 1, nothing found, is the good case; 2 is an error of this script.
+  # grep's exit code 1 means no match, which is good; 2 is an error of this
+  # script.
   found=$(grep -nHE -e "$pattern" -- "$@") || status=$?
   ((status <= 1)) || exit 1
   [[ -z $except ]] || found=$(grep -vE -e "$except" <<<"$found" || true)
@@ -34,7 +36,8 @@ mapfile -t simd < <(printf '%s\n' "${sources[@]}" | grep '^src/simd/')
 mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep -E '^(device/)?tests/')
 mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -vE '^(src/simd|(device/)?tests)/')
 
-# The benchmarks' plain C++, a rival, is compiled as engines compile theirs.
+# The benchmarks' plain C++ is a rival, so it has the flags with which engines
+# compile theirs.
 except='^\./bench/CMakeLists\.txt:[0-9]+:  COMPILE_OPTIONS "-O3;-ma[r]ch=native"\)$'
 rule "compiler flags that choose a CPU hide a missing dispatch" \
   '-m(arch|tune|cpu|fpu|avx|sse|ssse|fma|f16c|bmi)' "${build_files[@]}"
@@ -55,11 +58,11 @@ intrinsics+='|__builtin_(ia32|neon|sve|aarch64)_|\bv(ld|st)[1-4]q?_|\bsv[a-z0-9]
 intrinsics+='|\b(float|u?int)(8|16|32|64)x[0-9]+(x[0-9])?_t\b|vector_size'
 intrinsics+='|\b(asm|__asm__)\b[[:space:]]*(volatile)?[[:space:]]*\('
 intrinsics+="|$include([a-z0-9]*intrin|arm_[a-z0-9_]+|cpuid)\.h"
-# The benchmarks' probes, not kernels: loads and stores of whole vectors, and
-# stores past the caches, which have no other spelling.
+# The benchmarks' probes are not kernels. They load and store whole vectors
+# and use streaming stores, which need intrinsics.
 except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_stream_ps)'
-# The floating-point mode: src/base/fp_env.h sets the default one, and tests switch
-# flush-to-zero on, to see that it changes nothing.
+# The floating-point mode: src/base/fp_env.h sets the default, and tests turn
+# on flush-to-zero to show that it changes nothing.
 fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
 except+="|^src/base/fp_env\.h:.*($fp_mode)"
 # The switch from one stack to another.
@@ -69,13 +72,14 @@ except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
 except=
 
-# Plain English: at most 2 % fragments, where 18 % once were.
+# Plain English: at most 2 % of blocks are fragments, where 18 % once were.
 fragments=$(awk -f tests/source_check/fragments.awk "${sources[@]}") || {
   printf 'FAILED: comments are sentences\n%s\n' "$fragments" >&2
   failures=$((failures + 1))
 }
 
-# StreamingStores fences what it stores, so nothing else may store so.
+# Streaming stores need a fence. StreamingStores adds it, so nothing else may
+# use them.
 except='^src/simd/rows-inl\.h:'
 streams='\b(hn|HWY_NAMESPACE)::Stream\(|FlushStream|_mm[0-9]*_stream_|_mm_sfence|nontemporal_store'
 rule "stores past the caches are those of StreamingStores" "$streams" "${simd[@]}"
@@ -83,7 +87,8 @@ except=
 (($(grep -cE "$streams" src/simd/rows-inl.h) == 2)) ||
   { echo "FAILED: the pattern does not find StreamingStores" >&2; exit 1; }
 
-# Arrows between the rooms of src: base knows no other, kernels and calls know base only.
+# Includes between the rooms of src: base includes no other room; calls
+# includes only base, and so do kernels.
 room() { printf '%s\n' "${sources[@]}" | grep "^src/$1/"; }
 mapfile -t base < <(room base)
 mapfile -t calls < <(room calls)
@@ -93,8 +98,8 @@ rule "src/simd includes src/base only" "${include}src/(\w+\.h|calls|c)\b" "${sim
 rule "src/simd knows neither executors nor devices" \
   "${include}switchyard/(executor|device)" "${simd[@]}"
 
-# Arrows: the device layer stands on the kernels, checked mode on the device
-# layer's core, and neither is known to what it stands on.
+# Includes between layers: the device layer uses the kernels, and checked mode
+# uses the device layer's core. Neither is known to the layer below.
 mapfile -t kernels < <(printf '%s\n' "${sources[@]}" |
   grep -E '^(include/switchyard|src|src/[a-z]+)/[^/]+$')
 mapfile -t unchecked < <(printf '%s\n' "${sources[@]}" |
@@ -104,7 +109,7 @@ rule "kernels do not know the device layer" \
 [[ ! -d device ]] || rule "the device layer's core does not know checked mode" \
   "${include}device/src/checked/" "${unchecked[@]}"
 
-# Whoever links the library finds every option, and none that is gone.
+# docs/linking.md lists every option, and no option that no longer exists.
 options=$(sed -nE 's/^(option|set)\((SWITCHYARD_\w+) .*/\2 &/p' CMakeLists.txt |
   grep -E ' option\(| CACHE ' | sed 's/ .*//' | LC_ALL=C sort)
 documented=$(sed -nE 's/^\| `(SWITCHYARD_\w+)` \|.*/\1/p' docs/linking.md | LC_ALL=C sort)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh SOURCE_DIR VERSION
-# Each place that repeats the version says this one: `names FILE COUNT PATTERN`, where
-# the pattern's parenthesis is the version, or its beginning.
+# Checks that each file that repeats the version has this one. `names FILE
+# COUNT PATTERN`: the pattern's parentheses enclose the version or its
+# beginning.
 set -euo pipefail
 cd "$1"
 failures=0
@@ -31,8 +32,8 @@ names device/docs/metal.md 1 'switchyard_metal-([0-9.]+)-'
 names packaging/debian/libswitchyard.symbols 3 '^libswitchyard.*\.so\.([0-9.]+) '
 names tests/install/consumer/CMakeLists.txt 1 'find_package\(switchyard ([0-9.]+)'
 names tests/install/check.sh 2 'find_package\(switchyard ([0-9.]+)'
-# The changelog begins with what is unreleased, then has the version and its day, which is
-# the citation's.
+# The changelog has unreleased changes first, then this version with its date.
+# The citation has the same date.
 parts=$(sed -nE 's/^## +//p' CHANGELOG.md | head -n 2 | xargs)
 day=$(sed -n 's/^date-released: //p' CITATION.cff)
 [[ $parts == "[Unreleased] [$VERSION] - $day" && $day =~ ^20[0-9]{2}-[0-9]{2}-[0-9]{2}$ ]] ||

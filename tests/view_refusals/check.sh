@@ -1,7 +1,9 @@
 #!/bin/bash
 # check.sh COMPILER INCLUDE_DIR...
-# refused.cc compiles as C++17 and C++20; each of its refusals does not, and says
-# why, and Clang warns of a product that dangles. Every C++ header says that C++14 is too old, before anything else.
+# Checks that refused.cc compiles as C++17 and C++20, that each of its wrong
+# calls is refused with the reason, and that Clang warns of a dangling
+# product. As C++14, every C++ header has to say first that the standard is
+# too old.
 set -euo pipefail
 
 includes=("${@:2}")
@@ -37,7 +39,8 @@ for i in "${!texts[@]}"; do
     failures=$((failures + 1))
   fi
 done
-# A product that dies before the ExpertGemm that refers to it. GCC has no such warning.
+# A product that is destroyed before the ExpertGemm that refers to it. GCC has
+# no such warning.
 if [[ $("$1" --version) == *clang* && $(compile c++17 20) != *-Wdangling* ]]; then
   echo "FAILED: 20 is compiled without a warning of the lambda that dangles" >&2
   failures=$((failures + 1))
@@ -45,10 +48,12 @@ fi
 
 headers=0
 while IFS=' ' read -r include header; do
-  # kernel_types.h includes those of device/metal, and says it for them.
+  # kernel_types.h includes the headers of device/metal and checks the
+  # standard for them.
   [[ $header != */switchyard.h && $header != */c/* && $header != */device/metal/* ]] || continue
   headers=$((headers + 1))
-  # OpenMP's has nothing for other compilations, and needs nothing then.
+  # OpenMP's header is empty without -fopenmp, and then compiles with any
+  # standard.
   first=$(echo "#include \"${header#"$include"/}\"" |
     "${compiler[@]}" -std=c++14 -Wfatal-errors -x c++ - 2>&1 | grep -m1 -E '(^|[ :])error:' || true)
   if [[ $first != *"headers need C++17 or later"* && $header != */openmp_executor.h ]]; then
