@@ -1,7 +1,7 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Small checkpoints of more families, for make_checkpoints.py: each way to store experts,
-to route and to combine, with what the block computes by numpy in float64.
+"""Small checkpoints of more families, for make_checkpoints.py. They cover each way to store
+experts, to route and to combine; numpy computes the expected results in float64.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ class Family:
 
 
 def weight(*shape, scale=1.0, dtype=np.float32):
-    """[.., in], for products around `scale`."""
+    """Weights [.., in] for which products have a size of about `scale`."""
     return (rng.standard_normal(shape) * scale / np.sqrt(shape[-1])).astype(dtype)
 
 
@@ -84,7 +84,7 @@ class Mlps:
         return hidden @ down.T + bias[2]
 
     def sum(self, x, ids, weights, act=swiglu, weighs_input=False):
-        """Ids behind the last give their input."""
+        """Ids past the last expert return their input."""
         out = np.zeros(x.shape)
         for t, (row_ids, row_weights) in enumerate(zip(ids, weights)):
             for e, w in zip(row_ids, row_weights):
@@ -97,7 +97,7 @@ class Mlps:
         return out
 
     def named(self, pattern, names=("gate_proj", "up_proj", "down_proj")):
-        """A tensor each; pattern has {m} for the names, and {e} for the expert."""
+        """One tensor per matrix and expert. `pattern` has {m} for the name and {e} for the expert."""
         return {pattern.format(e=e, m=name): m[e]
                 for name, m in zip(names, (self.gate, self.up, self.down))
                 for e in range(len(self.gate))}
@@ -139,7 +139,7 @@ def layer(said, tensors, norm, router, experts, weigh, select=top_k, act=swiglu,
 
 
 def deepseek_v3():
-    """Tensors of each expert; sigmoid, bias, groups, factor; a plain shared expert."""
+    """Separate tensors per expert; sigmoid, bias, groups, factor; a plain shared expert."""
     norm, last = around(1, HIDDEN), around(1, HIDDEN)
     router, bias = weight(EXPERTS, HIDDEN, scale=2), around(0, EXPERTS)
     experts, shared = Mlps(), Mlps(2 * INTER, 1)
@@ -164,7 +164,7 @@ def deepseek_v3():
 
 
 def deepseek_v4():
-    """No "model." in front; sqrt(softplus); clamps; what a block gives and no residual."""
+    """No "model." prefix; sqrt(softplus); clamps; the block returns no residual."""
     norm, router = around(1, HIDDEN), weight(EXPERTS, HIDDEN, scale=2)
     bias, experts, shared = around(0, EXPERTS), Mlps(), Mlps(INTER, 1)
     w = ("w1", "w3", "w2")
@@ -188,7 +188,7 @@ def deepseek_v4():
 
 
 def gpt_oss():
-    """One tensor of all experts, transposed, gate and up in turns; biases everywhere."""
+    """One transposed tensor for all experts, gate and up interleaved; biases everywhere."""
     norm, last = around(1, HIDDEN), around(1, HIDDEN)
     router, router_bias = weight(EXPERTS, HIDDEN, scale=2), around(0, EXPERTS)
     experts = Mlps(dtype=np.float16)
@@ -213,8 +213,8 @@ def gpt_oss():
 
 
 def llama4():
-    """Inside another model; transposed, gate then up; sigmoid of the selected, which
-    multiplies what the expert reads."""
+    """Inside another model; transposed, gate then up; sigmoid of the selected logits, which
+    multiplies the experts' input."""
     norm, following = around(1, HIDDEN), around(1, HIDDEN)
     router, experts, shared = weight(EXPERTS, HIDDEN, scale=2), Mlps(), Mlps(INTER, 1)
     text = config("llama4_text", intermediate_size=INTER, num_local_experts=EXPERTS,
@@ -232,8 +232,8 @@ def llama4():
 
 
 def gemma4():
-    """One tensor of all experts, gate then up; norms of its own for each part, behind
-    each, and behind both; the tanh form of GELU; scales of experts and of the layer."""
+    """One tensor for all experts, gate then up; separate norms before and after each part, and
+    after both; the tanh form of GELU; scales of the experts and of the layer."""
     names = ("pre_feedforward_layernorm_2", "pre_feedforward_layernorm",
              "post_feedforward_layernorm_2", "post_feedforward_layernorm_1",
              "post_feedforward_layernorm")
@@ -268,7 +268,7 @@ def gemma4():
 
 
 def longcat_flash():
-    """Experts that give their input; softmax over all, with a bias, not divided."""
+    """Experts that return their input; softmax over all, with a bias, not renormalised."""
     zero = 5
     norm, router = around(1, HIDDEN), weight(EXPERTS + zero, HIDDEN, scale=2)
     bias, experts = around(0, EXPERTS + zero) / 8, Mlps()
@@ -283,7 +283,7 @@ def longcat_flash():
 
 
 def granitemoe():
-    """A factor of the block; softmax of the selected."""
+    """A factor for the block's output; softmax of the selected logits."""
     norm, last = around(1, HIDDEN), around(1, HIDDEN)
     router, experts = weight(EXPERTS, HIDDEN, scale=2), Mlps(dtype=np.float16)
     return layer(
@@ -298,7 +298,7 @@ def granitemoe():
 
 
 def qwen3_next():
-    """Norms of 1 + weight; a shared expert times the sigmoid of its logit."""
+    """Norms with 1 + weight; a shared expert, multiplied by the sigmoid of its logit."""
     norm, last = around(0, HIDDEN), around(0, HIDDEN)
     router, gate = weight(EXPERTS, HIDDEN, scale=2), weight(1, HIDDEN)
     experts, shared = Mlps(), Mlps(56, 1)
@@ -319,7 +319,7 @@ FAMILIES = (deepseek_v3, deepseek_v4, gemma4, gpt_oss, granitemoe, llama4, longc
 
 
 def clear(family, hidden):
-    """Where roundings of logits to bfloat16 do not change who is selected."""
+    """True for each token for which rounding the logits to bfloat16 keeps its selected experts."""
     logits = family.logits(hidden)
     want = np.sort(family.select(logits), axis=-1)
     same = np.ones(len(hidden), dtype=bool)

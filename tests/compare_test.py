@@ -96,7 +96,7 @@ class Load(unittest.TestCase):
         self.stat = pathlib.Path(folder.name, "stat")
 
     def shares(self, **ticks):
-        """What a Load finds if, while it is there, /proc/stat grows by so many ticks."""
+        """The shares that a Load measures if /proc/stat grows by `ticks` during it."""
         names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
         self.stat.write_text("cpu  " + " ".join(["100"] * 8) + " 0 0\ncpu0 1\n")
         load = compare.Load(self.stat)

@@ -5,10 +5,10 @@
 
 Usage: make_checkpoints.py OUT_DIR   (needs PyPI's safetensors and numpy)
 
-Beside each checkpoint stands what its MoE block should compute, in float64 by
-numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with experts
-expected_N.f64: the hidden states after the block, then their next norm. A
-weight that the C++ code transposes or mistakes for another shows there.
+Each checkpoint's folder also has the expected results of its MoE block, computed
+in float64 by numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with
+experts expected_N.f64, the hidden states after the block and then their next
+norm. They differ if the C++ code transposes a weight or confuses two.
 """
 
 import json
@@ -35,7 +35,7 @@ rng = np.random.default_rng(20260117)
 
 
 def weight(out_size, in_size, scale=1.0):
-    """Gives products with inputs around 1 a size of about `scale`."""
+    """Weights for which products with inputs around 1 have a size of about `scale`."""
     shape = (out_size, in_size)
     return (rng.standard_normal(shape) * scale / np.sqrt(in_size)).astype(np.float32)
 
@@ -55,8 +55,8 @@ def from_bf16_bits(bits):
 
 
 def bf16_tensor(bits):
-    """For the low level interface, whose dtypes need not be numpy's. It changed
-    with safetensors 0.8."""
+    """A tensor for the low-level interface, which also has dtypes that numpy lacks.
+    That interface changed with safetensors 0.8."""
     if hasattr(safetensors, "TensorSpec"):
         return safetensors.TensorSpec(dtype="bfloat16", shape=bits.shape,
                                       data_ptr=bits.ctypes.data, data_len=bits.nbytes)
@@ -117,15 +117,15 @@ def make_layer(shared):
 
 
 def make_hidden(layers):
-    """States that bfloat16 has, whose selection is the same from bfloat16
-    logits and in float64, and whose common direction makes some experts busy."""
+    """Hidden states that are exact in bfloat16. Their experts are the same from
+    bfloat16 and from float64 logits, and a common direction makes some experts busy."""
     hidden = rng.standard_normal((4 * TOKENS, HIDDEN)) + 1.2 * rng.standard_normal(HIDDEN)
     hidden = from_bf16_bits(to_bf16_bits(hidden.astype(np.float32)))
     clear = np.ones(len(hidden), dtype=bool)
     for layer in layers:
         x = rms_norm(hidden.astype(np.float64), layer["norm"].astype(np.float64))
         logits = -np.sort(-(x @ layer["router"].astype(np.float64).T), axis=-1)
-        # A logit is rounded by up to 2^-8 of itself, what makes it by as much.
+        # A logit and the numbers it is computed from are each rounded by up to 2^-8.
         clear &= logits[:, TOP_K - 1] - logits[:, TOP_K] > 2.0**-6 * np.abs(logits).max(axis=-1)
     hidden = hidden[clear][:TOKENS]
     assert len(hidden) == TOKENS
@@ -133,7 +133,7 @@ def make_hidden(layers):
 
 
 def write_expected(folder, layers, renormalize):
-    """`layers`: number -> weights as stored."""
+    """`layers`: layer number -> weights as stored."""
     hidden = make_hidden(layers.values())
     hidden.tofile(folder / "hidden.f32")
     for number, layer in layers.items():
@@ -221,8 +221,8 @@ def make_qwen2(folder):
 
 
 def make_renamed(folder):
-    """F32, and every name of another family: what a new table entry has to
-    cope with. Two files without an index; in `odd` floats lie on odd bytes."""
+    """F32, with every name different, as a new family may have them. Two files without
+    an index; the floats in `odd` start on odd bytes."""
     layer = make_layer(shared=False)
     named = {"block.0.norm": layer["norm"], "end.norm": layer["next_norm"],
              "block.0.router": layer["router"]}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""test_names.py BUILD: parameters of tests have names.
+"""test_names.py BUILD: checks that parameters of tests have names.
 
 GoogleTest prints the bytes of a parameter that has neither operator<< nor PrintTo(), as
 "4-byte object <01-00 00-00>". CMake makes that a part of a test's name, and each failure
-prints it. Reads the lists that CMake has made of the tests, because ctest would begin the log
-of the run that this is a part of anew, and asks each program for the rest.
+prints it. Reads the lists of tests that CMake made, and asks each program for the rest. Does
+not ask ctest, because that would overwrite the log of the run that this test is part of.
 """
 
 import os
