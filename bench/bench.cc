@@ -27,7 +27,7 @@ std::string Wrong(size_t i, const std::string& got, const std::string& want) {
   return "[" + std::to_string(i) + "] is " + got + " instead of " + want;
 }
 
-// An integer as such, all else by its bits.
+// An integer in decimal, any other element as hexadecimal bits.
 std::string Text(Type type, const void* data, size_t i) {
   if (type == Type::kI32) return std::to_string(At<int32_t>(data, i));
   char text[16];
@@ -52,7 +52,7 @@ std::string CompareNumbers(const Output& output, size_t slot) {
   for (size_t i = 0; i < output.size; ++i) {
     const double got = testing_support::WidenAt(output.type, output.data, i);
     const double want = output.floats[slot * output.size + i];
-    // A NaN is within nothing.
+    // A NaN is never within the tolerance.
     if (!(std::fabs(got - want) <=
           output.tolerance * std::max(1.0, std::fabs(want)))) {
       return Wrong(i, std::to_string(got), std::to_string(want));

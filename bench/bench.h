@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel at one shape, and everyone who does that work: each a benchmark of
-// Google's called kernel/shape/contender, verified before its first sample.
+// A kernel at one shape, and all contenders that do the same work. Each
+// contender is a Google benchmark called kernel/shape/contender, and is
+// verified before its first sample.
 
 #ifndef SWITCHYARD_BENCH_BENCH_H_
 #define SWITCHYARD_BENCH_BENCH_H_
@@ -32,17 +33,17 @@
 
 namespace switchyard::bench {
 
-// The bytes that a call writes, and the right ones: `exact`, byte by byte, or
-// for those who promise no bits `floats`, to within tolerance * max(1, |x|).
-// For all slots, one after the other; bytes that a call leaves alone are
-// kPoison.
+// The memory that a call writes, and its expected content: `exact`, byte by
+// byte, or for contenders that do not promise bits `floats`, to within
+// tolerance * max(1, |x|). Holds all slots, one after the other. Bytes that a
+// call does not write are kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)
       : Output(memory.data(),
                kType<std::remove_pointer_t<decltype(memory.data())>>,
                memory.size(), within) {}
-  // f32, bf16 or f16, or integers.
+  // Elements are f32, bf16, f16 or integers.
   Output(void* data_in, Type type_in, size_t size_in, double within = 0.0)
       : data(data_in), type(type_in), size(size_in), tolerance(within) {}
   size_t Bytes() const { return BytesOf(type, size); }
@@ -72,17 +73,19 @@ inline void Check(const Status& status) {
 
 struct Facts {
   std::string name;        // kernel/shape
-  std::string model = {};  // that has this shape
+  std::string model = {};  // a model that has this shape
   const char* unit = "row";
-  double units = 0.0;      // per call
-  double bytes = 0.0;      // that a call has to move
-  size_t slots = 1;        // inputs over which calls rotate
-  std::string types = {};  // of row data: "bf16", "bf16-i8"; empty: f32
-  // Data of many megabytes: a program has that of one such shape at a time.
+  double units = 0.0;      // number of units per call
+  double bytes = 0.0;      // bytes that a call has to move
+  size_t slots = 1;        // number of inputs over which calls rotate
+  std::string types = {};  // types of the rows: "bf16", "bf16-i8"; empty: f32
+  // True if the data takes many megabytes: the program keeps the data of only
+  // one such shape at a time.
   bool large = false;
 };
 
-// "AVX2:2" of "bf16" rows is "AVX2@bf16:2".
+// Adds the types to a contender's name: "AVX2:2" with "bf16" becomes
+// "AVX2@bf16:2".
 inline std::string WithTypes(std::string contender, const std::string& types) {
   if (types.empty()) return contender;
   return contender.insert(std::min(contender.find(':'), contender.size()),
@@ -90,43 +93,44 @@ inline std::string WithTypes(std::string contender, const std::string& types) {
 }
 
 struct Contender {
-  std::string name;                 // the ISA, for ours
-  std::vector<size_t> writes = {};  // indices of the outputs, which are checked
-  std::string isa = {};             // to use; empty: the best
-  bool same_bits = false;    // as is wanted, and as all others that say so
-  bool idle = false;         // single calls, after a pause
-  void (*rest)() = nullptr;  // after a sample: sends its threads to sleep
+  std::string name;                 // the ISA, for the library's kernels
+  std::vector<size_t> writes = {};  // indices of the outputs to check
+  std::string isa = {};             // the ISA to use; empty: the best
+  bool same_bits = false;           // gives the expected bits, like all such
+  bool idle = false;                // times single calls, each after a pause
+  void (*rest)() = nullptr;  // runs after a sample: puts threads to sleep
 };
 
-// The right output of a shape's contenders.
+// Checks the results of a shape's contenders.
 class Verifier {
  public:
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
   void Announce() { ++unverified_; }
-  // Throws std::runtime_error if a contender's results are wrong. wanted() is
-  // called once; what it gives is kept until all that are announced were here.
+  // Throws std::runtime_error if a contender's results are wrong. Calls
+  // wanted() once and keeps the outputs until all announced contenders are
+  // verified.
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
               const std::function<void(size_t)>& call);
-  // The outputs are in other memory from now on.
+  // Call this when the outputs move to other memory.
   void Forget() { outputs_ = {}; }
 
  private:
   size_t slots_, unverified_ = 0;
   std::vector<Output> outputs_;
-  std::optional<std::pair<std::string, uint64_t>> same_bits_;  // whose, digest
+  std::optional<std::pair<std::string, uint64_t>> same_bits_;  // name, digest
 };
 
-// Contenders whose results were wrong, or which threw, and why.
+// Contenders that threw or had wrong results, and why.
 std::vector<std::string>& Failures();
 void Fail(const std::string& benchmark, const std::string& why);
 
-// kernel/shape/contender of all that are registered.
+// The names of all registered benchmarks: kernel/shape/contender.
 std::vector<std::string>& Names();
 
-// Two threads of TBB's; null without TBB.
+// An executor with two TBB threads; null without TBB.
 Executor* TwoThreads();
-// move(begin, end) for both halves of [0, size).
+// Calls move(begin, end) for both halves of [0, size).
 template <class Move>
 void InHalves(Executor& executor, size_t size, Move move) {
   struct Context {
@@ -142,21 +146,25 @@ void InHalves(Executor& executor, size_t size, Move move) {
       &context));
 }
 
-// The best ISA, and AVX2 if there is a better one: where all would be too many.
+// The best ISA, and AVX2 if that is another one. For shapes for which all
+// ISAs would be too many.
 std::vector<Isa> MainIsas();
 
-// Caps the library to it; empty: to the best one.
+// Caps the library to `isa`; empty: to the best one.
 void UseIsa(const std::string& isa);
 
 constexpr std::chrono::microseconds kWarmUp{50};
 constexpr std::chrono::milliseconds kPause{1};
 
-// call(slot) with rotating slots. Each sample follows calls that are not timed,
-// since whoever was before has evicted what this one needs, and is of no fewer
-// calls: Google Benchmark settles for single ones if the core was taken from it
-// just when it tried how many to make. `batch` is kept from sample to sample, 0
-// at first. `slot` is kept for all contenders of a shape: if each sample began
-// at slot 0, the first slots would stay in a cache, which the others read.
+// Times call(slot) over rotating slots.
+// - Each sample follows calls that are not timed, because the contender
+//   before has evicted this one's data.
+// - A sample has at least as many calls as the one before (`batch`, at first
+//   0). Otherwise Google Benchmark would settle for single calls if the
+//   system took the core away while it chose their number.
+// - `slot` is kept for all contenders of a shape. If each sample began at
+//   slot 0, the first slots would stay in a cache, and the others would read
+//   them from there.
 template <class Call>
 void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
           Call& call) {
@@ -181,7 +189,7 @@ void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
   }
 }
 
-// The same after a pause: a pool's workers sleep by then.
+// The same, after a pause that is long enough for a pool's workers to sleep.
 template <class Call>
 void TimeIdle(benchmark::State& state, Call& call) {
   using Clock = std::chrono::steady_clock;
@@ -195,9 +203,9 @@ void TimeIdle(benchmark::State& state, Call& call) {
   }
 }
 
-// A kernel at one shape. Its Data is made when the first contender is run, and
-// shared by all; Wanted() are the outputs as they should be, Call(slot,
-// executor) is ours.
+// A kernel at one shape. The first contender that runs makes the Data, and
+// all share it. Data::Wanted() returns the expected outputs; Data::Call(slot,
+// executor) runs the library's kernel.
 template <class Data>
 class Case {
  public:
@@ -206,8 +214,8 @@ class Case {
   Case(Facts facts, Make make)
       : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
 
-  // setup(data) returns call(slot): what is timed. Throws if it has checked
-  // itself what it does, and that was wrong.
+  // setup(data) returns call(slot), which is timed. The call may check its
+  // results itself and throw if they are wrong.
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));
@@ -249,7 +257,8 @@ class Case {
     return benchmark;
   }
 
-  // Ours on each of `isas`, on one thread or, where there is TBB, on two.
+  // Adds the library's kernel on each of `isas`, on one thread or, with TBB,
+  // on two.
   template <class Isas>
   void AddOurs(const Isas& isas, const std::vector<size_t>& writes,
                size_t threads = 1, bool idle = false) {
@@ -265,8 +274,8 @@ class Case {
     }
   }
 
-  // A loop over the same memory: move(data, slot, begin, end), for all of
-  // [0, size) or, on two threads, in halves.
+  // Adds a loop over the same memory: move(data, slot, begin, end) for all of
+  // [0, size) or, on two threads, for each half.
   template <class Move>
   void AddProbe(const std::string& name, size_t size, Move move,
                 size_t threads = 1) {
@@ -288,7 +297,7 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data, unless it is still there.
+    // Makes the data unless it exists.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {
@@ -310,15 +319,16 @@ class Case {
     Verifier verifier;
     const Make make;
     std::unique_ptr<Data> data;
-    size_t made = 0;  // how often
+    size_t made = 0;  // number of times the data was made
     size_t slot = 0;
   };
   std::shared_ptr<Shared> shared_;
 };
 
-// Ours on one and on two threads, and the probe, whose own gain is that of a
-// second core's caches. `idle`: after pauses, too. facts.name begins with the
-// kernel's. rivals(case, threads) adds more.
+// Adds the library's kernel on one and on two threads, and the probe, which
+// shows how much a second core's caches gain. `idle`: also after pauses.
+// facts.name starts with the kernel's name. rivals(case, threads) adds other
+// contenders.
 template <class Data, class Move>
 void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
                 const std::vector<size_t>& writes, size_t size, Move move,
@@ -340,14 +350,15 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   }
 }
 
-// One per *_bench.cc: add() makes its cases. Another, add_at(), makes those of
-// a shape that was asked for.
+// One per *_bench.cc: add() adds its cases. A second one, add_at(), adds the
+// cases of a shape from the command line.
 struct LayerShape;
 struct Registration {
   explicit Registration(void (*add)());
   explicit Registration(void (*add_at)(const LayerShape&));
 };
-// All cases or, unless it is empty, those of `shapes` alone.
+// Registers all cases or, if `shapes` is not empty, only the cases of these
+// shapes.
 void RegisterAll(const std::vector<LayerShape>& shapes);
 
 }  // namespace switchyard::bench

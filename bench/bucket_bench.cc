@@ -17,8 +17,8 @@ constexpr size_t kSlots = 256;  // single tokens to rotate over
 enum class Layout {
   kPacked,
   kPackedRowIndex,
-  kStrided,  // room for all pairs with one expert, and no power of two
-  kNatural,  // room for just all pairs, as ggml's tables have
+  kStrided,  // room for all pairs in each row; not a power of two
+  kNatural,  // room for exactly all pairs, as in ggml's tables
 };
 struct Kernel {
   Layout layout;
@@ -85,7 +85,7 @@ struct Bucket {
       Check(DispatchArgs(plain::BucketPacked(In(slot), Packed())));
     }
   }
-  // The arguments of the dispatch that comes next.
+  // The arguments of the dispatch that follows.
   Status DispatchArgs(size_t max_rows) {
     return MakeDispatchArgs({max_rows, experts, 768}, {args});
   }
@@ -120,7 +120,7 @@ struct Bucket {
   }
 };
 
-// The outputs that are written, the same on every ISA.
+// The outputs that a call writes, the same on every ISA.
 const std::vector<size_t>& Writes(Layout layout) {
   static const std::vector<size_t> strided = {0, 1}, packed = {0, 1, 2},
                                    row_index = {0, 1, 2, 3};
@@ -131,7 +131,7 @@ const std::vector<size_t>& Writes(Layout layout) {
 
 Facts FactsOf(const std::string& name, const RouterShape& shape, size_t tokens,
               Layout layout) {
-  // Ids are read; of a table, only what is written counts.
+  // Calls read the ids. Of a table, only the written elements count.
   const size_t pairs = tokens * shape.top_k;
   size_t elements = 2 * pairs + shape.experts;
   if (IsPacked(layout)) elements += shape.experts + 1;
@@ -152,8 +152,8 @@ Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
   };
 }
 
-// Moves the bytes of pairs [begin, end); the first ones bring everything that
-// there is per expert.
+// Moves the bytes of pairs [begin, end). The first part also moves the arrays
+// per expert.
 void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   const Probes& probes = BestProbes();
   probes.move(d.Ids(slot) + begin, end - begin, d.pairs.data() + begin,
@@ -169,8 +169,8 @@ void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.row_index.data() + begin, end - begin);
 }
 
-// The way of engines: for each expert a row with room for all pairs, and its
-// count, but no offsets.
+// The usual code of engines: for each expert a row with room for all pairs,
+// and a count, but no offsets.
 auto Engine(Bucket& d) {
   auto rows =
       std::make_shared<Aligned<plain::TokenSlot>>(d.experts * d.pairs_per_call);

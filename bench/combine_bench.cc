@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kSlots = 4;  // of single tokens: together they fit a 2 MiB L2
 
-// Also of bf16, in which oneDNN takes them; exact.
+// Exact in bf16 too, because oneDNN takes weights in that type.
 Aligned<float> WeightsOf(const Types& types, size_t size) {
   Aligned<float> weights = Floats(size, 6, 1.0f);
   for (size_t i = 0; i < size && !IsF32(types); ++i) {
@@ -51,7 +51,7 @@ struct Data {
         normed(types.out, t, h),
         weights(WeightsOf(types, slots * pairs)),
         norm_weight(Floats(h, 8)) {
-    // Tokens of 128 experts are packed like this.
+    // Rows are packed as for 128 experts.
     const size_t experts = std::max<size_t>(k, 128);
     const Aligned<int32_t> ids =
         TopKIds(slots * t, experts, k, Spread::kUniform);
@@ -83,7 +83,7 @@ struct Data {
   Status Call(size_t slot, Executor& executor) {
     return Combine(In(slot), Out(), {}, executor);
   }
-  // Tokens [begin, end); of two bf16 as of one f32.
+  // The arguments for tokens [begin, end). Two bf16 count as one f32.
   CombineMove Move(size_t slot, size_t begin, size_t end) {
     const size_t pair = begin * top_k;
     const size_t from = slot * pairs + (indexed ? 0 : pair);
@@ -131,7 +131,8 @@ struct Data {
 
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
               size_t tokens, size_t hidden, size_t top_k) {
-  // The rows, the residual, both outputs; the norm's weights stay close.
+  // The rows, the residual and both outputs. The norm's weights stay in a
+  // near cache.
   const Rows row(types.in, 1, hidden), normed(types.out, 1, hidden);
   return {name,
           model,
@@ -155,7 +156,7 @@ auto Probe(void (*move)(const CombineMove&)) {
   };
 }
 
-// The rows in token order, in which ggml's products write them.
+// The rows in token order, as ggml's products write them.
 Aligned<float> InTokenOrder(const Data& d) {
   Aligned<float> rows(d.slots * d.pairs * d.hidden);
   for (size_t i = 0; i < d.row_index.size(); ++i) {
@@ -182,7 +183,8 @@ void AddGgml(Case<Data>& contest, size_t threads) {
   });
 }
 
-// Product and residual, no norm. It takes the weights in the rows' type.
+// Adds the weighted sum and the residual, without norm. oneDNN needs the
+// weights in the rows' type.
 void AddOneDnn(Case<Data>& contest) {
   contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
     const auto weights =
@@ -209,7 +211,7 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed,
   contest.AddOurs(IsasFor(types), AllOutputs(types.out, 1));
   const std::string text = Text(types);
   const bool bf16 = text == "bf16";
-  const bool usual = top_k == kCombineTopK;  // that of plain loops and probes
+  const bool usual = top_k == kCombineTopK;  // as in plain loops and probes
   if (usual && (text.empty() || bf16)) {
     contest.Add({"plain", {0, 1}}, [](Data& d) {
       return [&d](size_t slot) {
@@ -244,7 +246,7 @@ const Registration registration([] {
     for (const HiddenShape& shape : kHiddens) {
       for (const size_t tokens : kCombineTokens) {
         for (const Types& types : kCombineTypes) {
-          // The place of rows changes nothing in how sums are written.
+          // The order of the rows does not affect how sums are written.
           if (indexed && Converts(types)) continue;
           Add(shape, tokens, indexed, types);
         }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine in forms that move no more bytes than the plain one, beside the
-// loops that only move these.
+// Forms of Combine that move no more bytes than the plain one, compared with
+// probes that only move these bytes.
 
 #include <cmath>
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The experts of a layer of Qwen3-30B-A3B with quantised weights, from the
-// router's ids to the residual stream: PlanExperts and RunExperts beside ggml's
-// graph, on the same ids, weights and f32 rows.
+// router's ids to the residual stream. Compares PlanExperts and RunExperts
+// with ggml's graph on the same ids, weights and f32 rows.
 
 #include <algorithm>
 #include <memory>
@@ -25,8 +25,8 @@ constexpr size_t kExperts = 128, kTopK = 8, kHidden = 2048, kIntermediate = 768;
 constexpr size_t kTokens[] = {1, 4, 32, 512};
 constexpr size_t kDistinctExperts = 7;
 
-// Calls of few tokens rotate over so many batches, because the weights of one
-// batch's experts may stay in a cache.
+// Calls of few tokens rotate over several batches, because the weights of one
+// batch's experts could stay in a cache.
 size_t SlotsOf(size_t tokens) {
   return std::max<size_t>(1, std::min<size_t>(32, 128 / tokens));
 }
@@ -46,7 +46,7 @@ struct Products {
   }
 };
 
-// The weights of a format, for all numbers of tokens.
+// The weights in one format, for all numbers of tokens.
 struct Layer {
   WeightFormat format;
   Products ours;
@@ -55,8 +55,8 @@ struct Layer {
 
   explicit Layer(WeightFormat format_in) : format(format_in), ours(format) {}
 
-  // Made when ggml's turn comes. Instead of a format that it has not, int8, it
-  // gets q8_0 of the same floats.
+  // Made when ggml is first used. ggml has no int8; it gets q8_0 of the same
+  // floats instead.
   const ggml::ExpertsWeights& Loaded() {
     if (loaded.gate != nullptr) return loaded;
     if (!ggml::Has(format)) {
@@ -128,9 +128,9 @@ struct Data {
     return RunExperts(in, {AnyMatrix(out.data(), tokens, kHidden)}, options,
                       weights, executor);
   }
-  // Ours on one thread; its products are multiply's, whose bits are checked.
-  // ggml's differ by the rounding of rows and, in q8_0 beside int8, by that of
-  // weights.
+  // The library's results on one thread; multiply_bench checks the bits of
+  // its products. ggml's results differ by the rounding of rows and, in q8_0
+  // instead of int8, by the rounding of weights.
   std::vector<Output> Wanted() {
     Output sums(out, ggml::Has(layer->format) ? 0.02 : 0.05);
     for (size_t slot = 0; slot < slots; ++slot) {
@@ -167,7 +167,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
       };
     });
   }
-  // The weights that a token's experts have, read.
+  // Reads the weights of the token's experts.
   if (tokens != 1) return;
   contest.Add({"probe"}, [](Data& d) {
     return [&d](size_t slot) {
@@ -185,7 +185,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
 
 const Registration registration([] {
   const auto add = [](WeightFormat format, const char* name) {
-    // In f32 they are 2.4 GB.
+    // In f32 they would take 2.4 GB.
     if (format == WeightFormat::kF32) return;
     for (const size_t tokens : kTokens) {
       Add(format, name, tokens);

@@ -37,8 +37,8 @@ struct Gather {
     pairs = buckets.pairs;
     row_index = buckets.row_index;
   }
-  // Inputs with row_index if a token is converted, so that it is converted
-  // once.
+  // The inputs. If tokens are converted, with row_index, so that each is
+  // converted once.
   GatherInputs In() const {
     GatherInputs in = InWithoutIndex();
     if (Converts(types)) in.row_index = {row_index.data(), tokens, top_k};
@@ -51,7 +51,7 @@ struct Gather {
   Status Call(size_t, Executor& executor) {
     return GatherRows(In(), Out(), {}, executor);
   }
-  // All of a token, and fills one of the rows of `once`.
+  // Reads a token and fills one row of `once`.
   void ReadToken(size_t token, size_t row) {
     BestProbes().move(rows.Data(token), rows.CodeBytes() / sizeof(float),
                       once.data() + row * out.CodeBytes(),
@@ -70,7 +70,7 @@ struct Gather {
   }
 };
 
-// Tokens are read as often as they are copied, or once.
+// Tokens are read once per copy or, if converted, once.
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
               const LayerShape& shape) {
   const size_t pairs = shape.tokens * shape.top_k;
@@ -88,7 +88,7 @@ Case<Gather>::Make Make(const Types& types, const LayerShape& shape) {
   return [=] { return std::make_unique<Gather>(types, shape); };
 }
 
-// Reads the tokens in their order.
+// Reads the tokens in order.
 void Probe(Gather& d, size_t, size_t begin, size_t end) {
   const size_t bytes = d.out.RowBytes();
   for (size_t r = begin; r < end; ++r) {
@@ -96,8 +96,8 @@ void Probe(Gather& d, size_t, size_t begin, size_t end) {
   }
 }
 
-// Read each token once and copy a row for each of its pairs. To the next rows,
-// as if tokens followed each other in packed order:
+// The probes below read each token once and copy a row for each of its pairs.
+// Here to consecutive rows, as if tokens followed each other in packed order:
 void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -106,7 +106,7 @@ void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// to where they go:
+// Here to the rows where they belong:
 void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -116,7 +116,7 @@ void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// in their order, when all tokens are read; not in parts.
+// Here in packed order, after all tokens were read. Does not run in parts.
 void ProbeGathered(Gather& d, size_t, size_t, size_t) {
   const size_t bytes = d.out.CodeBytes();
   for (size_t t = 0; t < d.tokens; ++t) d.ReadToken(t, t);
@@ -127,7 +127,7 @@ void ProbeGathered(Gather& d, size_t, size_t, size_t) {
 }
 
 void AddGgml(Case<Gather>& contest) {
-  // On one thread however many it has.
+  // ggml copies rows on one thread, even if it has more.
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(1, {0}), [](Gather& d) {
     std::vector<int32_t> index;
@@ -142,8 +142,8 @@ void AddGgml(Case<Gather>& contest) {
   });
 }
 
-// Other ways to converted rows: each packed row by itself, by us without the
-// index or as engines do, or the tokens first.
+// Other ways to convert rows: each packed row by itself, by the library
+// without the index or as engines do it, or all tokens first.
 void AddOtherWays(Case<Gather>& contest, const Types& types) {
   const std::vector<size_t> all = AllOutputs(types.out);
   for (const Isa& isa : MainIsas()) {
@@ -211,7 +211,7 @@ const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
     for (const size_t tokens : kCombineTokens) {
       for (const Types& types : kGatherTypes) {
-        // One width says what conversions cost.
+        // One width is enough to show the cost of conversions.
         const bool first = shape.hidden == kHiddens[0].hidden;
         if (!first && Converts(types)) continue;
         Add(shape.model, ShapeOf(shape.hidden, tokens), types);

@@ -43,7 +43,7 @@ struct Free {
   }
 };
 
-// One for each number of threads.
+// The thread pool for each number of threads.
 using Pool = std::unique_ptr<ggml_threadpool, Free<ggml_threadpool_free>>;
 std::map<int, Pool>& Pools() {
   static std::map<int, Pool> pools;
@@ -60,8 +60,8 @@ ggml_threadpool* PoolOf(int threads) {
 }
 
 // Operations in the order in which they are added. Inputs and outputs are the
-// caller's memory; what lies between them shares memory as in llama.cpp, by the
-// same allocator.
+// caller's memory. Intermediate results share memory as in llama.cpp, through
+// the same allocator.
 class Graph {
  public:
   explicit Graph(size_t threads)
@@ -74,7 +74,7 @@ class Graph {
 
   ggml_context* context() const { return context_.get(); }
 
-  // Sizes from the innermost on.
+  // `sizes` start with the innermost.
   ggml_tensor* Input(ggml_type type, std::initializer_list<size_t> sizes) {
     std::vector<int64_t> dims;
     for (const size_t size : sizes) dims.push_back(static_cast<int64_t>(size));
@@ -87,7 +87,7 @@ class Graph {
   }
   ggml_tensor* AddOutput(ggml_tensor* node) { return External(Add(node)); }
 
-  // When all are added.
+  // Call this after all operations are added.
   void Plan() {
     allocator_.reset(Made(ggml_gallocr_new(ggml_backend_cpu_buffer_type())));
     if (!ggml_gallocr_alloc_graph(allocator_.get(), graph_)) {
@@ -105,7 +105,8 @@ class Graph {
   }
 
  private:
-  // Memory that the allocator leaves alone: each call says which.
+  // Marks memory that the allocator must not place. Each call sets its
+  // address.
   static ggml_tensor* External(ggml_tensor* tensor) {
     static char placeholder;
     tensor->data = &placeholder;
@@ -128,7 +129,8 @@ void Set(ggml_tensor* tensor, const void* data) {
 
 int64_t Int(size_t size) { return static_cast<int64_t>(size); }
 
-// Each token's rows [hidden, top_k, tokens] by their weights, summed.
+// Multiplies each token's rows [hidden, top_k, tokens] by their weights and
+// sums them.
 ggml_tensor* AddWeighted(Graph& graph, ggml_tensor* rows,
                          ggml_tensor* weights) {
   ggml_context* const c = graph.context();
@@ -164,8 +166,8 @@ ggml_type TypeOf(WeightFormat format) {
   throw std::runtime_error("ggml has no such format");
 }
 
-// The CPU's buffer type for weights in other forms, which llama.cpp asks before
-// its own; null if ggml was built without it.
+// The CPU's buffer type for repacked weights, which llama.cpp tries before
+// its own. Null if ggml was built without it.
 ggml_backend_buffer_type_t RepackType() {
   ggml_backend_reg_t const cpu = ggml_backend_cpu_reg();
   const auto extra = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
@@ -189,7 +191,7 @@ Context NewContext(size_t tensors) {
 
 }  // namespace
 
-// [experts, rows, cols]
+// Weights [experts, rows, cols].
 class Loaded {
  public:
   Loaded(WeightFormat format, size_t experts, size_t rows, size_t cols)
@@ -198,8 +200,8 @@ class Loaded {
                                    Int(rows), Int(experts))) {}
 
   void Use(const void* stored) { Set(tensor_, stored); }
-  // Moves the tensor to a buffer of ggml's. False if ggml, which chooses a form
-  // then, has none for it on this CPU.
+  // Moves the tensor to a ggml buffer, in a form that ggml chooses. Returns
+  // false if ggml has no such form for it on this CPU.
   bool UseRepacked() {
     ggml_backend_buffer_type_t const type = RepackType();
     if (type == nullptr) return false;
@@ -219,7 +221,7 @@ class Loaded {
   }
 
   ggml_tensor* tensor() const { return tensor_; }
-  // A tensor for one expert; each call sets its data.
+  // A tensor for one expert. Each call sets its data.
   ggml_tensor* NewExpert(ggml_context* context) const {
     ggml_tensor* const expert = ggml_new_tensor_2d(
         context, tensor_->type, tensor_->ne[0], tensor_->ne[1]);
@@ -242,7 +244,7 @@ class Loaded {
 
 bool Available() {
   static const bool is_quiet = [] {
-    // Each tensor that is repacked would be a line on stderr.
+    // ggml would log a line on stderr for each repacked tensor.
     ggml_log_set(
         [](ggml_log_level level, const char* text, void*) {
           if (level >= GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
@@ -254,7 +256,7 @@ bool Available() {
 }
 
 void Rest() {
-  // This one is ggml's if the package was built with OpenMP.
+  // This program's OpenMP is also ggml's, if ggml was built with OpenMP.
   omp_pause_resource_all(omp_pause_soft);
   for (const auto& pool : Pools()) ggml_threadpool_pause(pool.second.get());
 }
@@ -420,7 +422,7 @@ std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights& experts,
     Set(weights, args.weights);
     Set(residual, args.residual);
     Set(out, args.out);
-    // The graph refers to their memory.
+    // Keeps the experts alive, because the graph refers to their memory.
     static_cast<void>(experts);
     graph->Compute();
   };

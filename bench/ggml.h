@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// llama.cpp's operations between an MoE layer's matrix products, run by ggml's
-// CPU backend: the same operations in the same order, sharing memory in the
-// same way. Graphs are built, allocated and planned beforehand; a call moves
-// the pointers of inputs and outputs and computes. What every computation
-// costs, some 60 ns and on several threads a barrier after each operation, is
-// part of it as it is of llama.cpp, which also plans anew. One thread wakes no
-// others.
+// llama.cpp's operations between the matrix products of an MoE layer, run by
+// ggml's CPU backend: the same operations in the same order, which share
+// memory in the same way. Graphs are built, allocated and planned beforehand.
+// A call sets the pointers of inputs and outputs and computes. It includes
+// the fixed cost of each computation, as in llama.cpp: some 60 ns and, on
+// several threads, a barrier after each operation. (llama.cpp also plans anew
+// each time.) One thread wakes no others.
 
 #ifndef SWITCHYARD_BENCH_GGML_H_
 #define SWITCHYARD_BENCH_GGML_H_
@@ -24,12 +24,12 @@
 
 namespace switchyard::bench::ggml {
 
-// Whether this program was built with ggml; otherwise the functions below are
-// empty.
+// True if this program was built with ggml. Otherwise the functions below do
+// nothing.
 bool Available();
 
-// Ends the threads that wait for the next call: for milliseconds they would
-// keep a core that the next contender counts on.
+// Stops the threads that wait for the next call. They would occupy a core for
+// milliseconds, which the next contender needs.
 void Rest();
 
 // "ggml", or "ggml:2" on two threads.
@@ -42,12 +42,14 @@ inline Contender Named(size_t threads, const std::vector<size_t>& writes) {
   return contender;
 }
 
-// "0.25.3 0c1e570 AVX512": version, commit, vectors; or "none".
+// Version, commit and vectors, for example "0.25.3 0c1e570 AVX512"; or
+// "none".
 std::string Version();
 
-// Softmax, argsort, the top_k probabilities, divided by their sum. The ids are
-// the first columns of an [experts]-wide sort, which the next operation would
-// read where they are; `ids` copies those of the last call, [tokens, top_k].
+// Softmax, argsort, and the top_k probabilities divided by their sum. The ids
+// are the first columns of a sort of all experts, where llama.cpp's next
+// operation would read them. `ids` copies the ids of the last call, [tokens,
+// top_k].
 struct Router {
   std::function<void(const float* logits, float* weights)> run;
   std::function<void(int32_t* ids)> ids;
@@ -59,13 +61,13 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
 std::function<void(const float* tokens, const int32_t* index, float* out)>
 GatherRows(size_t tokens, size_t rows, size_t hidden, size_t threads = 1);
 
-// SiLU and product of f32 or f16.
+// SiLU(gate) * up in f32 or f16.
 std::function<void(const void* gate, const void* up, void* out)> SiluMul(
     Type type, size_t rows, size_t cols, size_t threads = 1);
 
-// One token's rows are neighbours: the products by weight, top_k - 1 additions,
+// Each token's rows are adjacent. Products by weight, top_k - 1 additions,
 // the residual, the norm and its weights. llama.cpp multiplies in place; here
-// the rows stay as they are.
+// the rows are not changed.
 struct CombineArgs {
   const float* rows;         // [tokens, top_k, hidden]
   const float* weights;      // [tokens, top_k]
@@ -79,17 +81,18 @@ std::function<void(const CombineArgs& args)> Combine(size_t tokens,
                                                      size_t hidden, float eps,
                                                      size_t threads = 1);
 
-// Weights of experts in ggml's hands.
+// Weights of experts as a ggml tensor.
 class Loaded;
-// Whether ggml multiplies the format: it has no int8.
+// True if ggml multiplies the format. It has no int8.
 bool Has(WeightFormat format);
-// Whether llama.cpp, as it loads a model, would give such weights another form
-// on this CPU.
+// True if llama.cpp would repack such weights on this CPU when it loads a
+// model.
 bool Repacks(WeightFormat format, size_t rows, size_t cols);
-// The weights as llama.cpp loads them or, if not `repacked`, where they are.
+// The weights as llama.cpp loads them or, if not `repacked`, in place.
 std::shared_ptr<const Loaded> Load(const ExpertWeights& stored, bool repacked);
 
-// out = rows * weights^T for one expert. ggml quantises the rows in each call.
+// out = rows * weights^T for one expert. ggml quantises the rows in each
+// call.
 std::function<void(size_t expert, const float* rows, float* out)> Multiply(
     std::shared_ptr<const Loaded> weights, size_t rows, size_t threads = 1);
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HyperConnect in the forms that engines call, beside the loop that only moves
-// the same bytes.
+// HyperConnect in the forms that engines call, compared with a loop that only
+// moves the same bytes.
 
 #include <memory>
 #include <string>
@@ -86,7 +86,7 @@ struct Data {
     return HyperConnect(In(), Out(), Options(), executor);
   }
 
-  // The number of matrices read and written, [tokens, hidden] each.
+  // The number of matrices [tokens, hidden] that a call reads and writes.
   size_t Reads() const { return kStreams + (Mixes() ? 1 : 0); }
   size_t Writes() const {
     return (Mixes() ? kStreams : 0) + (Collapses() ? 2 : 0);
@@ -111,7 +111,7 @@ struct Data {
   }
 };
 
-// The bytes of a token, or of all of them, one view after the other.
+// Moves the bytes of tokens [begin, end), one view after the other.
 void Move(Data& d, size_t begin, size_t end) {
   const auto move = BestProbes().move;
   const size_t n = (end - begin) * d.hidden, at = begin * d.hidden;

@@ -22,7 +22,7 @@ LayerShape ParseShape(const std::string& text) {
       {"hidden", &shape.hidden},
       {"intermediate", &shape.intermediate},
       {"tokens", &shape.tokens}};
-  std::istringstream parts(text + ",");  // with none, one empty part
+  std::istringstream parts(text + ",");  // an empty text has one empty part
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t equals = std::min(part.find('='), part.size());
     const auto found =
@@ -52,7 +52,8 @@ LayerShape ParseShape(const std::string& text) {
                               std::to_string(shape.top_k) + " of " +
                               std::to_string(shape.experts) + " experts");
   }
-  // Rows of all types, and what they should become in double precision.
+  // Memory for rows of all types, and for the expected results in double
+  // precision.
   const auto pairs = static_cast<double>(shape.tokens * shape.top_k);
   if (pairs > INT32_MAX) {
     throw program::InputError("--shape " + text + ": more than 2^31 - 1 pairs");

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// switchyard_bench: every kernel, ISA and shape beside its rivals, a program of
-// Google Benchmark's with its options. Exit codes: 0; 1 if a result is wrong; 2
-// for wrong input.
+// switchyard_bench: times every kernel, ISA and shape, and their rivals. It
+// is a Google Benchmark program and has its options. Exit codes: 0; 1 if a
+// result is wrong; 2 for wrong input.
 
 #include <benchmark/benchmark.h>
 
@@ -30,15 +30,15 @@ namespace {
 
 using program::InputError;
 
-// The options of a run that gives none: a new random order in each round.
-// Samples are long beside the clock's half a microsecond, and so short that
-// most are over before the system lets someone else on this core: medians then
-// leave out the rest.
+// The default options: each round has a new random order. Samples are long
+// compared with the clock's half a microsecond, but so short that most end
+// before the system gives the core to another program. The median then leaves
+// out the others.
 constexpr const char* kDefaults[] = {
     "--benchmark_min_time=0.0002", "--benchmark_repetitions=25",
     "--benchmark_enable_random_interleaving=true"};
 
-// Behind what Google Benchmark says of the machine.
+// Adds to Google Benchmark's description of the machine.
 void AddContext() {
   const nlohmann::ordered_json context = program::Context("");
   for (const char* key :
@@ -57,8 +57,8 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
-// Refuses arguments that Google Benchmark passes over, or ends with a code of
-// its own for.
+// Refuses arguments that Google Benchmark ignores, or for which it exits with
+// its own code.
 void RequireValid(const std::string& argument) {
   for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
     const auto format = ValueOf(option, argument);
@@ -81,7 +81,7 @@ void RequireValid(const std::string& argument) {
   }
 }
 
-// std::cerr into a string, as long as this lives.
+// Redirects std::cerr to a string during its lifetime.
 class Messages {
  public:
   Messages() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
@@ -114,8 +114,8 @@ void Initialize(std::vector<std::string> arguments) {
                                : why);
 }
 
-// Google Benchmark would empty the file, and only then see that there is
-// nothing to write to it.
+// Requires that the filter matches a benchmark. Google Benchmark would empty
+// the output file first and only then find no match.
 void RequireMatch(std::string filter) {
   const std::string why =
       "Failed to match any benchmarks against regex: " + filter;
@@ -124,7 +124,7 @@ void RequireMatch(std::string filter) {
   try {
     const std::regex regex(filter, std::regex::extended);
     for (const std::string& name : Names()) {
-      // Names with the suffixes that Google Benchmark appends to some.
+      // Some names get a suffix from Google Benchmark.
       for (const char* suffix :
            {"", "/real_time", "/iterations:1/manual_time"}) {
         if (std::regex_search(name + suffix, regex) != negated) return;
@@ -136,12 +136,13 @@ void RequireMatch(std::string filter) {
   throw InputError(why);
 }
 
-// The name as Google Benchmark lists it, without its counts and clock.
+// The name as Google Benchmark lists it, without the suffix for counts and
+// clock.
 std::string WithoutSuffix(const std::string& name) {
   return name.substr(0, name.find("/iterations:"));
 }
 
-// A line per contender, which fits a terminal.
+// Prints one line per contender, which fits in a terminal.
 class Lines : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override {
@@ -165,7 +166,7 @@ class Lines : public benchmark::BenchmarkReporter {
   }
 };
 
-// Google's file, which has to arrive.
+// Google Benchmark's file. Records whether it could not be written.
 class JsonFile : public benchmark::JSONReporter {
  public:
   void Finalize() override {
@@ -188,7 +189,7 @@ constexpr char kHelp[] =
 int Run(const std::vector<std::string>& arguments) {
   std::string out, filter;
   std::vector<LayerShape> shapes;
-  std::vector<std::string> google;  // arguments
+  std::vector<std::string> google;  // its arguments
   bool lines = true, json = true, list = false;
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {

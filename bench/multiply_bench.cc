@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products of rows with the weights of one expert, another expert in each slot.
-// `multiply` takes rows that are quantised already, as RunExperts() does, which
-// quantises each token once for all of its experts. `multiply_f32` takes f32
+// Products of rows with the weights of one expert, a different one in each
+// slot. `multiply` takes quantised rows, as RunExperts() does, which
+// quantises each token once for all its experts. `multiply_f32` takes f32
 // rows and quantises them in each call, as ggml's mul_mat does.
 
 #include <algorithm>
@@ -31,28 +31,29 @@ struct Shape {
   const char* model;
   size_t out, in;
 };
-// Halves of gate and up, and down products.
+// Gate or up, and down products.
 constexpr Shape kShapes[] = {{"Qwen3-30B-A3B, gate or up", 768, 2048},
                              {"Qwen3-30B-A3B, down", 2048, 768},
                              {"gpt-oss-120b", 2880, 2880}};
 constexpr size_t kRows[] = {1, 4, 32, 128};
 
-// The weights of all slots are more than the caches hold, as those of a layer
-// are. So each call reads its weights from memory.
+// The weights of all slots exceed the caches, as those of a layer do. So each
+// call reads its weights from memory.
 constexpr size_t kMemory = size_t{96} << 20;
 constexpr size_t kDistinctExperts = 2;
-constexpr size_t kDistinctRows = 4;  // which others repeat
+constexpr size_t kDistinctRows = 4;  // the other rows are copies
 
 size_t ExpertsOf(WeightFormat format, const Shape& shape) {
   const size_t bytes = PackedBytes(format, shape.out, shape.in);
   return std::max<size_t>(4, (kMemory + bytes - 1) / bytes);
 }
-// Many rows have fewer slots, because the wanted sums of all slots are kept.
+// Many rows have fewer slots, because the expected sums of all slots are
+// kept.
 size_t SlotsOf(WeightFormat format, const Shape& shape, size_t rows) {
   return std::min(ExpertsOf(format, shape), 4096 / rows);
 }
 
-// All shapes of a process that have the same weights share them.
+// Shapes with the same weights share them.
 std::shared_ptr<const Weights> WeightsOf(WeightFormat format,
                                          const Shape& shape) {
   static std::shared_ptr<const Weights> last;
@@ -66,8 +67,8 @@ std::shared_ptr<const Weights> WeightsOf(WeightFormat format,
   return last;
 }
 
-// Rows in [-1, 1]. The first value of each is 1, so that i8 rows have the same
-// scale.
+// Rows in [-1, 1]. The first value of each row is 1, so that all i8 rows have
+// the same scale.
 std::vector<float> MakeFloats(size_t rows, size_t in) {
   const Aligned<float> distinct = Floats(kDistinctRows * in, 11, 1.0f);
   std::vector<float> floats(rows * in);
@@ -125,8 +126,8 @@ struct Data {
     return MultiplyTile(weights->packed(), Tile(slot));
   }
   std::vector<Output> Wanted() {
-    // Rivals round rows otherwise: oneDNN's have 7 bits, and ggml's scales are
-    // f16, or its rows are bf16 or f16.
+    // Rivals round the rows differently: oneDNN's have 7 bits; ggml's have
+    // f16 scales or are bf16 or f16.
     const bool is_int8 = weights->stored().format == WeightFormat::kInt8;
     Output sums(out, is_int8 ? 0.05 : 0.02);
     std::vector<float> of_experts[kDistinctExperts];
@@ -149,8 +150,8 @@ struct Data {
   }
 };
 
-// On CPUs without VNNI products of u8 and s8 are summed in pairs of 16 bits,
-// which overflow: oneDNN's rows have 7 bits, 64 more than their codes.
+// CPUs without VNNI add pairs of u8 * s8 products in 16 bits, which can
+// overflow. So oneDNN's rows have 7 bits: their codes plus 64.
 onednn::Operations OneDnn(Data& d) {
   constexpr int kZero = 64;
   const ExpertWeights& w = d.weights->stored();
@@ -183,7 +184,7 @@ onednn::Operations OneDnn(Data& d) {
       &d.onednn_weights);
 }
 
-// ggml's product, with the weights in the form that `repacked` says.
+// ggml's product, with the weights repacked or as stored.
 auto Ggml(Data& d, bool repacked) {
   std::shared_ptr<const ggml::Loaded>& loaded =
       repacked ? d.loaded : d.loaded_as_stored;
@@ -219,7 +220,7 @@ void Add(WeightFormat format, const char* name, const Shape& shape,
                   });
   }
   if (format == WeightFormat::kInt8) quantised.Add({"onednn", {0}}, OneDnn);
-  // The packed weights, read.
+  // Reads the packed weights.
   const auto probe = [](Data& d) {
     return [&d](size_t slot) {
       const ExpertWeights& packed = d.weights->packed();
@@ -228,7 +229,7 @@ void Add(WeightFormat format, const char* name, const Shape& shape,
     };
   };
   quantised.Add({"probe"}, probe);
-  if (format == WeightFormat::kInt8) return;  // ggml has none
+  if (format == WeightFormat::kInt8) return;  // ggml has no int8
 
   facts.name.insert(facts.name.find('/'), "_f32");
   Case<Data> floats(facts, make);

@@ -49,8 +49,8 @@ void Check(dnnl_status_t status) {
   if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
 }
 
-// oneDNN 3 has no descriptions of operations apart from the primitives', and
-// operations with one description for each argument.
+// In oneDNN 3, operations have no descriptors apart from those of the
+// primitives, and need one descriptor for each argument.
 dnnl::eltwise_forward::primitive_desc Swish(const memory::desc& desc) {
   const auto inference = dnnl::prop_kind::forward_inference;
   const auto swish = dnnl::algorithm::eltwise_swish;
@@ -91,8 +91,7 @@ dnnl::matmul::primitive_desc Product(const memory::desc& left,
 #endif
 }
 
-// The place of an argument's data: in the first slot, and how much further in
-// each of the next.
+// An argument's data in the first slot, and the distance to the next slot's.
 struct Argument {
   int kind;
   memory::desc desc;
@@ -124,7 +123,7 @@ struct Operations::Step {
   dnnl::primitive primitive;
   std::vector<memory> memories = {};
   std::vector<std::vector<dnnl_exec_arg_t>> slots =
-      {};  // of each, what to pass
+      {};  // for each slot, the arguments to pass
 
   Step(const dnnl::primitive& made, size_t num_slots,
        const std::vector<Argument>& arguments)
@@ -193,9 +192,10 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        {DNNL_ARG_DST, result, out}}}});
 }
 
-// s8 rows have no fast kernel before VNNI, so rows are u8. Scales and offsets
-// of columns are operations on the sums, because rows have a zero point, and
-// oneDNN's own attribute for that reads all weights once more.
+// Rows are u8, because oneDNN has no fast kernel for s8 rows before VNNI. The
+// columns' scales and offsets are separate operations on the sums: rows have
+// a zero point, and oneDNN's own attribute for that reads all weights once
+// more.
 Operations Multiply(const Int8Product& p, HugePages* memory_of_all) {
   const auto dim = [](size_t size) { return static_cast<memory::dim>(size); };
   const memory::dims sizes = {dim(p.in), dim(p.num_out)};

@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Code shared by the plain*.cc, the files that are compiled for the CPU at
-// hand, -O3 -march=native, as engines compile theirs: loops that the compiler
-// vectorises, no intrinsics, no fast-math. Few headers, since inline functions
-// of theirs that are compiled here may be the ones that the whole program gets.
+// Code shared by the plain*.cc files. They are compiled for this machine's
+// CPU with -O3 -march=native, as engines compile theirs: loops that the
+// compiler vectorises, without intrinsics and fast-math. Includes few
+// headers, because the linker may use an inline function that is compiled
+// here for the whole program.
 
 #ifndef SWITCHYARD_BENCH_PLAIN_INL_H_
 #define SWITCHYARD_BENCH_PLAIN_INL_H_
@@ -16,10 +17,10 @@
 #include "switchyard/types.h"
 
 namespace switchyard::bench::plain {
-namespace {  // another one in each file, compiled as that is
+namespace {  // a copy in each file, with that file's flags
 
-// Partial sums that a reduction keeps, for without fast-math the compiler may
-// not make them.
+// The number of partial sums in reductions. Without fast-math, the compiler
+// may not split a sum itself.
 constexpr size_t kLanes = 32;
 
 inline float Sum(const float (&sums)[kLanes]) {
@@ -39,7 +40,7 @@ inline float FromBits(uint32_t bits) {
   return f;
 }
 
-// Numbers, of which none is a NaN.
+// Numbers that are not NaN.
 inline float Load(float f) { return f; }
 inline float Load(BFloat16 f) { return FromBits(uint32_t{f.bits} << 16); }
 inline void Store(float f, float* to) { *to = f; }
@@ -48,7 +49,7 @@ inline void Store(float f, BFloat16* to) {
   to->bits = static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-// function(float()) or function(BFloat16()).
+// Calls function(float()) or function(BFloat16()).
 template <class Function>
 void WithElement(Type type, Function function) {
   if (type == Type::kBF16) {
@@ -58,10 +59,10 @@ void WithElement(Type type, Function function) {
   }
 }
 
-// 2^n e^r, to 2 ulp: std::exp would keep loops scalar.
+// 2^n e^r, to 2 ulp. std::exp would keep loops scalar.
 inline float Exp(float x) {
-  constexpr float kMagic = 0x1.8p23f;  // its last bits are those of n
-  x = x > -87.0f ? x : -87.0f;         // the forms that are single instructions
+  constexpr float kMagic = 0x1.8p23f;  // its low bits become those of n
+  x = x > -87.0f ? x : -87.0f;         // compiles to one instruction
   x = x < 88.0f ? x : 88.0f;
   const float shifted = x * 0x1.715476p0f + kMagic;
   const float n = shifted - kMagic;

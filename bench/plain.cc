@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router and the buckets: see plain-inl.h.
+// The router and the buckets in plain C++: see plain-inl.h.
 
 #include <cmath>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Inserts each logit that belongs there into the sorted top_k; of equal ones
-// the first stays in front.
+// Inserts each logit that is large enough into the sorted top_k. Of equal
+// logits, the first stays in front.
 void SelectByInsertion(const float* row, size_t experts, size_t top_k,
                        int32_t* ids) {
   float best[kMaxExperts];
@@ -32,8 +32,9 @@ void SelectByInsertion(const float* row, size_t experts, size_t top_k,
   }
 }
 
-// The maxima of kLanes groups: their k-th largest is no greater than that of
-// the row. The few logits that are not below it are ranked by counting.
+// Computes the maxima of kLanes groups. Their k-th largest is a lower bound
+// for the row's k-th largest. The few logits at or above it are ranked by
+// counting.
 void Select(const float* row, size_t experts, size_t top_k, int32_t* ids) {
   if (experts < kLanes || top_k > kLanes) {
     return SelectByInsertion(row, experts, top_k, ids);
@@ -139,7 +140,7 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
     for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
     return;
   }
-  // A loop for each score, which the compiler turns into vectors.
+  // A loop for each score, which the compiler vectorises.
   const auto exp = [](float x) { return Exp(x); };
 #define SWITCHYARD_CASE(name, ...)                                         \
   case Score::name:                                                        \
@@ -151,7 +152,8 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
 #undef SWITCHYARD_CASE
 }
 
-// The keys of all groups but those with the largest sums of their two largest.
+// Drops the keys of all groups except those with the largest sums of their
+// two largest keys.
 void DropGroups(const RouteOptions& options, size_t experts, float* keys) {
   const size_t groups = options.num_expert_group, size = experts / groups;
   float sums[kMaxExperts];

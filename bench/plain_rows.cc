@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels of rows: see plain-inl.h.
+// The kernels on rows in plain C++: see plain-inl.h.
 
 #include <cmath>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// The largest magnitude. As integers the bits of magnitudes are in order, too,
-// and maxima of integers the compiler may take in any.
+// The largest magnitude. The bits of magnitudes have the same order as
+// integers, and the compiler may reorder maxima of integers.
 template <class T>
 inline float Amax(const T* row, size_t size) {
   uint32_t max = 0;
@@ -25,12 +25,13 @@ inline float Amax(const T* row, size_t size) {
   return FromBits(max);
 }
 
-// To nearest, ties to even; what the compiler does not fuse with a product.
+// Rounds to nearest, ties to even. The compiler does not fuse it with a
+// product.
 inline int8_t ToInt8(float f) {
   return static_cast<int8_t>(static_cast<int32_t>(std::rint(f)));
 }
 
-// To nearest, |f| up to 448.
+// Rounds to nearest, for |f| up to 448.
 inline uint8_t ToF8E4M3(float f) {
   const uint32_t bits = Bits(f) & 0x7FFFFFFF, sign = Bits(f) >> 24 & 0x80;
   const uint32_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - 0x3C0;
@@ -38,7 +39,7 @@ inline uint8_t ToF8E4M3(float f) {
   return static_cast<uint8_t>(sign | (bits < 0x3C800000 ? denormal : normal));
 }
 
-// To nearest, within the type's range and not below it.
+// Rounds to nearest, for normal numbers in the type's range.
 inline Float16 ToF16(float f) {
   const uint32_t bits = Bits(f);
   const uint32_t rounded = bits + 0xFFF + (bits >> 13 & 1);
@@ -146,7 +147,7 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out,
   }
 }
 
-// The place in which a row's sums stay f32.
+// Where a row's sums are kept in f32.
 inline float* Sums(float* out, float*) { return out; }
 inline float* Sums(BFloat16*, float* buffer) { return buffer; }
 
@@ -196,7 +197,7 @@ void Combine(const CombineInputs& inputs, const Matrix<T>& outs,
   }
 }
 
-// Adds the squares of whole kLanes.
+// Adds the squares of whole groups of kLanes.
 void AddSquares(const float* row, size_t size, float (&squares)[kLanes]) {
   for (size_t i = 0; i < size; i += kLanes) {
     for (size_t l = 0; l < kLanes; ++l) squares[l] += row[i + l] * row[i + l];

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Once per vector width. probes.cc defines, in a namespace and a target of
-// their own: PROBE_BYTES, PROBE_STREAM(pointer, vector).
+// Included once per vector width. probes.cc defines PROBE_BYTES and
+// PROBE_STREAM(pointer, vector), a namespace and a target for each.
 
 typedef float V __attribute__((vector_size(PROBE_BYTES)));
 constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
@@ -10,9 +10,9 @@ constexpr size_t kLine = 64 / sizeof(float);
 constexpr size_t kAhead = 1024 / sizeof(float);  // prefetch distance
 constexpr size_t kStreams = 8;
 
-// Rows of quantised types lie at any address. Clang forgets the alignment that
-// a typedef sets where a reference to it is returned: its aligned stores
-// crashed.
+// Rows of quantised types can start at any address. A reference to a type
+// with reduced alignment does not work: Clang forgets the typedef's alignment
+// when a reference is returned, and its aligned stores crashed.
 inline V Load(const float* p) {
   V v;
   __builtin_memcpy(&v, p, sizeof(v));

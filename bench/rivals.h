@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rivals that our kernels are timed against.
+// The contenders to which the library's kernels are compared.
 
 #ifndef SWITCHYARD_BENCH_RIVALS_H_
 #define SWITCHYARD_BENCH_RIVALS_H_
@@ -23,10 +23,10 @@
 
 namespace switchyard::bench {
 
-// The kernels as one writes them for an engine of one's own in plain C++,
-// single precision, compiled for the CPU at hand: see plain-inl.h. Of the
-// options, those that the benchmarks use; matrices are contiguous, of f32 or
-// bf16.
+// The kernels as a programmer would write them for an engine: plain C++ in
+// single precision, compiled for this machine's CPU (see plain-inl.h). They
+// support the options that the benchmarks use. Matrices are contiguous, f32
+// or bf16.
 namespace plain {
 
 constexpr size_t kMaxExperts = 16384;
@@ -35,15 +35,15 @@ constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// Routes by any score but kSparsemixer, with a bias on it that all tokens
-// share, and groups (with a bias) of two experts or more; divided by the sum of
-// the selected.
+// Routes by any score except kSparsemixer, with a bias on the score that all
+// tokens share, and with groups of at least two experts (with a bias).
+// Weights are divided by the sum of the selected.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                const RouteOptions& options);
-// Returns the busiest expert's count.
+// Returns the count of the busiest expert.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
 void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
-// Appends each (token, slot) to its expert's row of rows[expert][pair].
+// Appends each (token, slot) to its expert's row in rows[expert][pair].
 struct TokenSlot {
   int32_t token, slot;
 };
@@ -53,27 +53,27 @@ void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
 constexpr const char* kQuantized[] = {"bf16", "i8", "f8e4m3", "q8_0"};
 void Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
-// Other functions than SiLU, and a limit before: as the C library has them.
+// Activations other than SiLU, and a limit before them, with the C library's
+// functions.
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
               const ActivateOptions& options);
 // Combines with residual and norm, without a shared expert.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
              float eps);
-// Runs everything that mixes the streams, or everything that collapses them, or
-// both; rows are whole cache lines.
+// Mixes the streams, collapses them, or both. Rows are whole cache lines.
 void HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
                   const HyperOptions& options);
 
 }  // namespace plain
 
-// oneDNN's operations for what our kernels do, on one thread: primitives and
-// memory objects of every slot are made beforehand, and what is timed is no
-// more than dnnl_primitive_execute.
+// oneDNN's operations for the kernels' work, on one thread. Primitives and
+// memory objects of all slots are made beforehand, so that only
+// dnnl_primitive_execute is timed.
 namespace onednn {
 
 std::string Version();
 
-// One after the other.
+// Operations that run in sequence.
 class Operations {
  public:
   struct Step;
@@ -84,25 +84,27 @@ class Operations {
   std::shared_ptr<const std::vector<Step>> steps_;
 };
 
-// Whether this CPU's vectors are among those that it computes bf16 with.
+// True if oneDNN computes bf16 with this CPU's vectors.
 bool SupportsBf16();
 
-// Inputs of the slots lie one after the other; outputs are the same for all.
-// All are of one type, f32 or bf16.
+// The inputs of the slots lie one after the other; all slots share the
+// outputs. All arguments have one type, f32 or bf16.
+//
 // Softmax over each of `rows`.
 Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
                    const void* in, void* out);
-// Swish, then a product; one slot.
+// Swish, then a product. A single slot.
 Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
                    const void* up, void* out);
-// out[t] = weights[t] rows[t] + residual[t], by a batched product; no norm.
+// out[t] = weights[t] rows[t] + residual[t], as a batched product, without
+// norm.
 Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        size_t slots, const void* rows, const void* weights,
                        const void* residual, void* out);
 
 // out[r, c] = scales[c] * (sum of rows[r, i] * weights[c, i]) + offsets[c],
-// with the weights of another expert in each slot. `memory` gets the weights in
-// the form that oneDNN asks for.
+// with the weights of a different expert in each slot. Stores the weights to
+// `memory` in the form that oneDNN chooses.
 struct Int8Product {
   size_t num_rows, in, num_out, slots;
   const uint8_t* rows;    // [num_rows, in]
@@ -115,7 +117,7 @@ Operations Multiply(const Int8Product& product, HugePages* memory);
 
 }  // namespace onednn
 
-// Weighted sum + residual + norm with eight experts a token.
+// Weighted sum + residual + norm with eight experts per token.
 struct CombineMove {
   const float* rows;         // [.., hidden]
   const int32_t* row_index;  // [tokens, 8], or null: in order
@@ -127,18 +129,18 @@ struct CombineMove {
   size_t hidden;  // whole cache lines
 };
 
-// Loops that only move a kernel's bytes, as wide as this machine's vectors:
-// what no kernel can beat by much. The SiLU-mul probes add its divide.
-// Pointers are on cache lines, or are read in whole vectors from elsewhere;
-// whole lines of the outputs are written.
+// Loops that only move a kernel's bytes, in this machine's widest vectors. No
+// kernel can be much faster. The SiLU-mul probes also divide, as the kernel
+// does. Pointers are on cache lines, or are read elsewhere in whole vectors.
+// The loops write whole lines of the outputs.
 struct Probes {
-  // Reads `in`, then fills `out`, in 4-byte elements.
+  // Reads `in`, then fills `out`, in elements of 4 bytes.
   void (*move)(const void* in, size_t in_size, void* out, size_t out_size);
   // out = up / gate.
   void (*divide)(const float* gate, const float* up, float* out, size_t size);
   void (*divide_streaming)(const float* gate, const float* up, float* out,
                            size_t size);
-  // Row after row, or all rows of a token side by side.
+  // One row after the other, or all rows of a token side by side.
   void (*sequential)(const CombineMove& args);
   void (*sequential_prefetch)(const CombineMove& args);
   void (*interleaved)(const CombineMove& args);

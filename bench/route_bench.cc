@@ -16,8 +16,8 @@
 namespace switchyard::bench {
 namespace {
 
-// One token at a time is taken from this many: a row that repeats is learnt by
-// the branch predictor.
+// Single tokens rotate over this many rows, because the branch predictor
+// learns a row that repeats.
 constexpr size_t kSlots = 256;
 constexpr size_t kManyTokens = 512;
 
@@ -57,7 +57,7 @@ struct Route {
     return RouteTopK(In(slot), Out(), options, executor);
   }
 
-  // ids and weights, and all probabilities.
+  // The ids, the weights, and all probabilities.
   std::vector<Output> Wanted() {
     Output want_ids(ids), want_weights(weights, 1e-6);
     const std::vector<float> values = logits.Values();
@@ -75,7 +75,7 @@ struct Route {
         close.push_back(std::exp(double{row[e]}) / sum);
       }
     }
-    // The weights are those of the same logits in f32, bit by bit.
+    // The weights have to equal those of the same logits in f32, bit by bit.
     if (!IsF32(types)) {
       std::vector<int32_t> same_ids(logits.rows() * top_k);
       std::vector<float> same(same_ids.size());
@@ -121,8 +121,8 @@ void Probe(Route& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
 }
 
-// Sorted by probabilities, the ids of logits closer than those tell apart may
-// be in any order.
+// oneDNN's ids are sorted by probabilities. If logits are too close for these
+// to differ, their ids may be in any order.
 void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
   for (size_t t = 0; t < d.tokens; ++t) {
     const float* const row = d.logits.Data<float>(slot * d.tokens + t);
@@ -187,7 +187,7 @@ void Add(const RouterShape& shape, size_t tokens, bool renormalize,
   contest.AddProbe("probe", tokens, Probe);
 }
 
-// Any number of experts at the same k, per expert.
+// Adds many numbers of experts with the same k. Times are per expert.
 void AddAnyExperts(size_t top_k) {
   std::set<size_t> counts;
   for (const OddExperts& odd : kOddExperts) {
@@ -205,7 +205,7 @@ void AddAnyExperts(size_t top_k) {
   }
 }
 
-// Rows that are hard on a selection by thresholds or branches.
+// Adds rows that are hard for a selection by thresholds or branches.
 void AddHardRows(const RouterShape& shape) {
   const size_t experts = shape.experts;
   const std::pair<const char*, Change> rows[] = {

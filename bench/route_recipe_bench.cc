@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router's other recipes: beside plain softmax of the same rows, which is
-// what their time is measured by, and plain C++.
+// The router's other options, compared with plain softmax of the same rows
+// and with plain C++.
 
 #include <algorithm>
 #include <cmath>
@@ -28,11 +28,11 @@ struct Recipe {
   bool bias;
 };
 
-// A row of logits once more, in double precision.
+// The results for a row of logits, in double precision.
 struct Exact {
   std::vector<double> scores, keys;
   std::vector<int32_t> order;   // of keys, the best first
-  double group_gap = HUGE_VAL;  // of the last group that is kept to the next
+  double group_gap = HUGE_VAL;  // between the last kept group and the next
 
   Exact(const Recipe& recipe, const float* row, const float* bias, size_t n)
       : scores(row, row + n) {
@@ -71,7 +71,7 @@ struct Exact {
     group_gap = best[o.topk_group - 1] - best[o.topk_group];
   }
 
-  // Whether f32 may not tell some of the best n apart.
+  // True if f32 may not tell some of the best n apart.
   bool IsClose(size_t n) const {
     if (group_gap < 4e-6) return true;
     for (size_t i = 0; i < std::min(n, order.size() - 1); ++i) {
@@ -151,7 +151,8 @@ struct Data {
   }
 };
 
-// Softmax of the same rows, by us: what a recipe's time is measured by.
+// Adds the library's softmax of the same rows, to which other options are
+// compared.
 void AddSoftmax(Case<Data>& contest) {
   for (const Isa& isa : MainIsas()) {
     contest.Add({std::string(isa.name) + ":softmax", {}, isa.name, isa.fma},
@@ -187,7 +188,7 @@ void Add(const Recipe& recipe, const RouterShape& shape, size_t tokens) {
 Recipe Of(const char* name, const char* family) {
   Preset preset;
   Check(FindPreset(family, &preset));
-  preset.route.needs_config = false;  // the defaults are what is timed
+  preset.route.needs_config = false;  // times the defaults
   preset.route.needs_correction_bias = false;
   return {name, preset.route, preset.correction_bias};
 }

@@ -16,8 +16,8 @@ namespace {
 
 using testing_support::FormatRows;
 
-// How close those come who round elsewhere: two units in the last place, or
-// what f32 arithmetic in another order amounts to.
+// The tolerance for contenders that round differently: two units in the last
+// place or, in f32, the effect of another order of operations.
 double Tolerance(Type type) {
   return type == Type::kBF16 ? 0x1p-6 : type == Type::kF16 ? 0x1p-9 : 1e-5;
 }
@@ -120,12 +120,12 @@ std::vector<float> Rows::Values(size_t first, size_t count) const {
 void Rows::AddWanted(const FormatRows& want, const std::vector<double>& close,
                      std::vector<Output>* outputs) {
   const bool numbers = IsNumbers();
-  // Codes and blocks are bytes here.
+  // Codes and blocks are compared as bytes.
   outputs->emplace_back(codes_.data(), numbers ? format_.type : Type::kU8,
                         numbers ? rows_ * cols_ : codes_.size(),
                         Tolerance(format_.type));
   if (numbers) outputs->back().floats = close;
-  // Not all ISAs have the same bits of f32.
+  // ISAs without FMA have other bits in f32.
   if (format_.type == Type::kF32 && !close.empty()) return;
   outputs->back().AddExact(want.codes);
   const auto add = [&](Aligned<uint8_t>& memory, Type type,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of data of any type, and the types that engines run each kernel on.
+// Rows of any type, and the types on which engines run each kernel.
 
 #ifndef SWITCHYARD_BENCH_ROWS_H_
 #define SWITCHYARD_BENCH_ROWS_H_
@@ -20,15 +20,16 @@ namespace switchyard::bench {
 
 using testing_support::Format;
 
-// The types of the rows that a kernel reads and of those that it writes, by the
-// names of testing/formats.h.
+// The types of the rows that a kernel reads and writes, by their names in
+// testing/formats.h.
 struct Types {
   const char* in;
   const char* out;
 };
 
-// All else, weights and the norm's weights, is f32. First comes f32, by which
-// the others are measured. Of the router, the logits:
+// All other arguments, the weights and the norm's weights, are f32. The first
+// entry is f32, to which the others are compared. For the router, the types
+// of the logits:
 constexpr Types kRouteTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"}};
 constexpr Types kGatherTypes[] = {
@@ -45,7 +46,7 @@ constexpr Types kActivateTypes[] = {
     {"bf16", "mxfp8 e4m3"}, {"f32", "i8"},
     {"f32", "q8_0"},        {"f32", "f8e4m3"},
 };
-// Types of the rows, the residual and their sum, and of the normed rows.
+// The types of the rows, the residual and their sum, and of the normed rows.
 constexpr Types kCombineTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"},
     {"f32", "i8"},  {"bf16", "i8"},   {"bf16", "f8e4m3"},
@@ -57,26 +58,27 @@ bool IsF32(const Types& types);
 // f32.
 std::string Text(const Types& types);
 
-// Whether so many columns are whole blocks of what is written.
+// True if `cols` columns are whole blocks of the output type.
 bool Fit(const Types& types, size_t cols);
-// Whether what comes out is not what went in.
+// True if the output type differs from the input type.
 bool Converts(const Types& types);
-// Ours to time on these rows: every ISA on f32, the main ones on others.
+// The ISAs on which to time these types: all for f32, the main ones for
+// others.
 std::vector<Isa> IsasFor(const Types& types);
 
-// In a format of quantize.h, each part from a cache line on.
+// Rows in a format of quantize.h. Each part starts on a cache line.
 class Rows {
  public:
   Rows(const char* format, size_t rows, size_t cols);
-  // Rows of a format that holds numbers: those of Floats(), rounded.
+  // Rows in a format that holds numbers: those of Floats(), rounded.
   static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
 
   const Format& format() const { return format_; }
-  // Rather than codes or blocks.
+  // True if the format holds numbers, not codes or blocks.
   bool IsNumbers() const { return format_.IsSource() && format_.group == 0; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
-  // The bytes of a row, with scales and sums and without.
+  // The bytes of a row, with scales and sums, and without them.
   size_t RowBytes() const;
   size_t CodeBytes() const { return BytesOf(format_.type, cols_); }
 
@@ -84,7 +86,7 @@ class Rows {
   ConstAnyRows In() const { return In(0, rows_); }
   AnyRows Out(size_t first, size_t count);
   AnyRows Out() { return Out(0, rows_); }
-  // From a row on.
+  // The data from `row` on.
   template <class T = void>
   T* Data(size_t row = 0) {
     return static_cast<T*>(Out(row, 0).data);
@@ -98,9 +100,9 @@ class Rows {
   std::vector<float> Values(size_t first, size_t count) const;
   std::vector<float> Values() const { return Values(0, rows_); }
 
-  // Outputs that these rows are: codes, then scales, then sums. They should
-  // hold `want` or, if they are numbers and `close` is not empty, be close to
-  // that. Of all slots.
+  // Adds these rows to the expected outputs: codes, then scales, then sums,
+  // for all slots. They have to equal `want` or, if they are numbers and
+  // `close` is not empty, be close to that.
   void AddWanted(const testing_support::FormatRows& want,
                  const std::vector<double>& close,
                  std::vector<Output>* outputs);
@@ -115,7 +117,8 @@ class Rows {
   Aligned<uint8_t> codes_, scales_, sums_;
 };
 
-// The outputs of a contender that writes all: so many outputs, and rows.
+// The indices of all outputs: `before` outputs, then those of rows in
+// `format`.
 std::vector<size_t> AllOutputs(const char* format, size_t before = 0);
 
 }  // namespace switchyard::bench

@@ -44,7 +44,7 @@ void UseHugePages(void* data, size_t size) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = (address + size) / kHugePage * kHugePage;
-  // A system without them refuses, and has pages of one size for all.
+  // A system without huge pages refuses and uses small ones.
   if (begin < end) {
     madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   }

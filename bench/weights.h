@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights of experts for benchmarks of products, stored and packed.
+// Weights of experts, stored and packed, for benchmarks of products.
 
 #ifndef SWITCHYARD_BENCH_WEIGHTS_H_
 #define SWITCHYARD_BENCH_WEIGHTS_H_
@@ -16,9 +16,9 @@
 
 namespace switchyard::bench {
 
-// Asks the system for 2 MB pages in [data, data + size), where nothing has been
-// written yet. In pages of 4 KB, which are scattered in memory, a plain read of
-// one buffer took 0.88 to 1.38 of the time of another.
+// Asks the system for 2 MB pages in [data, data + size), before anything is
+// written there. With pages of 4 KB, which are scattered in memory, a plain
+// read of one buffer took 0.88 to 1.38 times as long as that of another.
 void UseHugePages(void* data, size_t size);
 
 // Memory in 2 MB pages.
@@ -36,8 +36,8 @@ class HugePages {
   size_t size_;
 };
 
-// The same weights in both layouts. Floats in [-1/16, 1/16] are quantised for
-// `distinct` experts, and the other experts have copies of these bytes.
+// The same weights in both layouts. Quantises floats in [-1/16, 1/16] for
+// `distinct` experts; the other experts have copies of their bytes.
 class Weights {
  public:
   Weights(WeightFormat format, size_t experts, size_t rows, size_t cols,
@@ -54,7 +54,7 @@ class Weights {
   ExpertWeights stored_, packed_;
 };
 
-// Whether the format takes so many columns.
+// True if the format allows `cols` columns.
 bool Takes(WeightFormat format, size_t cols);
 // The bytes of one packed expert.
 size_t PackedBytes(WeightFormat format, size_t rows, size_t cols);
