@@ -29,7 +29,8 @@ namespace {
 
 using program::InputError;
 
-// The compiled ISAs, best first: runnable ones, the active one.
+// Prints the compiled ISAs, the best first, and marks the runnable ones and
+// the active one.
 int PrintIsas() {
   const std::vector<std::string> runnable = RunnableIsaNames();
   std::printf("%-10s %-4s %-9s\n", "compiled", "FMA", "this CPU");
@@ -43,7 +44,7 @@ int PrintIsas() {
   return 0;
 }
 
-// Throws InputError if there is no such command.
+// Throws InputError if the command does not exist.
 void RequireCommand(const CLI::App& app, const std::string& name) {
   std::string choices;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -54,7 +55,8 @@ void RequireCommand(const CLI::App& app, const std::string& name) {
   throw InputError("'" + name + "' is no command; there are " + choices);
 }
 
-// Leaves the active ISA as it is where none is given: SWITCHYARD_ISA's.
+// Throws InputError if an ISA does not exist or does not run. If none is
+// given, the ISA of SWITCHYARD_ISA stays active.
 void RequireIsas(const std::vector<std::string>& isas) {
   for (const std::string& name : isas) {
     program::UseIsa(name);
@@ -134,8 +136,8 @@ int Main(int argc, char** argv) {
   CLI::App* const presets = AddPresets(app, markdown);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
-  // "help verify" is "verify --help". CLI11 says of a wrong command only that
-  // one is missing.
+  // Turns "help verify" into "verify --help". Checks the command first,
+  // because CLI11 would only report that a command is missing.
   std::vector<const char*> arguments(argv, argv + argc);
   if (argc == 1) arguments.push_back("--help");
   if (std::string("help") == arguments[1]) {

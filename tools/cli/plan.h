@@ -23,7 +23,7 @@ struct PlanOptions {
 };
 CLI::App* AddPlan(CLI::App& app, PlanOptions& options);
 
-// `swy plan`: a layer's schedule on any number of workers, simulated.
+// `swy plan`: simulates a layer's schedule on any number of workers.
 int PrintPlan(const PlanOptions& options);
 
 }  // namespace swy

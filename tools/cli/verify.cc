@@ -30,19 +30,19 @@ Digests Compute(const Case& c, switchyard::Executor& executor) {
   return digests;
 }
 
-// "equal", or what of the case differs.
+// Returns "equal" or the difference from the case's stored digest.
 const char* CompareWithKept(const Case& c, const Digests& digests, bool fma) {
   const Expected* const expected = switchyard::corpus::Find(c.name);
   if (expected == nullptr) return "has no digest";
   if (digests.exact.value() != expected->exact) return "differs in integers";
-  // Only the integers are promised on ISAs that have no FMA.
+  // On ISAs without FMA, only integers are promised.
   if (fma && digests.floats.value() != expected->floats) {
     return "differs in floats";
   }
   return "equal";
 }
 
-// Prints what differs.
+// Prints and counts the cases that differ.
 size_t CountDifferent(const std::vector<Case>& cases,
                       switchyard::Executor& executor, const char* threads) {
   const switchyard::Isa& isa = switchyard::ActiveIsa();
@@ -50,7 +50,7 @@ size_t CountDifferent(const std::vector<Case>& cases,
   for (const Case& c : cases) {
     const std::string result =
         CompareWithKept(c, Compute(c, executor), isa.fma);
-    // Asked of the code itself: a cap that was lost would go unnoticed.
+    // Asks the kernel that ran, because a lost cap would go unnoticed.
     if (switchyard::LastIsa()->name != std::string(isa.name)) {
       throw std::runtime_error(std::string("asked for ") + isa.name + ", ran " +
                                switchyard::LastIsa()->name);

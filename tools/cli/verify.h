@@ -10,14 +10,14 @@
 
 namespace swy {
 
-// `swy verify`: computes the corpus of `kernels` (none: of all) on each of
-// `isas`, on one thread and, unless `threads` is 1, on a pool of as many (0:
-// one per core), and compares it with the digests that the library was released
-// with. 1 if any differs.
+// `swy verify`: computes the corpus of `kernels` (empty: all) on each of
+// `isas`, on one thread and, unless `threads` is 1, on a pool with that many
+// threads (0: one per core). Compares it with the digests of the release.
+// Returns 1 if any case differs.
 int Verify(const std::vector<std::string>& kernels,
            const std::vector<std::string>& isas, size_t threads);
 
-// `swy verify --print`: the lines of digests.inc, from the active ISA.
+// `swy verify --print`: prints the lines of digests.inc for the active ISA.
 int PrintDigests(const std::vector<std::string>& kernels);
 
 }  // namespace swy

@@ -56,8 +56,8 @@ void Quantize(Executor& executor, Digests& digests, Type in,
   }
 }
 
-// Everything but plain SiLU: layouts, limits, biases and row scales in turn,
-// rows of experts' own, some of them nobody's.
+// All options except plain SiLU: layouts, limits, biases and row scales in
+// turn. Experts have their own rows; some rows belong to no expert.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {
   const bool of_gate = internal::IsOfGate(activation);

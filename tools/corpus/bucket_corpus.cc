@@ -12,7 +12,7 @@ namespace {
 
 enum class Layout { kPacked, kWorstCase, kTight, kPadded };
 
-// Some of the ids are outside [0, experts); a quarter belongs to expert 0.
+// Some ids are outside [0, experts); a quarter is expert 0.
 Rows<int32_t> TopKIds(size_t tokens, size_t top_k, size_t experts, size_t gap) {
   return {tokens, top_k, gap, [experts](size_t i) {
             const uint32_t hash = Hash(31, i);

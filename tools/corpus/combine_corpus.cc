@@ -11,12 +11,12 @@ constexpr size_t kTokens = 3;
 
 struct Types {
   const char* name;
-  // of shared.rows too
+  // Also the type of shared.rows.
   Type rows, weights, residual, norm_weight, out, normed;
 };
 constexpr Type kF32 = Type::kF32, kBF16 = Type::kBF16, kF16 = Type::kF16;
 constexpr Types kF32s = {"", kF32, kF32, kF32, kF32, kF32, kF32};
-// The types of engines.
+// Mixes of types that engines use.
 constexpr Types kTypes[] = {
     {"bf16, ", kBF16, kBF16, kBF16, kBF16, kBF16, kBF16},
     {"f16, ", kF16, kF16, kF16, kF16, kF16, kF16},
@@ -40,7 +40,7 @@ struct Options {
   bool shared = false;
   SharedGate gate = SharedGate::kNone;
   bool in_place = false;
-  bool any = false;  // any bit pattern rather than numbers below 2
+  bool any = false;  // any bits instead of numbers below 2
 };
 
 void Run(Executor& executor, Digests& digests, const Options& options,
@@ -111,7 +111,7 @@ void Run(Executor& executor, Digests& digests, const Options& options,
 }
 
 void RunAll(Executor& executor, Digests& digests, const Options& options) {
-  // 65 and 70 slots are more terms than one list holds.
+  // More than 64 slots do not fit in one list of terms.
   for (const size_t top_k :
        {1u, 2u, 3u, 4u, 6u, 8u, 10u, 16u, 63u, 64u, 65u, 70u}) {
     for (const size_t hidden :
@@ -124,7 +124,7 @@ void RunAll(Executor& executor, Digests& digests, const Options& options) {
   }
 }
 
-// The sizes at which kernels change their ways, for types and formats.
+// The sizes at which kernels take another path, for types and formats.
 void RunSome(Executor& executor, Digests& digests, const Options& options) {
   const auto cols = [&options](size_t hidden) {
     return options.format ? options.format->Cols(hidden) : hidden;
@@ -134,7 +134,7 @@ void RunSome(Executor& executor, Digests& digests, const Options& options) {
       Run(executor, digests, options, top_k, cols(hidden));
     }
   }
-  // Longer than what is kept of a row.
+  // Longer than the buffer for a row.
   for (const size_t hidden : {2880u, 9001u}) {
     Run(executor, digests, options, 2, cols(hidden));
   }

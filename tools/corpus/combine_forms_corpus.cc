@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine in the forms that models have, beside the plain one.
+// Combine with the options of models, besides the plain sum.
 
 #include "switchyard/combine.h"
 #include "tools/corpus/corpus.h"
@@ -15,7 +15,7 @@ struct Call {
   CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
   CombineOptions options;
 };
-// The parts that a form may use beside rows, weights and residual.
+// The inputs that a form may use besides rows, weights and residual.
 struct Parts {
   ConstAnyMatrix shared, gate, identity, identity_weight, vectors[7];
 };
@@ -140,7 +140,7 @@ void RunAll(Executor& executor, Digests& digests, const Form& form, Type type,
     }
   }
   Run(executor, digests, form, type, unfused, 2, 2880);
-  // Longer than what is kept of a row.
+  // Longer than the buffer for a row.
   Run(executor, digests, form, type, unfused, 2, 9001);
 }
 

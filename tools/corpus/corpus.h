@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kernel, option and layout at awkward sizes, boiled down to digests that
-// are kept in digests.inc: the promise of "same bits", checkable on any
-// machine. Inputs come from an integer hash, and from it in exact operations
-// only: no libm, no <random> distributions.
+// Every kernel, option and layout at awkward sizes, with digests of the
+// results in digests.inc. So the promise of "same bits" can be checked on any
+// machine. Inputs come from an integer hash and exact float operations: no
+// libm, no <random> distributions.
 
 #ifndef SWITCHYARD_TOOLS_CORPUS_CORPUS_H_
 #define SWITCHYARD_TOOLS_CORPUS_CORPUS_H_
@@ -31,9 +31,9 @@ using testing_support::Uniform;
 
 // The results of a case.
 struct Digests {
-  Digest exact;   // the same on every ISA: ids, counts, positions, copies
-  Digest floats;  // the same on every ISA with FMA
-  Status status;  // the first call that failed
+  Digest exact;   // equal on every ISA: ids, counts, positions, copies
+  Digest floats;  // equal on every ISA with FMA
+  Status status;  // the first error
   void Check(const Status& s) {
     if (status.ok()) status = s;
   }
@@ -44,13 +44,13 @@ struct Case {
   std::function<void(Executor&, Digests&)> run;
 };
 
-// The names of all registered kernels, each once, in alphabetical order.
+// The names of all registered kernels in alphabetical order.
 std::vector<std::string> Kernels();
-// The cases of `kernels`, or of all if there are none: in the order of
-// digests.inc, then those that are not in it.
+// The cases of `kernels` (empty: of all), in the order of digests.inc. Cases
+// that are not in that file come last.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
-// One per <stem>_corpus.cc: add(cases) appends its cases, of one kernel.
+// One per <stem>_corpus.cc: add(cases) appends the cases of one kernel.
 struct Registration {
   Registration(const char* kernel, void (*add)(std::vector<Case>& cases));
 };
@@ -60,16 +60,16 @@ struct Expected {
   uint64_t exact;
   uint64_t floats;
 };
-// The line of digests.inc; nullptr if the case is not in it.
+// The line in digests.inc; nullptr if the case is not in it.
 const Expected* Find(const std::string& name);
 
-// A matrix in memory of its own, with a gap after each row.
+// A matrix in its own memory, with a gap after each row.
 template <class T>
 class Rows {
  public:
   Rows(size_t rows, size_t cols, size_t gap = 0)
       : data_(rows * (cols + gap) + 1), rows_(rows), cols_(cols), gap_(gap) {}
-  // element(i) with i counted row by row.
+  // Sets elements to element(i), counted row by row.
   template <class Element>
   Rows(size_t rows, size_t cols, size_t gap, const Element& element)
       : Rows(rows, cols, gap) {
@@ -81,7 +81,7 @@ class Rows {
   }
 
   Matrix<T> view() {
-    // From the second element on: at no vector's alignment.
+    // Starts at the second element, so that rows are not aligned to vectors.
     return {data_.data() + 1, rows_, cols_, cols_ + gap_};
   }
 
@@ -90,7 +90,7 @@ class Rows {
   size_t rows_, cols_, gap_;
 };
 
-// The same of a type known at run time.
+// The same for a type that is known at run time.
 class TypedRows {
  public:
   TypedRows(Type type, size_t rows, size_t cols, size_t gap = 0)
@@ -99,7 +99,7 @@ class TypedRows {
         rows_(rows),
         cols_(cols),
         stride_(cols + gap) {}
-  // Adds numbers, rounded to the type.
+  // Stores element(i), rounded to the type.
   template <class Element>
   TypedRows(Type type, size_t rows, size_t cols, size_t gap,
             const Element& element)
@@ -127,7 +127,7 @@ class TypedRows {
   size_t rows_, cols_, stride_;
 };
 
-// Shape and elements of floats of any size, as an f32 matrix of their values.
+// Adds the shape and the elements of floats of any size, as f32.
 void AddFloats(Digest& digest, const ConstAnyMatrix& m);
 
 }  // namespace switchyard::corpus

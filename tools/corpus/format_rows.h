@@ -21,8 +21,8 @@ using testing_support::Format;
 using testing_support::FormatRows;
 using testing_support::kFormats;
 
-// In memory of their own, with a gap of `gap` elements after each row, blocks
-// being elements: at no vector's alignment.
+// Rows in their own memory, with a gap of `gap` elements after each (a block
+// counts as one element), not aligned to vectors.
 class FormatMemory {
  public:
   FormatMemory(const Format& format, size_t rows, size_t cols, size_t gap)
@@ -50,8 +50,7 @@ class FormatMemory {
   AnyRows view_;
 };
 
-// Rows are, by turns, of numbers about 1, of numbers from 2^-14 to 4, and of
-// any bits.
+// Rows alternate: numbers around 1, numbers from 2^-14 to 4, and any bits.
 inline uint32_t AnyElement(Type type, uint32_t seed, size_t row, size_t i) {
   const uint32_t hash = Hash(seed, i);
   const float plain = Uniform(seed, i, 16.0f);
@@ -85,7 +84,7 @@ inline void FillMatrix(const AnyMatrix& m, uint32_t seed) {
   }
 }
 
-// Rows of a format that can be converted, or of blocks of any bytes.
+// Fills rows that can be converted, or blocks of any bytes.
 inline void Fill(const AnyRows& rows, uint32_t seed) {
   FillMatrix(rows, seed);
   FillMatrix(rows.scales, seed + 1);

@@ -7,7 +7,7 @@
 namespace switchyard::corpus {
 namespace {
 
-// There are invalid pairs of every kind if `stale`.
+// If `stale`, the pairs include every kind of invalid pair.
 void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
   constexpr size_t kTokens = 19, kTopK = 3, kPairs = 41;
   Rows<float> tokens(kTokens, hidden, 5,
@@ -28,8 +28,8 @@ void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
   digests.exact.Add(static_cast<uint32_t>(report.invalid));
 }
 
-// In other formats, with a row_index that is right for about half of the pairs;
-// and back.
+// Gathers into another format, with a row_index that is right for about half
+// of the pairs. Also scatters back.
 void Convert(Executor& executor, Digests& digests, const Format& from,
              const Format& to, bool scatter) {
   constexpr size_t kTokens = 7, kTopK = 3, kPairs = kTokens * kTopK;

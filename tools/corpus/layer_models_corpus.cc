@@ -28,25 +28,26 @@ bool IsSame(const ModelResult& a, const ModelResult& b) {
          CanonicalBits(a.normed) == CanonicalBits(b.normed);
 }
 
-// Logits to residual and next norm, each cut for several numbers of workers,
-// with stored and packed weights. Every cut has the bits of the first one.
+// From the logits to the residual and the next norm, planned for several
+// numbers of workers, with stored and packed weights. All of them give the
+// same bits.
 void Run(Executor& executor, Digests& digests, const ModelFamily& family,
          const ModelFormats& formats, bool has_many) {
   const size_t most = has_many ? 512 : 7;
   const ModelLayer layer(family, formats, most, executor);
-  // Every ISA selects the same ids by logits, an ISA with FMA by sigmoids, too.
+  // All ISAs select the same ids by logits; ISAs with FMA also by sigmoids.
   Digest& ids = layer.preset().route.score == Score::kSigmoid ? digests.floats
                                                               : digests.exact;
   for (const size_t tokens : {size_t{1}, size_t{7}, size_t{512}}) {
     if (tokens > most) break;
     ModelResult first;
     for (const ModelCut& cut : kModelCuts) {
-      // Many tokens take long: two cuts of them.
+      // Many tokens take long, so only two cuts run them.
       const bool is_first = &cut == std::begin(kModelCuts);
       if (tokens == 512 && !is_first && cut.workers != 64) continue;
       ModelResult result;
       digests.Check(layer.Run(cut, 0, tokens, executor, &result));
-      // A cut with other bits spoils the digest.
+      // A cut with other bits changes the digest.
       if (!is_first && IsSame(result, first)) continue;
       if (is_first || result.ids != first.ids) {
         ids.Add(Span<const int32_t>(result.ids));
@@ -59,7 +60,7 @@ void Run(Executor& executor, Digests& digests, const ModelFamily& family,
   }
 }
 
-// With these weights, this family has a batch of 512 tokens.
+// The family that also runs 512 tokens with weights in this format.
 std::string FamilyOfMany(WeightFormat format) {
   switch (format) {
     case WeightFormat::kInt8:

@@ -23,7 +23,8 @@ using testing_support::ColumnsStep;
 using testing_support::kProductRows;
 using testing_support::ProductRowsOf;
 
-// Columns that the format takes: blocks of 256 are tried with more of them.
+// The column counts from `from` that the format allows; for blocks of 256
+// also larger ones.
 std::vector<size_t> ColumnsOf(WeightFormat format,
                               const std::vector<size_t>& from) {
   std::vector<size_t> all;
@@ -35,7 +36,7 @@ std::vector<size_t> ColumnsOf(WeightFormat format,
   return all;
 }
 
-// Packed weights. Their bytes are promised, so they enter the digest.
+// Packed weights. Their bytes are promised, so the digest includes them.
 struct Packed {
   std::vector<uint8_t> memory;
   ExpertWeights weights;
@@ -49,7 +50,8 @@ struct Packed {
   }
 };
 
-// Every tile of rows, columns and experts.
+// Computes all products in tiles of `tile` columns and adds them to the
+// digest.
 void Multiply(const ExpertWeights& weights, const ConstAnyRows& rows,
               size_t tile, Digests& digests) {
   for (size_t e = 0; e < kExperts; ++e) {
@@ -91,7 +93,7 @@ void Run(Executor& executor, Digests& digests, WeightFormat format, bool any) {
   }
 }
 
-// Floats that become weights.
+// Weights quantised from floats.
 void Quantize(Executor& executor, Digests& digests, WeightFormat format) {
   for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
     for (const size_t cols : ColumnsOf(format, {32, 77, 512})) {

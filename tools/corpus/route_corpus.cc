@@ -12,8 +12,8 @@
 namespace switchyard::corpus {
 namespace {
 
-// Enough for rows to be taken a vector at a time on every ISA, and one that is
-// left over on most.
+// Enough tokens for a whole vector of rows on every ISA, with a remainder on
+// most.
 constexpr size_t kTokens = 13;
 constexpr size_t kExperts[] = {1,   2,   3,   5,   8,   16,  17,  31,
                                32,  33,  40,  60,  64,  72,  128, 160,
@@ -24,10 +24,10 @@ constexpr size_t kTopK[] = {1,  2,  3,  4,  6,  8,  9,  10,
 using Logit = float (*)(size_t i);
 
 float Random(size_t i) { return Uniform(1, i, 8.0f); }
-// Far apart: most experts' exponentials vanish.
+// Far apart: most exponentials underflow.
 float Spread(size_t i) { return Uniform(2, i, 256.0f); }
 float Ties(size_t i) { return static_cast<float>(Hash(3, i) % 3) - 1.0f; }
-// Zeros of both signs and neighbours of 1.
+// Zeros of both signs, and neighbours of 1.
 float Close(size_t i) {
   constexpr float kValues[] = {0.0f, -0.0f, 1.0f, 0x1.000002p0f,
                                0x1.fffffep-1f};
@@ -40,7 +40,7 @@ float Infinite(size_t i) {
   return kind == 0 ? infinity : kind < 4 ? -infinity : Uniform(6, i, 4.0f);
 }
 float MinusInfinity(size_t) { return -std::numeric_limits<float>::infinity(); }
-// NaN in some rows, infinities, denormals, everything.
+// Any bits: NaNs, infinities, denormals and others.
 float Any(size_t i) { return AnyFloat(7, i); }
 
 struct Types {
@@ -60,7 +60,7 @@ void Run(Executor& executor, Digests& digests, const Types& types, Logit logit,
   AddFloats(digests.floats, weights.view());
 }
 
-// A recipe: options and the inputs that go with them.
+// Options, and the inputs that they need.
 struct Recipe {
   const char* name;
   RouteOptions options;
@@ -68,7 +68,7 @@ struct Recipe {
   size_t top_k;  // 0: several
 };
 
-// Ids are those of other ISAs where keys are: all that have FMA.
+// Ids are equal where keys are: on all ISAs with FMA.
 void RunRecipe(Executor& executor, Digests& digests, const Types& types,
                Logit logit, const Recipe& recipe, size_t experts,
                size_t top_k) {
@@ -177,7 +177,7 @@ std::vector<Recipe> Recipes() {
   add(
       "sparsemixer", Score::kSparsemixer, [](O& o) { o.renormalize = false; },
       false, false, false, 2);
-  // A score that is in none of them has one of its own.
+  // Adds a recipe for each score that none of the others uses.
   for (const Score score : testing_support::kScores) {
     const bool is_there =
         std::any_of(recipes.begin(), recipes.end(),
@@ -222,7 +222,8 @@ const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, RouteOptions> options[] = {
       {"plain", {false, 0x1p-14f}},
       {"renormalized", {true, 0x1p-14f}},
-      // The others in f32 only: what types change comes before and after.
+      // The others run in f32 only: types matter only before and after these
+      // steps.
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};
@@ -245,7 +246,7 @@ const Registration registration("route", [](std::vector<Case>& cases) {
                          [f32, types, option = option, logit = logit](
                              Executor& executor, Digests& digests) {
                            for (const size_t experts : kExperts) {
-                             // Some of each kind.
+                             // A sample of each kind.
                              if (!f32 && experts % 3 != 2) continue;
                              for (const size_t top_k : kTopK) {
                                if (top_k > experts) break;
@@ -258,7 +259,7 @@ const Registration registration("route", [](std::vector<Case>& cases) {
       }
     }
   }
-  // top_k / E below the default clamp.
+  // top_k / experts is below the default clamp.
   cases.push_back(
       {"route many experts", [](Executor& executor, Digests& digests) {
          Run(executor, digests, kF32, Ties, RouteOptions(), 65536, 1);
