@@ -26,8 +26,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// silu(gate) * up of a vector each: the activation of nearly every model, read
-// and written in its own types. activate_tiles.cc has all others.
+// silu(gate) * up of one vector: the activation of nearly every model, read
+// and written in the model's types. activate_tiles.cc has all others.
 struct SiluTimesUp {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -35,7 +35,7 @@ struct SiluTimesUp {
   }
 };
 
-// The layouts: where a row's gates and ups come from.
+// The layouts: where a row's gates and ups are read.
 template <class In>
 struct SplitRow {
   using T = In;
@@ -80,10 +80,10 @@ struct InterleavedRow {
   }
 };
 
-// Elements [begin, end) of a row, to `to` and behind. That may be gate or up:
-// no HWY_RESTRICT, and each vector is loaded before it is stored. kFar: what is
-// read comes from memory. kStreaming: `to` is aligned to vectors, of float, and
-// `streaming` stores it.
+// Computes elements [begin, end) of a row to `to` onwards. `to` may be gate
+// or up: no HWY_RESTRICT, and each vector is loaded before it is stored.
+// kFar: the inputs come from memory. kStreaming: `to` holds floats, is
+// aligned to vectors, and is stored by `streaming`.
 template <bool kFar, bool kStreaming, class Row, class Function, class Out>
 HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
                               size_t begin, size_t end,
@@ -91,9 +91,10 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
-  // The loads of a few vectors fill the window of instructions, so that too few
-  // lines are on their way: 0.73 of the time of cached stores with, 0.86
-  // without (75 MB); 512 bytes are too few, 4 KiB no better.
+  // Prefetches, because the loads of a few vectors fill the instruction
+  // window, so that too few lines are in flight. With prefetch, streaming
+  // takes 0.73 of the time of cached stores, without it 0.86 (75 MB). 512
+  // bytes ahead are too few, 4 KiB no better.
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
@@ -150,7 +151,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   }
 }
 
-// A row of floats, for what becomes of it.
+// A row of activated floats, as the source for PutRow().
 template <class Row, class Function>
 struct ActivatedRow {
   Row row;
@@ -169,8 +170,9 @@ struct ActivatedRow {
   }
 };
 
-// In the type that is read, without a detour; in any other, and where it goes
-// past the caches in whole vectors, by rows.cc.
+// Computes a row directly if the output has the input's type. Other output
+// types, and streaming of types other than float, go through PutRow() in
+// rows.cc.
 template <class In, class Row, class Function>
 HWY_INLINE void ActivateRow(const Row& row, const Function& function,
                             const ActivateArgs& args, size_t r,
@@ -186,7 +188,8 @@ HWY_INLINE void ActivateRow(const Row& row, const Function& function,
   size_t i = 0;
   if constexpr (kF32) {
     if (far) {
-      // Up to the first whole cache line, which streaming stores must fill.
+      // Computes up to the first whole cache line, because streaming stores
+      // must fill lines.
       const size_t line = 64 / sizeof(In);
       const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(In);
       i = HWY_MIN((line - past % line) % line, cols);
@@ -213,10 +216,10 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
   }
 }
 
-// Each element once, in any order. SiLU is bound in cache by the ports of the
-// vector units: 18 instructions a vector and a division that keeps one of two
-// ports for 10 cycles (AVX-512, 14 cycles a vector, 10.6 with a multiply in
-// place of the division); beyond the caches by memory.
+// Computes each element once, in any order. In cache, SiLU is bound by the
+// ports of the vector units: 18 instructions per vector, and a division that
+// keeps one of two ports busy for 10 cycles (AVX-512: 14 cycles per vector,
+// 10.6 with a multiplication instead). Out of cache, it is bound by memory.
 template <class In>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {
   ActivateWith<In>(SiluTimesUp(), args, begin, end);

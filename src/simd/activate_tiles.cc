@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every activation with every option, of any types and in any layout: a tile of
-// gates and one of ups are made floats in the L1 cache, what the options ask
-// for is done to them there, a pass each, and PutRow() writes what comes of it.
-// Compiled once per function: types and layouts are branches around tiles.
-// Where nothing is asked for, f32 is read and written in place of the tiles.
+// Every activation with every option, for any types and layouts. Converts a
+// tile of gates and a tile of ups to floats in the L1 cache, applies each
+// option to them in its own pass, and writes the result with PutRow().
+// Compiled once per activation; types and layouts are branches around tiles.
+// Plain f32 calls are read and written in place, without tiles.
 
 #include <cmath>
 #include <cstddef>
@@ -36,10 +36,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTile = 512;
 
-// to[i] = f(d, a[i], b[i]), of any type. `to` may be a or b: no HWY_RESTRICT,
-// and vectors are loaded before they are stored. One loop, the end of a row
-// going through a buffer: a second copy of f in each of these would be a third
-// of this file's code.
+// to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: no
+// HWY_RESTRICT, and vectors are loaded before they are stored. The row's
+// remainder goes through a buffer, so that there is only one loop: a second
+// copy of f in each instance would be a third of this file's code.
 template <class T, class F>
 HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   using S = Storage<T>;
@@ -68,9 +68,9 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   }
 }
 
-// An activation of gates and ups of one type, and of gates alone, which are
-// floats, the product being left for later (not there if up is more than
-// multiplied by).
+// OfBoth() applies an activation to gates and ups of one type. OfGate()
+// applies the gate's function to floats and leaves the product for later. It
+// does not exist for activations that do more with up than multiply by it.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
 template <class T, class F>
@@ -106,9 +106,9 @@ TileFunction OfBothAs(Type type) {
   return nullptr;
 }
 
-// The function of gates and ups in memory or in a tile, if there is one. A
-// `limited` one applies the limits before it as well, for the activations that
-// models have limits with.
+// The function of gates and ups, in memory or in a tile, or null. A `limited`
+// function also applies the limits before the activation; it exists for
+// activations whose models have limits.
 TileFunction OfBothFor(Activation activation, bool limited, Type type) {
   if (limited) {
     if (activation == Activation::kSilu) {
@@ -143,7 +143,7 @@ TileFunction OfGateFor(Activation activation) {
   return nullptr;
 }
 
-// To a type of fewer bits and back.
+// Rounds to a smaller type and back.
 void Round(Type type, size_t n, float* tile) {
   if (type == Type::kF32) return;
   HWY_ALIGN uint16_t rounded[kTile];
@@ -152,7 +152,7 @@ void Round(Type type, size_t n, float* tile) {
   RowToFloats(row, 0, tile);
 }
 
-// Pairs' firsts and seconds.
+// Splits pairs into their first and second elements.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);
@@ -169,8 +169,8 @@ void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   }
 }
 
-// Columns of gate and up, or of their biases, as floats: where they lie, or in
-// a buffer.
+// Columns of gate and up, or of their biases, as floats: in place if they are
+// f32, otherwise in a buffer.
 struct GateUpTile {
   HWY_ALIGN float buffers[2][kTile];
   const float* gate = nullptr;
@@ -198,7 +198,7 @@ struct GateUpTile {
   }
 };
 
-// A row, for what becomes of it.
+// A row that is computed in tiles, as the source for PutRow().
 struct TiledRow {
   const ActivateTilesArgs& args;
   size_t row, expert;
@@ -209,13 +209,14 @@ struct TiledRow {
                ? ScalarAt(scale, row, 0)
                : 1.0f;
   }
-  // No limit is infinity.
+  // The limit at `place`, or infinity.
   float Limit(ActivatePlace place) const {
     const float limit = args.options.limit;
     return limit != 0.0f && args.options.limit_place == place ? limit
                                                               : HUGE_VALF;
   }
-  // The type that an engine which runs one operation after the other rounds to.
+  // The type to which an engine that runs one operation after the other
+  // rounds.
   Type Unfused() const {
     return args.options.round_like_unfused &&
                    args.options.activation != Activation::kSitu
@@ -223,8 +224,8 @@ struct TiledRow {
                : Type::kF32;
   }
 
-  // v * scale + bias, between the limits: what the activation is of. Without a
-  // bias it is -0, which changes nothing.
+  // Computes the activation's input: v * scale + bias, clamped to the limits.
+  // Without a bias it adds -0, which changes nothing.
   void Prepare(const float*& v, const float* bias, float scale, float least,
                float most, size_t n, float* buffer) const {
     if (bias == nullptr && scale == 1.0f && least == -HUGE_VALF &&
@@ -265,7 +266,8 @@ struct TiledRow {
     if (of_both == nullptr) {
       of_both = OfBothFor(options.activation, false, Type::kF32);
     }
-    // Up has the same limit before as after, where gate has none by then.
+    // Up is clamped in the same way for a limit before and after the
+    // activation; the gate's limit after it is applied later.
     const float up_limit = HWY_MIN(before, after);
     Prepare(tile.gate, bias.gate, scale, -HUGE_VALF, before, n,
             tile.buffers[0]);
@@ -284,8 +286,8 @@ struct TiledRow {
         to, n, to);
   }
 
-  // gpt-oss in five operations: g * sigmoid(alpha * g), and u + 1 in the second
-  // buffer.
+  // gpt-oss in five operations: acted = g * sigmoid(alpha * g), and u + 1 in
+  // the second buffer.
   void SwigluOaiOfInSteps(GateUpTile& tile, size_t n, float* acted) const {
     const float* const gate = tile.gate;
     const float alpha = args.options.alpha;
@@ -304,10 +306,11 @@ struct TiledRow {
     Round(Unfused(), n, tile.buffers[1]);
   }
 
-  // Never called: see Unfused().
+  // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // The function of the gate, rounded and below the limit; then up.
+  // The function of the gate, rounded and clamped to the limit, and then the
+  // product with up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
@@ -346,7 +349,7 @@ struct TiledRow {
   }
 };
 
-// The last e with offsets[e] <= row, if that is one of num_experts.
+// The last e with offsets[e] <= row, if it is below num_experts.
 size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   size_t low = 0, high = offsets.size;
   while (low < high) {
@@ -360,8 +363,8 @@ size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   return low - 1;
 }
 
-// The function for calls that need no tile: rows of one type, with no more than
-// a limit before the activation.
+// The function for calls that need no tile: all rows have one type, and the
+// only option is a limit before the activation.
 TileFunction DirectFor(const ActivateTilesArgs& args) {
   const ActivateArgs& rows = args.rows;
   const ActivateOptions& options = args.options;

@@ -22,9 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The pairs of a few tokens, with the totals noted on the way: reading all of
-// tokens_per_expert would wait for the last increments to leave the store
-// buffer, half the time of a token.
+// Sorts the pairs of a few tokens and computes the totals on the way. To read
+// all of tokens_per_expert afterwards would wait until the last increments
+// leave the store buffer, half the time of a token.
 template <class Id>
 HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
                                   const Id* HWY_RESTRICT ids, size_t n) {
@@ -46,13 +46,13 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
   return totals;
 }
 
-// Functions of their own: with all of them in one, GCC spills what their loops
-// keep in registers, 1.4 of the time of packed pairs on AVX-512; and the few
-// pairs' path is so short that saving registers counts.
+// The paths are separate functions. With all in one, GCC spills registers of
+// their loops, which takes 1.4 of the time of packed pairs on AVX-512. And
+// the path for few pairs is so short that saving registers counts.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
-  // tokens_per_expert holds the cursors, and has counted when all pairs are
-  // placed.
+  // tokens_per_expert holds the cursors; they are the counts after all pairs
+  // are placed.
   Clear(args.tokens_per_expert, args.num_experts);
   PlaceStrided<Id>(args.topk_ids, args.num_experts, 0, args.tokens_per_expert,
                    args.out, args.row_stride);
@@ -68,7 +68,7 @@ HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
 template <class Id>
 HWY_NOINLINE void Pack(const BucketArgs& args) {
   Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
-  // The starts in offsets[1..] serve as cursors, which end where the next
+  // The starts in offsets[1..] serve as cursors. Each ends where the next
   // expert starts.
   args.offsets[0] = 0;
   *args.totals =
@@ -92,14 +92,16 @@ HWY_INLINE void Sort(const BucketArgs& args) {
   }
 }
 
-// A counting sort: count the pairs of each expert, turn counts into starts (a
-// prefix sum in vectors), place each pair at its expert's cursor. Scalar but
-// for the prefix sum and the counts of few experts: a pair is a load, an
-// increment and two stores, and bound by a store a cycle and by cursors that
-// are needed again before they have left the store buffer. 1.0 to 1.1 ns a pair
-// from 512 tokens on (E = 128, k = 8); 60 ns for a token, with the checks.
-// Strided without counts and starts: 0.6 ns a pair, 30 ns for a token, of which
-// 10 in this function.
+// A counting sort: counts the pairs of each expert, turns the counts into
+// starts (a vectorised prefix sum), and places each pair at its expert's
+// cursor. The rest is scalar, except for the counts of few experts: a pair
+// takes a load, an increment and two stores. It is bound by one store per
+// cycle, and by cursors that are needed again before they have left the store
+// buffer.
+//
+// Packed: 1.0 to 1.1 ns per pair from 512 tokens on (E = 128, k = 8), and 60
+// ns for a single token with its checks. Strided needs no counts and starts:
+// 0.6 ns per pair, and 30 ns for a single token, 10 of them in this function.
 void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
   if (args.topk_ids.type == Type::kI64) {
     Sort<int64_t>(args);
@@ -108,7 +110,8 @@ void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
   }
 }
 
-// Replaces a block's counts by where they start among all blocks' claims.
+// Replaces a block's counts by the starts of its pairs among all blocks'
+// claims.
 HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
   for (size_t e = 0; e < num_experts; ++e) {
@@ -117,7 +120,7 @@ HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
   }
 }
 
-// The tokens of a block from *first on; the last block may be short.
+// The tokens of a block, from *first on. The last block may be short.
 HWY_INLINE ConstAnyMatrix BlockIds(const BucketArgs& args, size_t block,
                                    size_t* first) {
   *first = block * args.block_tokens;

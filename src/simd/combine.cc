@@ -27,14 +27,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sum of a token where it lies.
+// The kept sum of a token.
 const float* KeptSum(const void* context, size_t begin, size_t, float*) {
   return static_cast<const float*>(context) + begin;
 }
 
-// normed = sum * scale * norm_weight, and the first lines of the next token's
-// rows on their way: a line per vector, which the loop has time for. (The
-// stages' MulTile() in its place took 1.03 to 1.10 of the time of 64 tokens.)
+// normed = sum * scale * norm_weight. Also prefetches the first lines of the
+// next token's rows, one line per vector, for which the loop has time. (The
+// stages' MulTile() instead took 1.03 to 1.10 of the time for 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -107,7 +107,8 @@ struct NormedRow {
   }
 };
 
-// A token's sum to out, unless it lies there, and normed from it.
+// Writes a token's sum to out, unless it is there already, and computes
+// normed from it.
 template <bool kNorm>
 HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
                          const RowSource& sum, const float* in_place,
@@ -127,22 +128,24 @@ HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
       PutRow({NormedRow::Get, &normed}, to, token);
     }
   }
-  // Last, for out may be what the sum is made of.
+  // Comes last, because out may be one of the sum's inputs.
   if (in_place == nullptr && args.outputs.out.data != nullptr) {
     PutRow(sum, args.outputs.out, token);
   }
 }
 
-// Per token one pass over its top_k rows: 4 vectors of columns at a time are
-// summed in registers, slot by slot. Bound by the bytes of those rows.
+// One pass over the top_k rows of each token: sums 4 vectors of columns at a
+// time in registers, slot by slot. Bound by the bytes of those rows.
 //
-// With a norm, the squares are summed on the way, in 32 lanes; then a second
-// pass over the sum, 8-28 KB and still in L1, multiplies. Bound by the bytes,
-// too: 3 us a token from memory (H = 2048, top_k = 8), 1.01 of the time of a
-// loop that only moves them. A lone token in L2 takes 1.12 of it (0.74 us): the
-// fold, the root and the divisions are a chain of 70 cycles between the passes,
-// and the second pass reads the sum again.
-// (Only the sum is compiled for the type of the rows.)
+// With a norm, the pass also sums the squares, in 32 lanes. A second pass
+// over the sum, which is 8-28 KB and still in L1, multiplies it. This is
+// bound by the bytes as well: 3 us per token from memory (H = 2048, top_k =
+// 8), 1.01 of the time of a loop that only moves them. A single token in L2
+// takes 1.12 of that time (0.74 us), because the fold, the root and the
+// divisions are a chain of 70 cycles between the passes, and the second pass
+// reads the sum again.
+//
+// Only the sum is compiled for each type of the rows.
 template <bool kNorm>
 HWY_NOINLINE void CombineTokens(const CombineArgs& args, SumFunction sum_listed,
                                 size_t begin, size_t end, float* kept) {
@@ -175,19 +178,19 @@ HWY_NOINLINE void CombineOnStack(const CombineArgs& args,
   CombineTokens<kNorm>(args, sum_listed, begin, end, kept);
 }
 
-// A token through the stages, of a row that is kept or, wider, made again for
-// each phase.
+// A token with stages. Its row is kept between phases, or computed again for
+// each phase if it is too wide.
 struct StagedToken {
   const CombineArgs& args;
   size_t token;
   float* kept;  // the sum of its terms, or null
   float* other;
   PhaseScales* scales;
-  // The first phase makes the sum if it is kept and its terms are listed.
+  // The first phase computes the sum, if it is kept and its terms are listed.
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 
-  // Columns [begin, begin + n) after phase `last`, to whole vectors.
+  // Columns [begin, begin + n) after phase `last`, up to whole vectors.
   StageTile Make(size_t last, size_t begin, size_t n, float* block) const {
     size_t skipped;
     SumSlowly(args, token, begin, n, skipped, block);
@@ -210,18 +213,20 @@ struct StagedToken {
     return buffer;
   }
 
-  // All phases' scales; returns the sum of squares of what the last one gives.
+  // Computes all phases' scales. Returns the sum of squares after the last
+  // phase.
   float Run() const {
     HWY_ALIGN SumTile made;
     float squares_of_sum = 0.0f;
     for (size_t phase = 0; phase < args.stages->num_phases; ++phase) {
       const CombinePhase& what = args.stages->phases[phase];
-      // A sum that is not kept is not needed either.
+      // Without kept columns, a phase that needs no squares needs no sum
+      // either.
       const bool any = what.block_squares || what.other_squares;
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
       if (kept != nullptr && terms != nullptr && phase == 0 && what.end == 0) {
-        // The sum as it stands.
+        // The sum of the terms, before any stage.
         squares_of_sum = sum_squares(*terms, Tail(), kept, args.cols);
         scales[0].block =
             NormScale(squares_of_sum, args.cols, args.options.block_eps);
@@ -251,8 +256,8 @@ struct StagedToken {
   }
 };
 
-// Combine with stages: the sum of the terms, then its stages. The sum lies in
-// out, if that is f32 and no stage reads it, or is kept.
+// Combine with stages: sums the terms, then runs the stages. The sum is in
+// out, if out is f32 and no stage reads it, or else in a buffer.
 HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
                                 SumFunction sum_squares, size_t begin,
                                 size_t end) {

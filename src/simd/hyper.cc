@@ -27,17 +27,17 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns of what streams collapse to that are kept, on the stack. Wider rows
-// are made twice.
+// The number of collapsed columns that are kept, on the stack. Wider rows are
+// computed twice.
 constexpr size_t kHyperKept = 8192;
 
-// The sum of n streams, or of as many as there are, times their weights.
+// The weighted sum of kStreams streams, or of t.n if that is 0.
 template <size_t kStreams>
 HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
                              size_t n, float* to) {
   const SimdgroupTag d;
   const size_t N = hn::Lanes(d), streams = kStreams != 0 ? kStreams : t.n;
-  // Copies, which no store changes.
+  // Local copies, which stores cannot change.
   float pre[kStreams != 0 ? kStreams : kMaxStreams];
   const float* s[kStreams != 0 ? kStreams : kMaxStreams];
   std::copy_n(t.pre, streams, pre);
@@ -60,7 +60,7 @@ HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
   }
 }
 
-// x of them.
+// Computes the collapsed row.
 HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
                          const HyperTile& tile, float* x) {
   const HyperInputs& in = t.args.inputs;
@@ -81,7 +81,8 @@ HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
   if (t.rounded != Type::kF32) RoundTile(t.rounded, n, x);
 }
 
-// The row that a token collapses to: kept, or made again if it is too wide.
+// The row to which a token collapses: kept, or computed again if it is too
+// wide.
 struct Collapsed {
   const HyperToken& token;
   HyperTile& tile;
@@ -116,9 +117,9 @@ struct CollapsedNorm {
   }
 };
 
-// One pass over the streams of each token, a tile of all of them at a time.
-// Outputs of a row that is too wide to be kept come first, for the streams may
-// be written in place.
+// One pass over the streams of each token, a tile of all streams at a time.
+// If the row is too wide to keep, its outputs are written first, because the
+// streams may be written in place.
 void Hyper(const HyperArgs& args, size_t begin, size_t end) {
   const HyperOutputs& out = args.outputs;
   const size_t cols = args.inputs.streams.cols;

@@ -22,10 +22,11 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Buckets of so many pairs at a time, 8 KB, lie on the stack.
+// The buckets of this many pairs, 8 KB, are computed at a time, on the stack.
 constexpr size_t kMapTile = 2048;
 
-// The buckets of ids[0, n), in `tile` unless they are the ids themselves.
+// The buckets of ids[0, n): in `tile`, or the ids themselves if nothing maps
+// them.
 template <class Id>
 HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
                                     const Id* HWY_RESTRICT ids, size_t n,
@@ -67,9 +68,9 @@ HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
   return tile;
 }
 
-// The buckets of n pairs of a token from slot i on, or of more tokens. There is
-// a branch for each tile, because passes compiled for each type would be twice
-// as large.
+// The buckets of n pairs of a token (or of several tokens) from slot i on.
+// Branches on the type for each tile, because passes compiled for each type
+// would be twice as large.
 HWY_NOINLINE const int32_t* Buckets(const MapArgs& args, size_t token, size_t i,
                                     size_t n, int32_t* HWY_RESTRICT tile) {
   const ConstAnyMatrix& ids = args.topk_ids;
@@ -82,9 +83,10 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
   return index.data == nullptr ? nullptr : index.Row<int32_t>(token) + i;
 }
 
-// visit(buckets, n, token, i) for n pairs of a token from slot i on or, where
-// all rows are contiguous, for pairs from there on; all pairs of a block.
-// While counting, buckets are kept where the index will be, for placing.
+// Calls visit(buckets, n, token, i) for all pairs of a block: for n pairs of
+// a token from slot i on or, if all rows are contiguous, for n pairs of the
+// block from pair i on. With keeps_buckets, the counting pass stores the
+// buckets where the index will be, and the placing pass reads them there.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;
@@ -152,7 +154,7 @@ struct PlacePairs {
     for (size_t i = 0; i < n; ++i) {
       const uint32_t e = static_cast<uint32_t>(buckets[i]);
       int32_t position = -1;
-      // Beyond the end, a cursor may be beyond 2^31, too.
+      // Past the end, a cursor can exceed 2^31.
       if (e < args.num_buckets &&
           static_cast<uint32_t>(cursors[e]) < static_cast<uint32_t>(ends[e])) {
         position = cursors[e]++;
@@ -186,8 +188,9 @@ struct PlaceTokens {
   int32_t* cursors;
   Token<Seen> token;
 
-  // A copy that is there already is the bucket's last one, and is written once
-  // more: which of a token's pairs are first, no branch predictor knows.
+  // If the bucket has the token already, it is the bucket's last one, and is
+  // written again. That avoids a branch, because no branch predictor knows
+  // which of a token's pairs come first.
   HWY_INLINE void operator()(const int32_t* HWY_RESTRICT buckets, size_t n,
                              size_t row, size_t from) {
     int32_t* HWY_RESTRICT index = IndexRow(args.row_index, row, from);
@@ -205,7 +208,7 @@ struct PlaceTokens {
           next[e] = after;
           position = after - 1;
           out[position] = token.index();
-          first_position = position | (first - 1);  // or -1
+          first_position = position | (first - 1);  // or -1 if not the first
         }
         if (index != nullptr) index[i] = position;
         if (firsts != nullptr) firsts[i] = first_position;
@@ -214,7 +217,7 @@ struct PlaceTokens {
   }
 };
 
-// Functions of their own, which keep their visitor in registers.
+// Separate functions, so that each keeps its visitor in registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {
@@ -250,7 +253,8 @@ void ScanMapped(const MapArgs& args, size_t /*begin*/, size_t end) {
   const size_t n = args.num_buckets;
   int32_t* HWY_RESTRICT counts = args.counts;
   if (args.cursors != nullptr) SumBlocks(args.cursors, end, n, counts);
-  // One block's cursors are where its buckets' ends will be.
+  // With a single block, the cursors start in the offsets, shifted by one:
+  // they end where the buckets' ends belong.
   int32_t* starts = args.cursors == nullptr && args.out != nullptr
                         ? args.offsets + 1
                         : args.offsets;

@@ -35,13 +35,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Loops, from the outermost: batches of rows, because their scales and sums lie
-// on the stack; 32 columns; a few blocks, so that their weights and rows stay
-// in the L1 cache; strips of rows, whose sums fit the registers. One or two
-// rows take all blocks at once, to read packed weights as one stream of memory.
+// Loops, from the outermost: batches of rows, because their scales and sums
+// are on the stack; 32 columns; a few blocks, so that their weights and rows
+// stay in the L1 cache; strips of rows, so that their sums fit in registers.
+// One or two rows take all blocks at once, to read packed weights as a single
+// stream from memory.
 constexpr size_t kBatchRows = 48;
-// float scales and int32 corrections of a batch: 32 KB. Or, of super-blocks,
-// twice as many sums of 16 bits.
+// float scales and int32 corrections of a batch: 32 KB. For super-blocks,
+// twice as many 16-bit sums instead.
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // columns of the rows in a few blocks
 
@@ -55,9 +56,9 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// A strip of kRows rows, or of 4, 2 or 1 if fewer are left: strips of 3 and 5
-// would take 38 KB more, and a second strip reads weights that are in the
-// cache. Returns its rows.
+// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left, and
+// returns the number of rows. Strips of 3 and 5 would take 38 KB more code,
+// and a second strip reads its weights from the cache.
 template <class Format, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
@@ -81,7 +82,7 @@ HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
   return hn::GetLane(hn::SumOfLanes(di, sum));
 }
 
-// One call's batch of rows.
+// A batch of rows of one call.
 template <class Format>
 class Batch {
  public:
@@ -104,8 +105,8 @@ class Batch {
   }
 
  private:
-  // Scales and corrections of all blocks, and the last block where a row ends
-  // within it, filled up with zeros.
+  // Reads scales and corrections of all blocks. If rows end within a block,
+  // fills a copy of the last block with zeros.
   void ReadRows() {
     const ConstAnyRows& rows = args_.rows;
     const bool is_blocks = BlockOf(rows.type) != 1;
@@ -146,11 +147,12 @@ class Batch {
     rows_.stride = BytesOf(rows.type, rows.stride);
     rows_.block_stride = is_blocks ? SizeOf(rows.type) : kTraits.block;
     whole_blocks_ = tail == 0 ? blocks_ : blocks_ - 1;
-    // Blocks of int8 weights that have one scale of each row.
+    // The number of blocks per scale of int8 rows; all of them if each row
+    // has one scale.
     group_blocks_ =
         rows.scales.cols == 1 && !is_blocks ? blocks_ : group / kTraits.block;
   }
-  // The sums of a block's codes.
+  // Stores the sums of a block's codes.
   HWY_INLINE void PutSums(const int8_t* codes, size_t at) {
     if constexpr (kTraits.is_super()) {
       constexpr size_t kSub = kTraits.sub_block();
@@ -170,19 +172,20 @@ class Batch {
     return hn::GetLane(Storage<Float16>::Load(DotTag(), lanes));
   }
 
-  // Sums of up to 32 columns from `column` of the weights on, of all rows.
+  // The sums of all rows for up to 32 columns, from weight column `column`
+  // on.
   void MultiplyTileAt(size_t column, size_t columns) {
     std::memset(sums_, 0, count_ * kTileColumns * sizeof(float));
     if constexpr (!kTraits.has_block_scales()) ReadChannelScales(column);
-    // All of few rows' blocks in one go: that keeps their sums in registers and
-    // reads packed weights as one stream.
+    // Few rows take all blocks at once. That keeps their sums in registers
+    // and reads packed weights as a single stream.
     const bool is_packed = args_.weights.layout == WeightLayout::kPacked;
     size_t step = is_packed && count_ <= kFewRows ? blocks_ : kTileBlocks;
     if (!kTraits.has_block_scales() && group_blocks_ != blocks_) {
       step = group_blocks_;
     }
     for (size_t b = 0; b < blocks_;) {
-      // A block that is filled up goes by itself.
+      // The block that is filled with zeros is separate.
       const size_t most = b < whole_blocks_ ? whole_blocks_ : blocks_;
       const size_t end = HWY_MIN(b + step, most);
       MultiplyBlocks(column, columns, b, end);
@@ -210,7 +213,8 @@ class Batch {
     strip.columns = columns;
     strip.sums = sums_;
     for (size_t i = 0; i < 2; ++i) {
-      // Columns behind the last are computed from those before, and not used.
+      // Columns past the last are computed from the columns before, and are
+      // not used.
       const size_t first = column + i * kPackedRows;
       const size_t from = first < weights.rows ? first : column;
       if (weights.layout == WeightLayout::kPacked) {
@@ -234,7 +238,7 @@ class Batch {
     }
   }
 
-  // The scales of int8's columns, zeros behind the last.
+  // Reads the scales of int8's columns, with zeros past the last.
   void ReadChannelScales(size_t column) {
     for (size_t i = 0; i < kTileColumns; i += kPackedRows) {
       const size_t first = HWY_MIN(column + i, args_.weights.rows);
@@ -248,8 +252,8 @@ class Batch {
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
   }
-  // Integers to the product's sum: a term for each group of the rows' scales,
-  // which ends with `block`.
+  // Adds the integer sums to the product, multiplied by their scales: a term
+  // for each group of the rows' scales, which ends with `block`.
   void ScaleInts(size_t block) {
     const DotTag d;
     const DotIntTag di;
@@ -284,7 +288,7 @@ class Batch {
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes =
       kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
-  // Sums of terms beside sums of integers.
+  // The float sums, kept separately from the integer sums.
   static constexpr size_t kTermRows =
       kTraits.has_block_scales() ? 1 : kBatchRows;
 

@@ -29,17 +29,19 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns of floats that become stored weights in one go.
+// The number of columns of floats that are quantised to stored weights at
+// once.
 constexpr size_t kChunk = 256;
 
-// Codes and scales for 0 in row `row` of a packed group.
+// Sets row `row` of a packed group to codes and scales for 0.
 HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
                                 size_t blocks, uint8_t* codes,
                                 uint8_t* scales) {
   for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
     std::memset(codes + line + 4 * row, traits.zero, 4);
   }
-  // A block's scales are lines of 16 rows: f16, or one byte, then four bytes.
+  // The scales of a block are lines with one field per row, for 16 rows: f16
+  // or one byte first, then four bytes.
   const size_t width = HWY_MIN(traits.row_scales, sizeof(Float16));
   const size_t first_lines = traits.coding == WeightCoding::kQ4_K ? 2 : 1;
   for (size_t b = 0; b < blocks; ++b) {
@@ -53,7 +55,7 @@ HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
   }
 }
 
-// int8's scales of the group's rows to *to, and that behind them.
+// Writes int8's scales of the group's rows, and advances *to.
 HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
                                  size_t num_rows, uint8_t** to) {
   if (!traits.has_channel_scales()) return;
@@ -62,8 +64,8 @@ HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
   *to += kPackedRows * sizeof(float);
 }
 
-// A group of 16 rows of floats, which becomes stored weights a chunk of columns
-// at a time.
+// A group of 16 rows of floats, quantised to stored weights a chunk of
+// columns at a time.
 template <class Format>
 class FloatGroup {
  public:
@@ -82,7 +84,7 @@ class FloatGroup {
     }
     return stored_;
   }
-  // int8's scale of each row.
+  // The scale of each int8 row.
   const float* scales() const { return scales_; }
 
  private:

@@ -29,7 +29,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A call's rows, by the paths of route.h.
+// Routes a call's rows, on the paths that route.h describes.
 class Router {
  public:
   Router(const RouteArgs& args, float* tile)
@@ -70,8 +70,8 @@ class Router {
   }
 
  private:
-  // Stores the results of n rows whose ids are in the rows of that matrix.
-  // Without their facts, these are found first.
+  // Stores the results of n rows with the ids in `ids`. Without `known`
+  // facts, finds these first.
   void PutRows(size_t first, size_t n, const ConstAnyMatrix& ids,
                const RowFacts* known) {
     const size_t most = HWY_MAX(size_t{1}, kSlots / plan_.slots);
@@ -94,7 +94,7 @@ class Router {
     }
   }
 
-  // Selects from n rows of keys into slots, k of each.
+  // Selects k ids from each of n rows of keys into `slots`.
   static HWY_INLINE void SelectSlots(const ConstAnyMatrix& keys, size_t n,
                                      size_t k, const SelectMode& mode,
                                      Slots& slots) {
@@ -102,7 +102,8 @@ class Router {
     SelectRows()({keys, ids, values, mode}, 0, n);
   }
 
-  // Makes the keys of n rows in the tile, groups aside, and finds their facts.
+  // Computes the keys of n rows in the tile, without dropping groups, and
+  // finds the rows' facts.
   void MakeKeys(size_t first, size_t n, RowFacts* facts) const {
     const bool looks = !plan_.selects_by_x && maker_.WeightsNeedMore();
     for (size_t i = 0; i < n; ++i) {
@@ -114,7 +115,7 @@ class Router {
     }
   }
 
-  // Selects from n rows of logits as they lie, or of keys made of them.
+  // Selects from n rows of logits in place, or of keys computed from them.
   void Batch(size_t first, size_t n, bool makes_keys) {
     RowFacts facts[kSelectBatch];
     std::fill_n(facts, n, kNoFacts);
@@ -128,16 +129,16 @@ class Router {
     for (size_t i = 0; i < n && plan_.drops_groups; ++i) {
       DropGroups(options_, experts, tile_ + i * plan_.columns);
     }
-    // (Made where it stays: to copy a view that was just made waits for its
-    // type to reach the cache, 15 ns of a lone row.)
+    // (Constructed in place, because a copy of a view that was just made
+    // waits until its type reaches the cache: 15 ns of a single row.)
     const ConstAnyMatrix& logits = args_.inputs.logits;
     const ConstAnyMatrix keys = {
         makes_keys ? static_cast<const void*>(tile_) : RowAt(logits, first),
         makes_keys ? Type::kF32 : logits.type, n, experts,
         makes_keys ? plan_.columns : logits.stride};
     if (!slots_fit) {
-      // Ids go where they are to be, and keys, of no use, to the weights'
-      // place.
+      // Ids go to the output. The keys are not needed, and go to the place of
+      // the weights.
       const AnyMatrix ids =
           out_.topk_ids.RowRange(first, first + n).ColRange(0, k);
       const AnyMatrix unused =
@@ -174,8 +175,8 @@ class Router {
     weights_.Put({first, n, {}, facts, has}, slots);
   }
 
-  // The same from the keys of kept groups alone; false, with nothing stored, if
-  // a row selects from dropped ones.
+  // The same from the keys of kept groups alone. Returns false, with nothing
+  // stored, if a row selects from dropped groups.
   bool BatchOfKeptGroups(size_t first, size_t n, RowFacts* facts) {
     const size_t k = plan_.top_k;
     if (plan_.experts / options_.num_expert_group * options_.topk_group < k) {
@@ -196,8 +197,9 @@ class Router {
     return true;
   }
 
-  // A row that does not fit the tile, or has more groups than are ranked
-  // together: its keys are made where they are looked at.
+  // Routes a row that does not fit in the tile, or that has more groups than
+  // are ranked together. Its keys are computed piece by piece, each time they
+  // are read.
   HWY_NOINLINE void RowInPieces(size_t row) {
     constexpr size_t kHalf = kKeyTile / 2;
     RowFacts facts = kNoFacts;
@@ -232,8 +234,8 @@ class Router {
       if (p.kept != nullptr) p.kept->Drop(begin, n, to);
     }
   };
-  // kSparsemixer's weights are sums over the row, made while its keys are at
-  // hand.
+  // kSparsemixer's weights are sums over the row, so they are computed while
+  // the keys are available.
   void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
     TopK best;
     SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);

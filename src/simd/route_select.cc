@@ -35,18 +35,20 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows are taken a vector of them at a time, a row per lane (topk_lanes-inl.h):
-// lower bounds of the k-th largest, a filter, insertion of candidates; then
-// exp, sum and division of the selected. Hard rows and the rest of a batch go
-// one by one, or a few at a time (topk-inl.h), and so does any k above kTopKMax
-// (Large()). Bound by the two ports of the vector units: of 40 ns a row (E =
-// 128, k = 8, 512 rows, AVX-512; 56 on AVX2) the filter, with a comparison and
-// two compressions a vector on one of them, takes 35 %, the bounds 18 %, the
-// insertion 16 %. An E-wide sum of exps adds 3 ns a vector. A row alone is a
-// chain of latencies: topk_one-inl.h.
+// Processes a vector of rows at a time, one row per lane (topk_lanes-inl.h):
+// computes lower bounds of the k-th largest key, filters, and inserts the
+// candidates; then exp, sum and division of the selected. Hard rows and the
+// rest of a batch go one by one, or a few at a time (topk-inl.h), and so does
+// any k above kTopKMax (Large()).
+//
+// Bound by the two ports of the vector units. Of 40 ns per row (E = 128, k =
+// 8, 512 rows, AVX-512; 56 on AVX2), the filter takes 35 %, with a comparison
+// and two compressions per vector on one of the ports; the bounds take 18 %,
+// the insertion 16 %. A sum of exps over all experts adds 3 ns per vector. A
+// single row is a chain of latencies: see topk_one-inl.h.
 
 // Body of SimdgroupSum over a row without NaN: the sum of exp(key - max).
-// kFinite: max is.
+// kFinite: max is finite.
 template <bool kFinite, class In>
 struct SumOfExps {
   const In* HWY_RESTRICT row;
@@ -75,13 +77,13 @@ struct SumOfExps {
   }
 };
 
-// A call's matrices, and its mode as branches around loops. (Number by number:
-// a lone row's views have just been made, and a copy of two numbers at once
-// would wait for both to reach the cache, 20 ns a call on SSE4.)
+// A call's matrices, and its mode as branches around loops. (Copied field by
+// field: a single row's views have just been made, and a copy of two fields
+// at once would wait for both to reach the cache, 20 ns per call on SSE4.)
 template <class In>
 struct Selector {
   const In* const HWY_RESTRICT keys;
-  float* const values;  // not looked at by Large()
+  float* const values;  // not used by Large()
   const size_t experts, k;
   const size_t key_stride, value_stride;
   const AnyMatrix& ids;
@@ -100,7 +102,7 @@ struct Selector {
         mode(args.mode),
         gives_keys(mode.values == SelectMode::kKeys),
         needs_all(NeedsAll(mode, experts, k)) {
-    if (k == 0) __builtin_unreachable();  // or GCC sees nothing initialised
+    if (k == 0) __builtin_unreachable();  // or GCC warns: uninitialised
   }
 
   HWY_INLINE KeyRow<In> Keys(size_t row) const {
@@ -121,7 +123,8 @@ struct Selector {
     return SimdgroupSum(experts, SumOfExps<true, In>{from, max});
   }
 
-  // n ids of a row from slot `first` on; store(to) writes them as int32.
+  // Writes n ids of a row from slot `first` on; store(to) writes them as
+  // int32.
   template <class Store>
   SWITCHYARD_PIECE void PutIds(size_t row, size_t first, size_t n,
                                const Store& store) const {
@@ -150,7 +153,7 @@ struct Selector {
     });
   }
 
-  // Keys or exps of the selected from the i-th on.
+  // The keys or exps of the selected experts from the i-th on.
   HWY_INLINE TopKVec Terms(const TopK& best, size_t i, float max) const {
     const TopKTag d;
     const TopKVec key = LogitFromKey(d, hn::Load(TopKIntTag(), best.keys + i));
@@ -158,7 +161,7 @@ struct Selector {
     return SoftmaxOf::OfNumber<false>(d, key, hn::Set(d, max));
   }
 
-  // The divisor of a row's exps: `selected` is the sum of the selected.
+  // The divisor of a row's exps; `selected` is the sum of the selected ones.
   HWY_INLINE TopKVec Divisor(TopKVec selected, TopKVec all) const {
     if (mode.values == SelectMode::kShareOfAll) return all;
     return hn::Max(selected, hn::Mul(hn::Set(TopKTag(), mode.clamp), all));
@@ -169,18 +172,20 @@ struct Selector {
     return needs_all ? Divisor(sum, hn::Set(d, SumAll(row, max))) : sum;
   }
 
-  // Whether all values of a row are Same().
+  // True if all values of the row are Same().
   HWY_INLINE bool AllSame(bool nan, float max) const {
     return nan || (max == -HUGE_VALF && !gives_keys);
   }
-  // The values of a row with a NaN, or the shares of one of only -inf.
+  // The value of all slots: NaN for a row with a NaN, 0 for a row of only
+  // -inf.
   static HWY_INLINE TopKVec Same(bool nan) {
     return hn::BitCast(TopKTag(),
                        hn::Set(TopKIntTag(), nan ? int32_t{0x7FC00000} : 0));
   }
 
-  // A row's values from the selected terms, which are keys or exps. (One()
-  // knows at compile time which: 64 ns a call instead of 72.)
+  // Computes a row's values from the selected terms, which are keys or exps.
+  // (One() knows at compile time which they are: 64 ns per call instead of
+  // 72.)
   SWITCHYARD_PIECE void PutValues(size_t row, bool nan, float max,
                                   bool are_keys,
                                   const float* HWY_RESTRICT terms) const {
@@ -208,7 +213,8 @@ struct Selector {
   }
 
 #if SWITCHYARD_TOPK_ONE
-  // One row of k <= kTopKOneMax; false for rows that are Block's.
+  // Selects from one row with k <= kTopKOneMax. Returns false for rows that
+  // need Block().
   template <bool kGivesKeys>
   HWY_INLINE bool One(size_t row) const {
     const TopKTag d;
@@ -233,7 +239,7 @@ struct Selector {
   }
 #endif
 
-  // At most kTopKRows rows of k <= kTopKMax.
+  // Selects from at most kTopKRows rows with k <= kTopKMax.
   template <bool kAll>
   SWITCHYARD_PIECE void Block(size_t begin, size_t end) const {
     const TopKTag d;
@@ -252,7 +258,7 @@ struct Selector {
   }
 
 #if HWY_TARGET != HWY_SCALAR
-  // The sum of all exps of each lane's row, max finite.
+  // The sum of all exps of each lane's row; max is finite.
   template <bool kAll>
   SWITCHYARD_PIECE TopKVec SumsOfLanes(size_t begin, size_t end,
                                        const TopKOfLanes& best) const {
@@ -260,7 +266,8 @@ struct Selector {
     const size_t N = hn::Lanes(d);
     const TopKVec max = hn::Load(d, best.sorted.at);
     if (kAll) {
-      // The columns are the lanes of SimdgroupSum, whose first fold adds zeros.
+      // The columns are the lanes of SimdgroupSum, which adds zeros in its
+      // first fold.
       Columns<float, kTopKAll> terms;
       for (size_t i = 0; i < kTopKAll; ++i) {
         const TopKVec key = hn::Load(d, best.columns.at + i * N);
@@ -284,7 +291,8 @@ struct Selector {
     return hn::Load(d, sums);
   }
 
-  // At most a vector of rows of k <= kTopKMax, in one go but for hard ones.
+  // Selects from at most a vector of rows with k <= kTopKMax, all at once
+  // except for hard rows.
   template <bool kAll>
   SWITCHYARD_PIECE void Lanes(size_t begin, size_t end) const {
     const TopKTag d;
@@ -328,8 +336,8 @@ struct Selector {
   }
 #endif
 
-  // A row of any k, in O(experts * k / kTopKMax), to values of any type: a pass
-  // over the selected for their sum, and one that divides by it.
+  // Selects from a row with any k, in O(experts * k / kTopKMax), to values of
+  // any type. One pass sums the selected, another divides by the sum.
   HWY_NOINLINE void Large(size_t row, const AnyMatrix& to) const {
     const TopKTag d;
     const KeyRow<In> from = Keys(row);
@@ -369,8 +377,8 @@ struct Selector {
   SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
-    // A few rows take as long as a whole vector of them: with fewer than three
-    // quarters, one by one is faster.
+    // A few rows take as long as a whole vector of rows. With fewer than
+    // three quarters of a vector, one by one is faster.
     while (end - begin >= N - N / 4) {
       const size_t stop = HWY_MIN(begin + N, end);
       Lanes<kAll>(begin, stop);
@@ -383,8 +391,8 @@ struct Selector {
   }
 };
 
-// (Not inlined: its frame is forty times that of one row's, and rows that are
-// converted come here, too.)
+// Not inlined, because its frame is forty times that of a single row, and
+// because converted rows come here, too.
 HWY_NOINLINE void SelectMany(const SelectArgs& args, size_t begin, size_t end) {
   const Selector<float> selector(args);
   if (selector.k > kTopKMax) {
@@ -418,8 +426,8 @@ SWITCHYARD_PIECE void SelectFloats(const SelectArgs& args, size_t begin,
 }
 
 // Rows that are not all f32 are converted on the stack, a batch at a time.
-// Those of more keys than kKeysTile, or of more slots than kTopKMax, are read
-// as they lie, by Large(), which is slow and takes anything.
+// Rows with more keys than kKeysTile or more slots than kTopKMax are read in
+// place by Large(), which is slow but has no limits.
 constexpr size_t kKeysTile = 16384;
 
 template <size_t kTile>

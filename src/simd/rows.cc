@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For route.cc, which calls what is here. (See targets.h.)
+// For route.cc, which calls these functions. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>
@@ -32,14 +32,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Floats that are converted in one go: a multiple of every group, and what they
-// become stay in L1 with them.
+// The number of floats converted at once. A multiple of every group size; the
+// floats and their results fit in L1.
 constexpr size_t kRowTile = 1024;
-// Floats that are kept until the largest of a row is known, on the stack.
-// Longer rows are made twice.
+// The number of floats kept on the stack until the row's largest is known.
+// Longer rows are computed twice.
 constexpr size_t kRowKept = 16384;
 
-// Columns [begin, begin + n) of a row of type T to floats.
+// Converts columns [begin, begin + n) of a row of type T to floats.
 template <class T>
 HWY_NOINLINE void ReadRow(const ConstAnyRows& rows, size_t row, size_t begin,
                           size_t n, float* to) {
@@ -99,8 +99,8 @@ void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
   }
 }
 
-// Few long rows in the place of many short ones: of 8 floats, 1.07 of the time
-// that the router takes for f32, not 1.27.
+// Converts a few long rows instead of many short ones. For rows of 8 floats,
+// the router then takes 1.07 of its time for f32, not 1.27.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to) {
   if (n > 1 && m.stride == m.cols) {
     const ConstAnyMatrix all = m.RowRange(row, row + n);
@@ -123,7 +123,7 @@ void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n) {
 }
 
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
-  // Not a partial load, whose mask is that of a longer vector.
+  // A partial load would need the mask of a longer vector.
   const hn::CappedTag<float, 1> d;
   switch (m.type) {
 #define SWITCHYARD_CASE(T, ...) \
@@ -138,8 +138,8 @@ float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
 
 namespace {
 
-// FromFloats() past the caches: converted in the cache, a few lines at a time,
-// and streamed from there as whole vectors from where they are aligned.
+// FromFloats() with streaming stores: converts a few lines at a time in the
+// cache and streams them as whole vectors, from the first aligned address on.
 template <class T>
 HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
                                    T* HWY_RESTRICT to,
@@ -183,7 +183,8 @@ HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
   }
 }
 
-// A tile's groups: of a power of two of columns or, without kGroups, one.
+// The codes of a tile's groups of `group` columns (a power of two) or,
+// without kGroups, of a single group.
 template <class Code, bool kGroups>
 HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
                           const Scales& s, bool bad, uint8_t* codes) {
@@ -196,7 +197,7 @@ HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
   }
 }
 
-// Codes in one matrix, scales in another.
+// Writes codes to one matrix, scales to another.
 template <class Code, class Rule>
 HWY_NOINLINE void PutCoded(const RowSource& from, const AnyRows& to,
                            size_t row) {

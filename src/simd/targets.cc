@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// isa.h is implemented here: the lists come from what this file was compiled
-// for, and every kernel file is compiled with the same flags, or has something
-// in AVX3_DL's place.
+// Implements isa.h. The lists of ISAs are the targets of this file. Every
+// kernel file is compiled with the same flags, or has another target instead
+// of AVX3_DL.
 
 // Every ISA that some kernel file is compiled for.
 #define HWY_WANT_AVX3_DL
@@ -61,7 +61,7 @@ namespace switchyard {
 namespace simd {
 
 namespace {
-// Asked only by AVX-512's code, so where its registers are saved.
+// Only AVX-512 code asks, so that the registers are known to be saved.
 bool CpuHasBF16() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -85,7 +85,8 @@ HWY_EXPORT(ComputePercent);
 
 constexpr size_t kMaxTargets = 64;
 
-// Targets of a bit set, best first: Highway gives better ones lower bits.
+// The targets in a bit set, the best first: Highway gives better targets
+// lower bits.
 struct IsaList {
   Isa isas[kMaxTargets] = {};
   int64_t bits[kMaxTargets] = {};
@@ -122,9 +123,9 @@ const IsaList& Compiled() {
   return list;
 }
 
-// The targets that the system lets run. Highway 1.0.3 asks CPUID only, which
-// lists AVX2 where a virtual machine hides its registers: SIGILL at the first
-// kernel.
+// The targets that the system lets run. Highway 1.0.3 only asks CPUID, which
+// lists AVX2 even if a virtual machine hides its registers: SIGILL in the
+// first kernel.
 int64_t TargetsWithState(int64_t targets) noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -136,11 +137,12 @@ int64_t TargetsWithState(int64_t targets) noexcept {
   }
   const SavedState state =
       SavedStateOf(has_osxsave, uint64_t{high} << 32 | low);
-  // Better targets have lower bits: all below AVX2's are AVX-512.
+  // Better targets have lower bits, so all bits below AVX2's are AVX-512.
   if (!state.avx512) targets &= ~(int64_t{HWY_AVX2} - 1);
   if (!state.avx) targets &= ~int64_t{HWY_AVX2};
 #endif
-  // The baseline: the library and its caller are compiled for it.
+  // The baseline always runs, because the library and its caller are compiled
+  // for it.
   return targets != 0 ? targets : int64_t{HWY_STATIC_TARGET};
 }
 
@@ -150,7 +152,7 @@ const IsaList& Runnable() {
   return list;
 }
 
-// The place of the runnable ISA of that name, or how many there are.
+// The index of the runnable ISA called `name`, or the number of ISAs.
 size_t FindRunnable(const char* name) {
   size_t i = 0;
   while (i < Runnable().size &&
@@ -167,10 +169,9 @@ bool IsCompiled(const char* name) {
   return false;
 }
 
-// Names that others have for what a target of Highway's is compiled for,
-// without
-// '-', '_' and '.': the first one that a name begins with. "avx512" is two
-// letters from AVX2, and is no AVX2.
+// Other names for Highway's targets, without '-', '_' and '.'. The first
+// entry with which a name begins counts. "avx512" is in the list because it
+// is two letters from AVX2 but does not mean AVX2.
 struct OtherName {
   std::string_view begin;
   std::string_view isa;
@@ -186,9 +187,9 @@ constexpr OtherName kOtherNames[] = {
     {"none", "EMU128"},
 };
 
-// Messages for names that are nearly those of compiled ISAs: `wrong`, and which
-// one was meant. They have to live as long as the program, and Highway knows
-// its targets' names at run time only.
+// Messages for names that are close to those of compiled ISAs: `wrong`, and
+// which one was meant. They have to live as long as the program, and
+// Highway's target names are only known at run time.
 class DidYouMean {
  public:
   explicit DidYouMean(const char* wrong) : wrong_(wrong) {
@@ -197,7 +198,7 @@ class DidYouMean {
                     "%s; did you mean %s%s", wrong, isa.name, which);
       names_[size_++] = isa.name;
     };
-    // Of equally near ones, one that runs is meant.
+    // Of equally close names, a runnable one is preferred.
     for (size_t i = 0; i < Runnable().size; ++i) add(Runnable().isas[i], "");
     for (size_t i = 0; i < Compiled().size; ++i) {
       if (Runnable().Find(Compiled().bits[i]) == nullptr) {
@@ -248,7 +249,7 @@ struct Chosen {
     Use(environment_ok ? place : 0);
     g_isa_as_asked.store(environment_ok, std::memory_order_relaxed);
   }
-  // The ISA at that place.
+  // Uses the runnable ISA with index `place`.
   void Use(size_t place) {
     g_active_index.store(Runnable().indices[place], std::memory_order_relaxed);
   }

@@ -23,7 +23,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Functions of a vector of a tile and one of an operand.
+// Functions of a vector of a tile and a vector of an operand.
 struct Take {
   float factor;
   template <class D, class V>
