@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An engine that has its own threads can run Switchyard on them in three ways:
-//   1. call kernels from its own thread loop, each thread on its own rows;
-//   2. lend its threads: derive from switchyard::Executor, once, and make each
-//      call once for all rows;
-//   3. in a region that all its threads run, with their numbers and a barrier:
-//      share a TeamExecutor, and thread 0 makes the calls of way 2.
-// All give the bits of a single thread.
+// Three ways in which an engine with its own threads can run Switchyard on
+// them:
+//   1. Call kernels from the engine's thread loop, each thread on its rows.
+//   2. Lend the threads: derive a class from switchyard::Executor, and make
+//      each call once for all rows.
+//   3. In a region that all threads run, with thread numbers and a barrier:
+//      share a TeamExecutor. Thread 0 makes the calls of way 2.
+// All three give the same bits as a single thread.
 
 #include <pthread.h>
 
@@ -30,8 +31,8 @@ namespace {
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-// Stands for what an engine has: work(i) on each of its threads i, the caller
-// being one of them. (Yours keeps the threads between calls.)
+// Stands for the engine's thread pool: runs work(i) on each thread i,
+// including the caller. (A real pool keeps its threads between calls.)
 void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   std::vector<std::thread> threads;
   for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work, i);
@@ -50,15 +51,16 @@ class EngineExecutor final : public Executor {
                      void* context) noexcept override {
     SharedLoop loop(count, grain, num_threads_, body, context);
     const size_t workers = loop.pieces().workers();
-    if (workers <= 1) {  // not worth waking anybody
+    if (workers <= 1) {  // not worth waking other threads
       loop.Run(0, 1, 0);
     } else {
       RunOnAll(workers,
                [&](size_t thread) { loop.Run(thread, workers, thread); });
     }
-    return Status();  // kInternal from a pool that can fail: nothing may throw
+    return Status();  // kInternal if the pool failed: nothing may throw
   }
-  // Threads that spin between calls fork for less than the default of 30 us:
+  // For threads that spin between calls, sharing work costs less than the
+  // default of 30 us:
   //   size_t ForkNs() const noexcept override { return 3000; }
 
  private:
@@ -70,7 +72,7 @@ struct Layer {
   static constexpr size_t kHidden = 128, kInner = 48;
 
   std::vector<float> hidden = Random(kTokens * kHidden);
-  std::vector<float> logits = Random(kTokens * kExperts);  // the router GEMM's
+  std::vector<float> logits = Random(kTokens * kExperts);  // the router's
   std::vector<float> gate_up = Random(kExperts * 2 * kInner * kHidden);
   std::vector<float> down = Random(kExperts * kHidden * kInner);
   std::vector<int32_t> ids = std::vector<int32_t>(kTokens * kTopK);
@@ -88,7 +90,7 @@ struct Layer {
   AnyMatrix Ids() { return {ids.data(), kTokens, kTopK}; }
   AnyMatrix Weights() { return {weights.data(), kTokens, kTopK}; }
 
-  // Each token's experts and their weights, of tokens [begin, end).
+  // Selects the experts of tokens [begin, end), and their weights.
   Status Route(size_t begin, size_t end, Executor& executor) {
     const AnyMatrix all(logits.data(), kTokens, kExperts);
     return RouteTopK(
@@ -97,7 +99,8 @@ struct Layer {
         executor);
   }
 
-  // A part of one expert's product, on one thread: your GEMM stands here.
+  // Computes a part of one expert's product on one thread. Put your GEMM
+  // here.
   Status Multiply(const ExpertTile& tile) const {
     const bool is_down = tile.product == ExpertProduct::kDown;
     const size_t in = tile.rows.cols, columns = is_down ? kHidden : 2 * kInner;

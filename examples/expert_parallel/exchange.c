@@ -21,7 +21,8 @@ void CheckStatus(swy_status status) {
 void* Reserve(Buffer* buffer, size_t bytes) {
   if (buffer->bytes < bytes || buffer->data == NULL) {
     free(buffer->data);
-    // Half as much again: with other tokens, other ranks send more rows.
+    // Half as much again, because with other tokens other ranks send more
+    // rows.
     buffer->bytes = bytes + bytes / 2 + 1;
     buffer->data = malloc(buffer->bytes);
     if (buffer->data == NULL) {
@@ -94,7 +95,8 @@ void FreeExchange(Exchange* exchange) {
   free(exchange->results.data);
 }
 
-// Views of the rows in a message: their values with scales, and their experts.
+// Views of the rows in a message: their values with scales, and their
+// experts.
 static swy_rows TokensIn(const Exchange* x, void* message, size_t rows) {
   unsigned char* const bytes = message;
   swy_rows tokens =
@@ -112,8 +114,8 @@ static swy_matrix IdsIn(const Exchange* x, void* message, size_t rows) {
                      x->row_bytes / sizeof(int32_t));
 }
 
-// Only times the others, so that the exchange is timed without them: an engine
-// leaves this out.
+// Waits for the other ranks, so that the time of the exchange does not
+// include them. An engine leaves this out.
 static void Wait(const Exchange* x, Stopwatch* watch) {
   MPI_Barrier(x->comm);
   Lap(watch, kWaiting);
@@ -135,7 +137,7 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   swy_gather_outputs out = SWY_GATHER_OUTPUTS_INIT;
   size_t i;
 
-  // Pairs in the order of the ranks that have their experts.
+  // Sorts the pairs by the ranks that have their experts.
   map_in.topk_ids = topk_ids;
   map_out.pairs.counts = Ints(x->counts, x->num_ranks);
   map_out.pairs.offsets = Ints(x->offsets, x->num_ranks + 1);
@@ -145,8 +147,8 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   map_options.experts_per_destination = x->shape.experts_per_rank;
   CheckStatus(swy_map_pairs(&map_in, &map_out, &map_options, NULL));
 
-  // Their rows, quantised on the way into the message. With row_index each
-  // token is quantised once, and its other rows are copies.
+  // Gathers their rows, quantised on the way into the message. Because of
+  // row_index, each token is quantised once, and its other rows are copies.
   in.tokens = swy_plain_rows(tokens);
   in.pairs = map_out.pairs.rows;
   in.topk_ids = topk_ids;
@@ -159,7 +161,7 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   Lap(watch, kSwitchyard);
   Wait(x, watch);
 
-  // Receivers have to be told how many rows come from where.
+  // Tells the receivers how many rows come from each rank.
   MPI_Alltoall(x->counts, 1, MPI_INT32_T, x->received_counts, 1, MPI_INT32_T,
                x->comm);
   x->received_offsets[0] = 0;
@@ -193,7 +195,7 @@ void Return(Exchange* x, Stopwatch* watch) {
   const size_t pairs = (size_t)x->offsets[x->num_ranks];
   Reserve(&x->returned, pairs * swy_bytes_of(x->combine_type, x->shape.hidden));
   Wait(x, watch);
-  // The same counts and offsets, the other way around.
+  // Sends the results back with the same counts and offsets, swapped.
   MPI_Alltoallv(x->results.data, x->received_counts, x->received_offsets,
                 x->combine_row, x->returned.data, x->counts, x->offsets,
                 x->combine_row, x->comm);

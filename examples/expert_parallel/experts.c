@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This rank's experts: what an engine has already. Its rows come from all
-// ranks, ordered by rank and by pair; sorted to experts they are those that one
-// process would have, in its order, so that each product is the same.
+// This rank's experts, which an engine has already. Their rows come from all
+// ranks, ordered by rank and by pair. Sorted by expert, they are the same
+// rows in the same order as in a single process, so that each product has the
+// same bits.
 
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -12,8 +13,8 @@
 
 #include "layer.h"
 
-// A bijective mix of 32 bits in which every input bit flips each output bit
-// about half of the time.
+// A bijective mix of 32 bits. Every input bit flips each output bit about
+// half of the time.
 static uint32_t Mix(uint32_t x) {
   x ^= x >> 16;
   x *= 0x7FEB352Du;
@@ -60,7 +61,8 @@ void MakeExperts(const Shape* shape, size_t rank, Experts* experts) {
                            shape->hidden);
   experts->down = NewWeights(experts->count, 2 * first + 1, shape->hidden,
                              shape->intermediate);
-  // Room for one expert where there is none: swy_bucket_packed wants one.
+  // Has room for one expert even if there is none, because swy_bucket_packed
+  // needs one.
   experts->tokens_per_expert =
       Reserve(&counts, (experts->count + 1) * sizeof(int32_t));
   experts->offsets = Reserve(&offsets, (experts->count + 2) * sizeof(int32_t));
@@ -78,7 +80,8 @@ void FreeExperts(Experts* experts) {
   free(experts->outputs.data);
 }
 
-// out[r, o] = sum over i of rows[r, i] * weights[o, i]; both rows are dense.
+// out[r, o] = sum over i of rows[r, i] * weights[o, i]. The rows of both are
+// dense.
 static void Multiply(const float* rows, size_t count, size_t inputs,
                      const float* weights, size_t outputs, float* out) {
   const dnnl_status_t status =
@@ -152,7 +155,7 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch) {
     Lap(watch, kProducts);
   }
 
-  // Back in the order in which the rows came, in the type that goes back.
+  // Restores the order in which the rows came, in the type for the way back.
   scatter_in.packed = swy_plain_rows(swy_dense(outputs, SWY_F32, rows, hidden));
   scatter_in.row_index = sort_out.row_index;
   scatter_out.rows = swy_plain_rows(ResultRows(exchange));

@@ -1,15 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of a layer whose experts are spread over the ranks of an MPI
+// The parts of a layer with its experts spread over the ranks of an MPI
 // communicator, in the order of their calls:
-//   Dispatch()    rows of this rank's tokens to the ranks of their experts
-//   RunExperts()  this rank's experts, on rows of all ranks
-//   Return()      the results, back the same way
-//   Sum()         of each token's results
+//   Dispatch()    sends rows of this rank's tokens to the ranks of their
+//   experts RunExperts()  runs this rank's experts on rows of all ranks
+//   Return()      sends the results back
+//   Sum()         sums each token's results
 // Each pair of a token and one of its experts is a row of the exchange. All
-// sums are those of one process, in the order of a token's slots, so the
-// results are the same bits for any number of ranks.
+// sums are computed as in a single process, in the order of a token's slots,
+// so the results have the same bits for any number of ranks.
 
 #ifndef SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_
 #define SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-// The parts of a step's time. kWaiting is for ranks that have more to do.
+// The parts of a step's time. kWaiting: for ranks that have more work.
 enum Part { kSwitchyard, kWaiting, kExchange, kProducts, kNumParts };
 typedef struct Stopwatch {
   double last;
@@ -37,13 +37,14 @@ typedef struct Buffer {
   size_t bytes;
 } Buffer;
 
-// At least so many bytes, whose old contents are lost.
+// Returns at least `bytes` bytes; their old contents are lost.
 void* Reserve(Buffer* buffer, size_t bytes);
 
-// Ends all ranks with the message unless the call succeeded.
+// If the call failed, prints its message and ends all ranks.
 void CheckStatus(swy_status status);
 
-// The sizes of the layer. Rank r has the experts from r * experts_per_rank on.
+// The sizes of the layer. Rank r has the experts from r * experts_per_rank
+// on.
 typedef struct Shape {
   size_t hidden, intermediate, num_experts, top_k, experts_per_rank;
 } Shape;
@@ -53,21 +54,21 @@ typedef struct Exchange {
   Shape shape;
   MPI_Comm comm;
   size_t num_ranks;
-  // A row on its way to an expert is its codes, their scale if they have one,
-  // and the number of the expert at its rank, all in one message.
+  // A row on its way to an expert has its codes, their scale if they have
+  // one, and the expert's index on its rank, in one message.
   int32_t dispatch_type;
   size_t scale_offset, expert_offset, row_bytes;
   MPI_Datatype dispatch_row;
   int32_t combine_type;  // of a row on its way back: f32, bf16 or f16
   MPI_Datatype combine_row;
 
-  // swy_map_pairs writes these: the rows that go to each rank, and the place of
+  // Written by swy_map_pairs: the rows for each rank, and the position of
   // each pair in this order.
   int32_t *counts, *offsets;
   Buffer rows, pair_index;
-  // The rows that come from each rank.
+  // The rows that each rank sends.
   int32_t *received_counts, *received_offsets;
-  // Rows of this rank's pairs, and rows of all ranks' for its experts.
+  // Rows of this rank's pairs, and rows of all ranks for its experts.
   Buffer sent, returned;
   Buffer received, results;
 } Exchange;
@@ -84,16 +85,16 @@ void Return(Exchange* exchange, Stopwatch* watch);
 void Sum(Exchange* exchange, swy_matrix topk_weights, swy_matrix out,
          Stopwatch* watch);
 
-// The rows that came for this rank's experts, and the number of each one's
-// expert: int32 [rows, 1].
+// The rows received for this rank's experts, and the expert of each row:
+// int32 [rows, 1].
 size_t ReceivedRows(const Exchange* exchange);
 swy_rows ReceivedTokens(const Exchange* exchange);
 swy_matrix ReceivedIds(const Exchange* exchange);
-// The results of these rows, of combine_type, in the same order.
+// The results for these rows, in combine_type and in the same order.
 swy_matrix ResultRows(Exchange* exchange);
 
-// This rank's experts, f32: up [experts, 2 * intermediate, hidden], gate before
-// up, and down [experts, hidden, intermediate].
+// This rank's experts in f32: up [experts, 2 * intermediate, hidden], gate
+// before up, and down [experts, hidden, intermediate].
 typedef struct Experts {
   size_t count;
   float *up, *down;
@@ -108,7 +109,7 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch);
 // Made-up numbers, the same on every machine: element `index` of a stream,
 // uniform in [-1, 1). Expert e's weights are streams 2 * e and 2 * e + 1.
 float Uniform(uint32_t stream, uint32_t index);
-// The factor of weights, for products of the size of their inputs.
+// The factor for weights that gives products of the size of their inputs.
 float WeightScale(size_t inputs);
 
 #ifdef __cplusplus

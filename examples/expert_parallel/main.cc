@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One Mixture-of-Experts layer whose experts are spread over processes:
-// exchange.c and experts.c, in C on the C ABI, are the layer. This makes up
-// tokens, compares the results with a plain loop, and times the steps.
+// One Mixture-of-Experts layer with its experts spread over processes.
+// exchange.c and experts.c contain the layer, in C on the C ABI. This file
+// makes up tokens, compares the results with a plain loop, and times the
+// steps.
 
 #include <omp.h>
 
@@ -34,7 +35,7 @@ const std::map<std::string, int32_t> kTypes = {{"i8", SWY_I8},
                                                {"bf16", SWY_BF16},
                                                {"f32", SWY_F32}};
 
-// This rank's tokens, and all that one step makes of them.
+// This rank's tokens, and the results of one step.
 struct Tokens {
   Tokens(const Options& o, size_t rank, size_t num_ranks)
       : first(o.tokens * rank / num_ranks),
@@ -123,15 +124,15 @@ class Layer {
         watch);
   }
 
-  // The largest difference between a token's sums and those of a plain loop in
-  // double, in parts of the largest sum.
+  // The largest difference between a token's sums and those of a plain loop
+  // in double, relative to the largest sum.
   double DifferenceOfToken(size_t token) const {
     const auto [hidden, intermediate, experts, top_k, each] = shape_;
     const float* const x = tokens_.hidden.data() + token * hidden;
     std::vector<double> sums(hidden), activated(intermediate);
     for (size_t slot = token * top_k; slot < (token + 1) * top_k; ++slot) {
       const auto stream = 2 * static_cast<uint32_t>(tokens_.ids[slot]);
-      // Row o of the expert's first matrix, or of its second.
+      // The product with row o of the expert's first or second matrix.
       const auto dot = [](uint32_t weights, size_t o, const auto* values,
                           size_t size) {
         double sum = 0;
@@ -160,8 +161,8 @@ class Layer {
     return difference / largest;
   }
 
-  // Compares some tokens of all ranks. The bounds are three times the roundings
-  // of these types at the default sizes.
+  // Compares some tokens of all ranks. The bounds are three times the
+  // rounding errors of these types at the default sizes.
   bool Check() const {
     const double bound =
         options_.dispatch == "f8e4m3"                               ? 0.2
@@ -181,7 +182,7 @@ class Layer {
     return of_all <= bound;
   }
 
-  // FNV-1a of all tokens' sums, in the order of tokens, at rank 0.
+  // FNV-1a of all tokens' sums, in the order of tokens; only on rank 0.
   uint64_t Digest() const {
     const auto ranks = static_cast<size_t>(num_ranks_);
     std::vector<unsigned char> all(
@@ -206,8 +207,7 @@ class Layer {
     return digest;
   }
 
-  // Runs and times the steps. Prints each part at the rank where it is the
-  // longest.
+  // Runs and times the steps. Prints each part's time on the slowest rank.
   void Time() {
     std::vector<double> seconds[kNumParts + 1];
     for (size_t round = 0; round < options_.rounds; ++round) {
@@ -289,7 +289,7 @@ int Run(int argc, char** argv, int rank, int num_ranks) {
   try {
     return Layer(o, rank, num_ranks).Run();
   } catch (const std::exception& e) {
-    // The others would wait for this rank.
+    // Ends all ranks, because the others would wait for this one.
     std::fprintf(stderr, "expert_parallel: %s\n", e.what());
     MPI_Abort(MPI_COMM_WORLD, 2);
     return 2;
@@ -303,13 +303,13 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-  // A rank is a thread: one for each core.
+  // Each rank uses one thread, because there is a rank for each core.
   omp_set_num_threads(1);
   const auto run = [=] { return Run(argc, argv, rank, num_ranks); };
   if (rank == 0) {
     code = program::RunMain("expert_parallel", 1, run);
   } else if (std::freopen("/dev/null", "w", stdout) != nullptr) {
-    // Rank 0 says it for all.
+    // Only rank 0 prints the error.
     try {
       code = run();
     } catch (const program::InputError&) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One Mixture-of-Experts layer, from logits to its output, and how far that is
-// from a plain loop over tokens and experts in double precision.
+// Computes one Mixture-of-Experts layer, from logits to output, and its
+// distance from a plain loop over tokens and experts in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3's: 768
+constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3 has 768
 constexpr size_t kExperts = 128, kTopK = 8;
 
 void Check(const Status& status) {
@@ -43,7 +43,7 @@ double Dot(const float* a, const float* b, size_t size) {
   return sum;
 }
 
-// y[r, c] = sum over i of x[r, i] * w[c, i]: your GEMM stands here.
+// y[r, c] = sum over i of x[r, i] * w[c, i]. Put your GEMM here.
 void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
   for (size_t r = 0; r < y.rows; ++r) {
     for (size_t c = 0; c < y.cols; ++c) {
@@ -53,7 +53,7 @@ void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
   }
 }
 
-// Hidden states, and weights as a checkpoint has them.
+// Hidden states, and weights as in a checkpoint.
 struct Layer {
   std::vector<float> hidden = Random(kTokens * kHidden, 1);
   std::vector<float> router = Random(kExperts * kHidden, 0.3f);
@@ -61,9 +61,10 @@ struct Layer {
   std::vector<float> down = Random(kExperts * kHidden * kInner, 0.25f);
 };
 
-// Every call takes an Executor as well: here it is the calling thread.
+// Every call also takes an Executor; by default it runs on the calling
+// thread.
 std::vector<float> Run(const Layer& layer, const Preset& preset) {
-  // Each token's experts and their weights.
+  // Select each token's experts and their weights.
   std::vector<float> logits(kTokens * kExperts), weights(kTokens * kTopK);
   std::vector<int32_t> ids(kTokens * kTopK);
   const ConstAnyMatrix hidden(layer.hidden.data(), kTokens, kHidden);
@@ -73,7 +74,7 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   Check(RouteTopK({{logits.data(), kTokens, kExperts}},
                   {topk_ids, topk_weights}, preset.route));
 
-  // Tokens sorted by expert, and the experts' products cut to tiles.
+  // Sort the tokens by expert, and cut the experts' products into tiles.
   ExpertsPlanOptions shape;
   shape.num_experts = kExperts;
   shape.hidden = kHidden;
@@ -82,8 +83,8 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   ExpertsPlan plan;
   Check(PlanExperts({topk_ids}, {memory, &plan}, shape));
 
-  // Each expert on its tokens, the weighted sum of a token's experts, and the
-  // residual.
+  // Run each expert on its tokens; add each token's weighted sum of experts
+  // and the residual.
   std::vector<float> out(kTokens * kHidden);
   ExpertsOptions options;
   options.activate = preset.activate;
@@ -110,8 +111,9 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   return out;
 }
 
-// A token's row by the definition: softmax over the experts, the largest kTopK
-// probabilities divided by their sum, and SiLU(gate) * up between the products.
+// A token's row by the definition: softmax over the experts, the largest
+// kTopK probabilities divided by their sum, and SiLU(gate) * up between the
+// products.
 std::vector<double> Naive(const Layer& layer, const float* x) {
   std::vector<std::pair<double, size_t>> best;  // logit, expert
   for (size_t e = 0; e < kExperts; ++e) {
@@ -140,7 +142,7 @@ std::vector<double> Naive(const Layer& layer, const float* x) {
 
 int main() try {
   Preset preset;
-  ModelConfig config;  // what config.json says; SetField() takes its lines
+  ModelConfig config;  // from config.json; SetField() takes its lines
   config.num_experts = kExperts;
   config.num_experts_per_tok = kTopK;
   config.norm_topk_prob = true;

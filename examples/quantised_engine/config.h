@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What an engine in C has already: its errors, and a reader of config.json.
+// The parts that an engine in C already has: error handling, and a reader of
+// config.json.
 
 #ifndef SWITCHYARD_EXAMPLES_QUANTISED_ENGINE_CONFIG_H_
 #define SWITCHYARD_EXAMPLES_QUANTISED_ENGINE_CONFIG_H_
@@ -10,15 +11,16 @@
 
 // Prints the message on stderr and ends the program.
 void Fail(const char* message);
-// Fails with the message of an error and its numbers.
+// Fails with the status's message and details if it is an error.
 void Check(swy_status status);
 
 // Sizes that the engine reads itself.
 typedef struct Sizes {
   size_t hidden, intermediate, shared, layers;
 } Sizes;
-// Reads the pairs of a file whose object has no other object in it. Returns
-// model_type, or NULL if the file has none. `config` points to static texts.
+// Reads the pairs of a file with a single object that contains no other
+// object. Returns model_type, or NULL if the file has none. `config` points
+// to static texts.
 const char* ReadConfig(const char* path, swy_model_config* config,
                        Sizes* sizes);
 

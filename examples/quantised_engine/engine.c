@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// engine.cc in C: an engine without a GEMM, from a checkpoint's config.json to
-// the residual stream. It prints the same number.
+// engine.cc in C: an engine without a GEMM, from a checkpoint's config.json
+// to the residual stream. It prints the same number.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void* New(size_t count, size_t size) {
     Fail("config.json: its sizes fit neither q4_0 nor memory");
   return memory;
 }
-// Made-up numbers stand for the checkpoint's tensors.
+// Made-up numbers in place of the checkpoint's tensors.
 static float* Tensor(size_t size) {
   static size_t seed = 0;
   float* const x = (float*)New(size, sizeof *x);
@@ -28,7 +28,7 @@ static float* Tensor(size_t size) {
     x[i] = (float)((i * 7919 + first) % 2000) / 8000.0f - 0.125f;
   return x;
 }
-// Quantises a tensor. That of a GGUF can be used as it lies in the file.
+// Quantises a tensor. A tensor of a GGUF file can be used in place.
 static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
                                const swy_executor* pool) {
   swy_expert_weights weights = SWY_NO_EXPERT_WEIGHTS;
@@ -45,7 +45,8 @@ static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
   return weights;
 }
 int main(int argc, char** argv) {
-  // The pool lives as long as the engine; it is null if built without TBB.
+  // The pool lives as long as the engine. It is null if the library has no
+  // TBB.
   const swy_executor* const pool = swy_tbb_executor_create(-1);
   const size_t workers = pool == NULL ? 1 : pool->concurrency;
   swy_model_config config = SWY_MODEL_CONFIG_INIT;
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
   options.combine = &combine;
   options.operands = swy_operands_of(SWY_WEIGHTS_Q4_0);
   static swy_layer_weights layers[kMaxLayers];
-  static float* routers[kMaxLayers];  // the last row: the shared expert's gate
+  static float* routers[kMaxLayers];  // last row: the shared expert's gate
   if (L > kMaxLayers) Fail("config.json: num_hidden_layers is above 64");
   for (size_t l = 0; l < L; ++l) {
     routers[l] = Tensor((E + 1) * H);
@@ -86,7 +87,7 @@ int main(int argc, char** argv) {
   }
   float* const norms = Tensor((L + 1) * H);
 
-  // Memory for prompts of up to kMost tokens, which all layers and steps use.
+  // Memory for prompts of up to kMost tokens. All layers and steps use it.
   float* const stream = Tensor(kMost * H);
   float* const rows = (float*)New(2 * kMost * H, sizeof(float));
   float* const scores = (float*)New(kMost * (E + 1), sizeof(float));

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An engine without a GEMM: from a checkpoint's config.json to the residual
-// stream, with experts in q4_0, a shared expert, and the norm that the next
-// layer opens with. engine.c does the same in C and prints the same number.
+// An engine without a GEMM, from a checkpoint's config.json to the residual
+// stream. It has experts in q4_0, a shared expert, and the norm at the start
+// of the next layer. engine.c does the same in C and prints the same number.
 
 #include <cstdio>
 #include <fstream>
@@ -19,7 +19,7 @@ void Check(const Status& s) {
   if (s.ok()) return;
   throw std::runtime_error(std::string(s.message()) + " " + s.details());
 }
-// Made-up numbers stand for the checkpoint's tensors.
+// Made-up numbers in place of the checkpoint's tensors.
 std::vector<float> Tensor(size_t size) {
   static size_t seed = 0;
   std::vector<float> x(size);
@@ -27,7 +27,7 @@ std::vector<float> Tensor(size_t size) {
     x[i] = float((i * 7919 + first) % 2000) / 8000.0f - 0.125f;
   return x;
 }
-// Quantises a tensor. That of a GGUF can be used as it lies in the file.
+// Quantises a tensor. A tensor of a GGUF file can be used in place.
 std::vector<uint8_t> Load(size_t experts, size_t rows, size_t cols,
                           ExpertWeights* weights, Executor& pool) {
   const std::vector<float> floats = Tensor(experts * rows * cols);
@@ -49,7 +49,8 @@ struct Layer {
 };
 
 int main(int argc, char** argv) try {
-  // The pool lives as long as the engine; it is null if built without TBB.
+  // The pool lives as long as the engine. It is null if the library has no
+  // TBB.
   const std::unique_ptr<Executor> tbb = MakeTbbExecutor();
   Executor& pool = tbb ? *tbb : SerialExecutor();
   std::ifstream file(argc == 2 ? argv[1] : "config.json");
@@ -91,7 +92,7 @@ int main(int argc, char** argv) try {
   }
   const std::vector<float> norms = Tensor((layers.size() + 1) * H);
 
-  // Memory for prompts of up to 8 tokens, which all layers and steps use.
+  // Memory for prompts of up to 8 tokens. All layers and steps use it.
   const size_t most = 8, top_k = preset.top_k;
   std::vector<float> stream = Tensor(most * H), rows[2], scores, weights;
   rows[0].resize(most * H), rows[1].resize(most * H);
