@@ -1,10 +1,10 @@
-# How a component of the library is installed: the kernels (core), the C ABI (c), and the
-# device layer, which may be built alone.
+# Installs a component of the library: the kernels (core), the C ABI (c), or
+# the device layer, which may be built alone.
 include(GNUInstallDirs)
 set(SWITCHYARD_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
 
-# pkg-config: the prefix is found from where the file lies, since `cmake
-# --install --prefix` may move it; GNUInstallDirs may also be absolute.
+# pkg-config finds the prefix from the file's own location, because `cmake
+# --install --prefix` may change it. GNUInstallDirs may also be absolute.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(_pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(_pc_libdir ${CMAKE_INSTALL_LIBDIR})
@@ -20,7 +20,8 @@ else()
   set(_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 
-# switchyard_pkg_config(FILE COMPONENT): installs FILE.in without its .in.
+# switchyard_pkg_config(FILE COMPONENT): configures FILE.in and installs it as
+# FILE.
 function(switchyard_pkg_config file component)
   get_filename_component(name ${file} NAME_WLE)
   configure_file(${file} ${PROJECT_BINARY_DIR}/${name} @ONLY)
@@ -28,8 +29,9 @@ function(switchyard_pkg_config file component)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()
 
-# switchyard_install(COMPONENT TARGET PC): the library, the CMake file by which the package
-# knows that the component is there, and the pkg-config file PC.
+# switchyard_install(COMPONENT TARGET PC): installs the library, the CMake
+# file that shows the package that the component is installed, and the
+# pkg-config file PC.
 function(switchyard_install component target pc)
   install(TARGETS ${target} EXPORT switchyard-${component}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}

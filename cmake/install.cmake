@@ -1,12 +1,12 @@
-# `cmake --install` puts in place headers, the libraries, a CMake package and
-# pkg-config files, a component of each library. Every destination is relative
-# to the prefix given at install time, and nothing in the files names the build
+# Rules for `cmake --install`: headers, libraries, a CMake package and
+# pkg-config files, with a component for each library. Every destination is
+# relative to the prefix given at install time, and no file names the build
 # tree.
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/component.cmake)
 
-# The installed files ask for Highway and TBB by package: they have to be
-# packages, not targets that a parent project builds next to this one.
+# The installed files look for Highway and TBB as packages, so these must not
+# be targets that a parent project builds.
 set(_dependencies "")
 set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -24,8 +24,8 @@ foreach(_dependency IN LISTS _dependencies)
   endif()
 endforeach()
 
-# Whoever links a static library also links what it uses, so that a plain
-# `pkg-config --libs` has to name that, too.
+# A program that links a static library also has to link the library's
+# dependencies. So plain `pkg-config --libs` has to name them, too.
 set(_pc_requires "")
 if(NOT SWITCHYARD_SHARED)
   if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -37,10 +37,11 @@ if(NOT SWITCHYARD_SHARED)
 endif()
 list(JOIN _pc_requires ", " _pc_requires)
 
-# A C compiler links switchyard-c; its shared library brings what it needs. The
-# run time of C++ is a package of its own, required last: what a package itself
-# lists stands before all that it requires, so that a linker which looks at
-# libraries as they come would drop -lm before the archive that calls sqrtf.
+# A C compiler links switchyard-c. Its shared library brings its dependencies;
+# its archive needs the C++ run time. That is a separate package, which comes
+# last, because pkg-config puts a package's own libraries before those that it
+# requires. A linker that drops libraries which nothing before them needs
+# would otherwise drop -lm before the archive that calls sqrtf.
 set(_pc_runtime "")
 if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
   set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")
@@ -66,13 +67,13 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
 if(SWITCHYARD_HIGHWAY_DIR)
-  # Its objects are a part of the library.
+  # Highway's objects are part of the library.
   install(FILES ${SWITCHYARD_HIGHWAY_DIR}/LICENSE RENAME LICENSE.highway
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 endif()
 
-# CMake: find_package(switchyard) -> switchyard::switchyard and, where they are
-# installed or asked for as COMPONENTS, switchyard::device and switchyard::c.
+# CMake: find_package(switchyard) defines switchyard::switchyard and, where
+# installed or requested as COMPONENTS, switchyard::device and switchyard::c.
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
   ${PROJECT_BINARY_DIR}/switchyardConfig.cmake

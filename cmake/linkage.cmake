@@ -1,18 +1,20 @@
-# What the libraries hide, and, shared, what they export and by what version.
+# Hides the libraries' symbols. Shared libraries export versioned ones.
 
-# switchyard_linkage(COMPONENT TARGET MAP): for a target of the calling folder. MAP, CMake's
-# template of a version script, lists the symbols that a shared library exports.
+# switchyard_linkage(COMPONENT TARGET MAP): for a target of the calling
+# folder. MAP is CMake's template of a version script and lists the symbols
+# that a shared library exports.
 function(switchyard_linkage component target map)
-  # Hidden in the archive itself: a shared object that links it exports none of
-  # it, and two of those in a process each have their own.
+  # Symbols are hidden in the archive itself. So a shared object that links it
+  # does not export them, and two such objects in a process each use their own
+  # copy.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(NOT SWITCHYARD_SHARED)
     return()
   endif()
-  # MAP is the one version of symbols, because a 0.x minor version may change the
-  # API. Kernels are compiled as for an archive; the other sources have MAP
-  # instead of an attribute on each declaration.
+  # All symbols have the single version in MAP, because a 0.x minor version
+  # may change the API. Kernels are compiled as for an archive. For the other
+  # sources, MAP replaces an attribute on each declaration.
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")
   if(component STREQUAL core)
@@ -27,8 +29,9 @@ function(switchyard_linkage component target map)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
 endfunction()
 
-# switchyard_exports(OUT HEADER...): the functions that headers declare at the beginning of
-# a line, with the result in front, as lines of a version script.
+# switchyard_exports(OUT HEADER...): lists the functions in the headers as
+# lines of a version script. Finds declarations that start with their result
+# at the beginning of a line.
 function(switchyard_exports out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   set(names "")

