@@ -44,28 +44,32 @@ set -euo pipefail
 library_packages=(g++ cmake ninja-build libtbb-dev)
 [[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]] || library_packages+=(libhwy-dev)
 readonly library_packages
-# OpenCL: what Debian's CMake package of oneDNN insists on finding.
+# Debian's CMake package of oneDNN requires OpenCL.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
-# libomp: what Clang's -fopenmp links. lld: 270 programs, each in a third of the time.
+# libomp: Clang links it for -fopenmp. lld: links each of 270 programs in a
+# third of the time.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev lld)
-# Open MPI: what examples/expert_parallel needs; without it its test is skipped.
+# Open MPI: for examples/expert_parallel. Without it, that example's test is
+# skipped.
 readonly test_packages=(libgtest-dev pkg-config python3-venv libopenmpi-dev openmpi-bin)
 readonly rust_packages=(rustc cargo pkg-config)
-# Write the small checkpoints that the tests of moe_layer read.
+# They write the small checkpoints for the tests of moe_layer.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
-# Presets are compared with these, and cite them by line.
+# The presets are compared with these, and cite them by line.
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
-# These build the Python package and test it, besides those above: transformers loads the parts of a
-# model by accelerate.
+# They build and test the Python package, in addition to those above.
+# transformers loads the parts of a model with accelerate.
 readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2'
   'peft>=0.18,<1')
-# The oldest torch that the package is compiled for, and another one: headers only.
+# The oldest torch for which the package is compiled, and another one: headers
+# only.
 readonly header_versions=(2.10.0 2.11.0)
-# Its source package builds ggml for this machine, with headers and a CMake package.
+# Its source package builds ggml for this machine, with headers and a CMake
+# package.
 readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
-# Write the models that the plug-in is tested on, and run them.
+# They write the models on which the plug-in is tested, and run them.
 readonly plugin_packages=('gguf>=0.17,<1' 'numpy>=1.24,<3' typing_extensions diskcache jinja2)
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -78,14 +82,15 @@ die() {
   exit 1
 }
 
-# refuse WHY: the command line is wrong, and nothing has been touched.
+# refuse WHY: reports a wrong command line. Nothing has been changed yet.
 refuse() {
   echo "setup.sh: $*" >&2
   exit 2
 }
 
-# begin: takes build/ and its log for this run. The lock is file descriptor 9, which
-# the commands that are started do not get: one of them may outlive this script.
+# begin: locks build/ and starts the log of this run. The lock is file
+# descriptor 9. Commands do not inherit it, because one of them may outlive
+# this script.
 begin() {
   mkdir -p "$root/build" 2>/dev/null || die "cannot make $root/build"
   [[ -w $root/build ]] || die "cannot write to $root/build"
@@ -96,16 +101,18 @@ begin() {
   fi
   { : >"$log"; } 2>/dev/null || die "cannot write to $log"
 }
-# The build is done, and what it made is run: the next setup.sh may begin.
+# Releases the lock: the build is done and its programs run, so the next
+# setup.sh may begin.
 finish() { exec 9>&-; }
 
-# apt-get and pip say one of these if they reach nobody.
+# apt-get and pip print one of these if they cannot reach the network.
 readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
 '|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
-# The line of the log since which that counts; empty while nothing is downloaded.
+# The line of the log from which on such messages count; empty while nothing
+# is downloaded.
 online_since=
 
-# failed WHAT LINE: ends with what the log says from that line on.
+# failed WHAT LINE: prints the log from that line on, and ends.
 failed() {
   local what=$1 line=$2 output first
   printf ' failed\n'
@@ -113,7 +120,7 @@ failed() {
     die "no network: $what (see $log)"
   fi
   output=$(tail -n "+$line" "$log")
-  # The first of many errors, else the end.
+  # The first of many errors, otherwise the end of the output.
   first=$(grep -nm 1 '^FAILED: ' <<<"$output" | cut -d: -f1 || true)
   if [[ -n $first ]]; then
     tail -n "+$first" <<<"$output" | head -n 25 >&2 || true
@@ -123,8 +130,9 @@ failed() {
   die "failed: $what (see $log)"
 }
 
-# step WHAT COMMAND...: a line with a dot every three seconds and the time it
-# took. The output goes to the log, and to the terminal only if it fails.
+# step WHAT COMMAND...: prints a line with a dot every three seconds and the
+# time. The output goes to the log, and to the terminal only if the command
+# fails.
 ticker=
 trap '[[ -z $ticker ]] || kill "$ticker" 2>/dev/null' EXIT
 step() {
@@ -132,7 +140,8 @@ step() {
   shift
   lines=$(wc -l <"$log")
   printf '%s ' "$what"
-  # What reads our output is not to wait for a sleep that is left over.
+  # Closes its output, so that a reader of this script's output does not wait
+  # for the last sleep.
   while sleep 3 >&- 2>&-; do printf '.'; done 9>&- &
   ticker=$!
   printf '\n== %s\n' "$what" >>"$log"
@@ -147,7 +156,8 @@ step() {
 missing_packages() {
   local package
   for package in "$@"; do
-    # A word for each architecture; one may be "not-installed".
+    # dpkg-query prints a word for each architecture; one of them may be
+    # "not-installed".
     [[ " $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null)" == *" installed "* ]] ||
       echo "$package"
   done
@@ -166,7 +176,8 @@ install_packages() {
     die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   online_since=$(($(wc -l <"$log") + 1))
-  # A third party's broken list is no reason to stop: the next step tells.
+  # A third party's broken list is no reason to stop. If it matters, the next
+  # step fails.
   step "Reading the package lists" env LC_ALL=C.UTF-8 bash -c 'apt-get update || true'
   [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
     check_highway "$(LC_ALL=C.UTF-8 apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
@@ -175,7 +186,8 @@ install_packages() {
   online_since=
 }
 
-# check_highway VERSION: before all else is installed, and again where it was there.
+# check_highway VERSION: runs before anything is installed, and again if
+# Highway was installed already.
 check_highway() {
   [[ $1 == [0-9]* ]] && dpkg --compare-versions "$1" lt 1.0.3 || return 0
   die "Highway here is $1 and has to be 1.0.3 or later: take its sources, by
@@ -183,7 +195,8 @@ check_highway() {
   SWITCHYARD_HIGHWAY_DIR=\$PWD/highway $0 $command"
 }
 
-# install_python WHERE WHAT PIP_ARGUMENT...: a new Python environment in build/.
+# install_python WHERE WHAT PIP_ARGUMENT...: makes a new Python environment in
+# build/.
 install_python() {
   local venv=$root/build/$1 python=/usr/bin/python3
   [[ -x $python ]] || python=python3
@@ -194,13 +207,14 @@ install_python() {
   online_since=
 }
 
-# A Python with safetensors and numpy, reused once it is complete.
+# Makes a Python with safetensors and numpy, or reuses it if it is complete.
 make_venv() {
   "$root/build/venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null ||
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
 }
 
-# The folder of ggml's CMake package; fails unless all of it is installed.
+# Prints the folder of ggml's CMake package. Fails unless all of it is
+# installed.
 find_ggml() {
   "$root/build/ggml-venv/bin/python3" -c '
 import importlib.metadata as m
@@ -214,8 +228,8 @@ make_ggml() {
   find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
-# A Python with llama.cpp and what models are written with, and llama.cpp's
-# sources: ggml's internal headers are in no package.
+# Makes a Python with llama.cpp and the packages that write models, and
+# fetches llama.cpp's sources, because no package has ggml's internal headers.
 make_plugin_venv() {
   make_ggml
   local venv=$root/build/ggml-test-venv packages version
@@ -243,7 +257,7 @@ assert t.__version__.startswith("5.23.")' 2>/dev/null ||
     install_python parity-venv "${parity_packages[*]}" "${parity_packages[@]}"
 }
 
-# The packages of parity, and those of the tests beside them.
+# Installs the packages of parity, and those of the tests besides them.
 make_engines() {
   make_parity
   local venv=$root/build/engines-venv python=/usr/bin/python3 shared
@@ -258,9 +272,9 @@ make_engines() {
   online_since=
 }
 
-# make_torch_headers PYTHON VERSION...: the headers of versions of torch, in
-# build/torch-headers. Of each version's wheels those for macOS are the smallest, 80 MB
-# beside 900.
+# make_torch_headers PYTHON VERSION...: puts the headers of versions of torch
+# in build/torch-headers. Takes the wheels for macOS, because they are the
+# smallest: 80 MB instead of 900.
 make_torch_headers() {
   local version folder=$root/build/torch-headers python=$1
   for version in "${@:2}"; do
@@ -282,17 +296,18 @@ wheel.unlink()' "$folder/$version"
   done
 }
 
-# Installs the library, which is compiled, and the Python packages on it in build/engines-venv.
+# Installs the compiled library, and the Python packages that use it, in
+# build/engines-venv.
 make_python_packages() {
   step "Installing the library in build/engines" \
     cmake --install "$build" --prefix "$root/build/engines"
-  # Not from an index: all that it needs is there.
+  # Needs no index, because everything it needs is installed.
   step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
     "$root/build/engines-venv/bin/python3" -m pip install --disable-pip-version-check --no-deps \
     --no-build-isolation --force-reinstall "$root/bindings/python" "$root/device/python"
 }
 
-# make_plugin CMAKE_ARGUMENT...: llama.cpp's plug-in in build/ggml.
+# make_plugin CMAKE_ARGUMENT...: builds llama.cpp's plug-in in build/ggml.
 make_plugin() {
   make_plugin_venv
   build=$root/build/ggml
@@ -302,14 +317,15 @@ make_plugin() {
   compile
 }
 
-# configure CMAKE_ARGUMENT...: of build/release, or of $build by other arguments.
+# configure CMAKE_ARGUMENT...: configures build/release, or $build if that was
+# changed.
 configure() {
   step "Configuring ${build#"$root"/}" cmake -S "$root" --preset release -B "$build" \
     "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}" "$@"
 }
 
-# compile CMAKE_ARGUMENT...: a line with how many files of how many are done, and
-# about how long the others take. The output goes to the log.
+# compile CMAKE_ARGUMENT...: prints how many of the files are done, and about
+# how long the others take. The output goes to the log.
 compile() {
   local status=0 started=$SECONDS lines
   lines=$(wc -l <"$log")
@@ -319,8 +335,8 @@ compile() {
   ((status == 0)) || failed "Compiling" $((lines + 1))
   printf ' %d s\n' $((SECONDS - started))
 }
-# Reads what ninja prints. A terminal's line is written anew at each file and every
-# three seconds; elsewhere it grows by four counts.
+# Reads ninja's output. On a terminal, rewrites the line at each file and
+# every three seconds. Elsewhere, the line gets four counts.
 show_progress() {
   local line partial='' status made=0 total=0 quarter=0 started=$SECONDS
   printf 'Compiling'
@@ -349,7 +365,7 @@ show_progress() {
   ((made > 0)) || printf ': nothing to do'
   printf ','
 }
-# Estimates the rest: each file takes as long as those that are done did.
+# Estimates the remaining time: as long per file as so far.
 remaining() {
   local seconds=$(((SECONDS - started) * (total - made) / made))
   if ((seconds >= 90)); then
@@ -359,7 +375,7 @@ remaining() {
   fi
 }
 
-# print_next: the commands to try after `run`.
+# print_next: prints the commands to try after `run`.
 print_next() {
   local here=${build#"$root"/}
   printf '\nNext, in %s:\n' "$root"
@@ -372,9 +388,9 @@ print_next() {
     "docs/linking.md, examples/one_layer" "call the library from your program"
 }
 
-# swy verify under QEMU: each ISA at vector lengths it has, or one for each of
-# these if SWITCHYARD_SAMPLE is set. One thread, since threads have nothing to do
-# with the ISA, and several ISAs at a time.
+# Runs swy verify under QEMU: each ISA at each of its vector lengths, or one
+# ISA per length if SWITCHYARD_SAMPLE is set. Uses one thread, because threads
+# do not matter for the ISA, and runs several ISAs at a time.
 verify_aarch64() {
   local -A isas=([sve=off]=NEON [sve-max-vq=1]='SVE SVE2 SVE2_128'
     [sve-max-vq=2]='SVE SVE_256' [sve-max-vq=4]='SVE SVE2')
@@ -388,20 +404,21 @@ verify_aarch64() {
     die "the digests differ on aarch64"
 }
 
-# check_fibers: the device layer's switch from one stack to another.
+# check_fibers: tests the device layer's switch from one stack to another.
 check_fibers() {
   step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
     "$root/device/tests/fiber_check.cc" "$root/device/src/core/fiber.cc" -o "$build/fiber_check"
   qemu-aarch64 "$build/fiber_check" || die "fibers do not switch on aarch64"
 }
 
-# The names of all fuzz targets, the device layer's, too.
+# Prints the names of all fuzz targets, including the device layer's.
 fuzz_names() { find "$root/fuzz" "$root/device/fuzz" -name '*_fuzz.cc' 2>/dev/null |
   sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort; }
 
-# fuzz_target NAME SECONDS: from the seeds in the target's corpus/ and what earlier runs
-# have found. Prints a line, or the crash and the file with its input; at once, because
-# others run beside it.
+# fuzz_target NAME SECONDS: starts from the seeds in the target's corpus/ and
+# the inputs that earlier runs found. Prints a line, or the crash and the file
+# with its input. Prints it at once, because other targets run at the same
+# time.
 fuzz_target() {
   local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log head
   local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} folder=fuzz
@@ -421,8 +438,9 @@ fuzz_target() {
     "$(sed -nE 's/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p' "$out" | tail -n 1)"
 }
 
-# fuzz_targets SECONDS NAME...: as many at a time as there are cores, because a target
-# is one thread. None is begun after the first that fails.
+# fuzz_targets SECONDS NAME...: runs as many targets at a time as there are
+# cores, because a target is one thread. Starts no more targets after one
+# fails.
 fuzz_targets() {
   local seconds=$1 target running=0 status=0
   for target in "${@:2}"; do
@@ -441,10 +459,11 @@ fuzz_targets() {
   return "$status"
 }
 
-# run_benchmarks [--rounds N] [benchmark's arguments]: a process for each kernel
-# and shape, in the order that the program lists, then all of them again. Only a
-# shape's contenders run between each other's samples, on the same data; and what
-# a process is dealt for its life, such as pages, is dealt anew each round.
+# run_benchmarks [--rounds N] [benchmark's arguments]: starts a process for
+# each kernel and shape, in the program's order, and then all of them again in
+# each round. So only the contenders of one shape alternate, on the same data.
+# And luck that lasts for a process, such as its pages, is drawn again in each
+# round.
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   if [[ ${1:-} == --rounds ]]; then
@@ -455,16 +474,17 @@ run_benchmarks() {
     finish
     exec "$program" "$@"
   fi
-  # Experts of whole layers take an hour, and are rows of `compare`: only if they are asked for.
+  # The experts of whole layers take an hour, and are rows of `compare`. They
+  # only run on request.
   [[ " $* " == *' --benchmark_filter='* || " $* " == *' --shape='* ]] ||
     set -- "$@" '--benchmark_filter=-^experts/'
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
-  # Lines of kernel, shape and a pattern of its contenders' names.
+  # Prints lines with kernel, shape and a pattern of its contenders.
   awk '{ shape = $0; gsub(/\/(iterations:[0-9]+|[a-z]+_time)/, "", shape)
          sub(/\/[^\/]*$/, "", shape)
-         # Shapes that are held against each other.
+         # Shapes that are compared with each other.
          if (shape ~ /^route_(experts|rows)\//) sub(/\/[^\/]*$/, "", shape)
          if (!(shape in names)) order[++n] = shape
          names[shape] = names[shape] (shape in names ? "|" : "") $0 }
@@ -488,8 +508,9 @@ run_kernel() {
   done <"$root/build/bench/shapes"
 }
 
-# broken_links SITE: the links of its pages that lead to no file or to no place in one, and
-# those of the Markdown pages that lead to no file of the repository.
+# broken_links SITE: prints the links in its pages that lead to no file, or to
+# no anchor in a file, and the links in Markdown pages that lead to no file of
+# the repository.
 broken_links() (
   LC_ALL=C comm -13 <(places_of "$1") <(links_of "$1")
   shopt -s globstar
@@ -504,7 +525,8 @@ places_of() (
   { find . -type f -printf '%P\n'
     grep -oE '(id|name)="[^"]+"' ./*.html | sed -E 's/^..([^:]*):[a-z]+="(.*)"$/\1#\2/'; } | LC_ALL=C sort -u
 )
-# Doxygen links to lists of nested classes that are private, and so not there.
+# Doxygen links to lists of nested classes that are private and so do not
+# exist.
 links_of() (
   cd "$1"
   grep -oE '(href|src)="[^"]+"' ./*.html |
@@ -512,7 +534,7 @@ links_of() (
     grep -vE ':|#nested-classes$' | LC_ALL=C sort -u
 )
 
-# usage [COMMAND]: the head of this file, or a command's lines of it.
+# usage [COMMAND]: prints the head of this file, or the lines about a command.
 usage() {
   local head
   head=$(sed -nE '2,/^[^#]/s/^# ?//p' "${BASH_SOURCE[0]}")
@@ -525,24 +547,26 @@ usage() {
 }
 commands() { usage | sed -nE 's/^  scripts\/setup\.sh ([a-z0-9-]+).*/\1/p'; }
 
-# options PATTERN FILE...: the names of options that those sources define.
+# options PATTERN FILE...: prints the names of the options in these sources.
 options() { grep -ohE "$1\(\"--[a-z-]+" "${@:2}" | grep -oE -- '--[a-z-]+$'; }
 
 run_options() { options 'add_(option|flag)' "$root"/programs/{moe/main,arguments}.cc; }
 
-# known COMMAND OPTION NAMES: refuses an option that is not one of the names.
+# known COMMAND OPTION NAMES: refuses an option that is not in NAMES.
 known() {
   grep -qxF -- "${2%%=*}" <<<"$3" ||
     refuse "$1: no option ${2%%=*}; there are ${3//$'\n'/ }"
 }
 
-# number COMMAND NAME VALUE: refuses what is no whole number above 0.
+# number COMMAND NAME VALUE: refuses a value that is not a whole number above
+# 0.
 number() {
   [[ $3 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1: $2: not a whole number above 0: '$3'"
 }
 
-# Before anything is installed or compiled: what will be told the programs in minutes
-# is looked at here as far as names and numbers go. Ends where only help is asked for.
+# Checks names and numbers before anything is installed or compiled, because
+# the programs would only see them minutes later. Prints help and ends if
+# asked for help.
 check_arguments() {
   local argument names
   for argument in "$@"; do
@@ -751,7 +775,8 @@ case $command in
     fi
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${aarch64_packages[@]}"
     build=$root/build/aarch64
-    # The sample runs no SVE; SVE_256 is the same instructions at a fixed length.
+    # The sample runs no SVE, because SVE_256 has the same instructions at a
+    # fixed length.
     [[ -z ${SWITCHYARD_SAMPLE:-} ]] || set -- -DCMAKE_CXX_FLAGS=-DHWY_DISABLED_TARGETS=HWY_SVE "$@"
     configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
@@ -777,7 +802,7 @@ case $command in
     make_parity
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target switchyard_parity moe_layer
-    # Routers and layers are made, none is downloaded.
+    # Routers and layers are built here; nothing is downloaded.
     export HF_HUB_OFFLINE=1
     status=0
     library=$build/tools/libswitchyard_parity.so
@@ -795,7 +820,7 @@ case $command in
     export SWITCHYARD_PREFIX=$root/build/rust/prefix CARGO_TARGET_DIR=$root/build/rust/target
     step "Installing the library in build/rust/prefix" \
       cmake --install "$build" --prefix "$SWITCHYARD_PREFIX"
-    # Debian's, whatever else is on the path.
+    # Uses Debian's cargo, even if another one is on the path.
     [[ ! -x /usr/bin/cargo ]] ||
       export PATH=/usr/bin:$PATH RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
     cd "$root/bindings/rust"
