@@ -3,19 +3,19 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, moe_layer and swy, and run moe_layer
 #   scripts/setup.sh test [--kernels] [cmake's arguments]
-#                                                   build everything, run all tests; or only those of the
-#                                                   kernels, their C ABI and swy: no device, no examples
+#                                                   build everything and run all tests, or only those of the
+#                                                   kernels, the C ABI and swy, without device and examples
 #   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
 #                                                   build the benchmarks, run them N (7) times,
 #                                                   report in build/bench.md;
-#                                                   with ggml beside them, which takes minutes to build once
+#                                                   --with-ggml also times ggml, which takes minutes to build once
 #   scripts/setup.sh compare [--with-torch] [--with-ggml]
-#                                                   print README's table: a layer with plain loops beside
-#                                                   ours, and with transformers and llama.cpp, which are
-#                                                   made once as by engines and engines-ggml
-#   scripts/setup.sh soak MINUTES [seed]            build, run everything at random for so long
+#                                                   print README's table: our layer beside plain loops, and
+#                                                   beside transformers and llama.cpp, which are installed
+#                                                   once as by `engines` and `engines-ggml`
+#   scripts/setup.sh soak MINUTES [seed]            build, run random operations for that long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
-#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each fuzz target that long (30), or those named
+#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run all fuzz targets, or those named, for SECONDS (30) each
 #   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers
 #                                                   and norms, moe_layer with its layers;
 #                                                   installs PyTorch in build/, gigabytes
@@ -25,20 +25,20 @@
 #   scripts/setup.sh engines-ggml                   build the llama.cpp plug-in of integrations/ggml, run its
 #                                                   tests; builds llama.cpp once, ten minutes
 #   scripts/setup.sh docs                           build the reference and guides as a site in build/docs
-#   scripts/setup.sh release                        make archives, wheels, packages and all else that is
-#                                                   published, of the last commit, in build/dist
-#   scripts/setup.sh release-test                   install each of them where nothing else is, and use it
+#   scripts/setup.sh release                        make archives, wheels, packages and everything else that
+#                                                   is published, from the last commit, in build/dist
+#   scripts/setup.sh release-test                   install and use each of them where nothing else is installed
 #   scripts/setup.sh packages [--engines] [more packages]
-#                                                   only install what is missing, and Python's in build/venv:
-#                                                   then `cmake --preset release` finds all that it needs;
+#                                                   only install missing packages, and Python's in build/venv:
+#                                                   `cmake --preset release` then finds everything it needs;
 #                                                   with --engines also the packages of parity and engines
-#   scripts/setup.sh help [command]                 this, or a command's lines of it
+#   scripts/setup.sh help [command]                 print this text, or its lines about a command
 #
-# Works from any folder, one at a time. Missing packages are installed with apt,
-# which needs root; with all of them there, nothing does. Everything made is in
-# build/, and what the steps print in build/setup.log. Highway from 1.0.3 on is
-# needed, which Ubuntu has since 24.04: SWITCHYARD_HIGHWAY_DIR=FOLDER takes its
-# sources instead of the package.
+# Works from any folder; only one setup.sh runs at a time. Installs missing
+# packages with apt, which needs root; without missing packages, nothing needs
+# root. Builds in build/, and writes the output of its steps to build/setup.log.
+# Needs Highway 1.0.3 or later, which Ubuntu has since 24.04;
+# SWITCHYARD_HIGHWAY_DIR=FOLDER takes its sources instead of the package.
 set -euo pipefail
 
 library_packages=(g++ cmake ninja-build libtbb-dev)
