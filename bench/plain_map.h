@@ -10,14 +10,15 @@
 
 namespace switchyard::bench::plain {
 
-// Straightforward loops: see rivals.h. Ids are int32, contiguous and valid, at
-// most 1024 buckets.
+// Straightforward loops: see rivals.h. Ids are int32, contiguous and valid,
+// with at most 1024 buckets.
 //
-// With offsets, pairs and block_experts: sentinels everywhere, then pairs.
+// Writes offsets, pairs and block_experts. Fills the pairs with sentinels
+// first.
 void BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                    size_t block_size);
-// Pairs with pair_index or, if there are counts of tokens, tokens with
-// copy_index; by a table, to at most 64 destinations.
+// Maps by a table to at most 64 destinations. Writes pairs with pair_index
+// or, if counts of tokens are given, tokens with copy_index.
 void MapPairs(const MapInputs& inputs, const MapOutputs& outputs);
 
 }  // namespace switchyard::bench::plain

@@ -31,7 +31,7 @@ namespace plain {
 
 constexpr size_t kMaxExperts = 16384;
 constexpr size_t kMaxHidden = 8192;
-constexpr size_t kTopK = 8;  // of Combine, whose rows are whole cache lines
+constexpr size_t kTopK = 8;  // for Combine, in which rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);

@@ -21,9 +21,9 @@
 
 namespace switchyard::reference {
 
-// A binary float of fewer bits than f32, with denormals: code (e << m) + n
-// stands for (2^m + n) * 2^(e - 1 + min_exponent - m), or where e is 0 for
-// n * 2^(min_exponent - m).
+// A binary float smaller than f32, with denormals. With m mantissa bits, code
+// (e << m) + n stands for (2^m + n) * 2^(e - 1 + min_exponent - m) or, if e
+// is 0, for n * 2^(min_exponent - m).
 struct SmallFloat {
   int mantissa_bits;
   int min_exponent;

@@ -143,7 +143,7 @@ inline std::vector<CombineTypes> EveryMix() {
       // Every argument has another type than its neighbours.
       {kF16, kBF16, kBF16, kF16, kF32, kF16, kF16, kBF16},
       {kBF16, kF16, kF32, kBF16, kF16, kBF16, kBF16, kF16},
-      // Codes with scales.
+      // Quantised rows with scales.
       {Type::kI8, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
       {Type::kU8, kBF16, kF16, kF16, kF16, kF16, kF32, kF16},
       {Type::kF8E4M3, kF32, kF32, kF32, kF32, kF32, kF32, kF32},

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Released programs start with glibc 2.34. They have GCC's static libraries
-// within, which were compiled for 2.36 and expect of it what is defined here.
-// The definitions are for the program alone: exported, they would take the
-// place of glibc's in all that it loads.
+// Makes released programs start with glibc 2.34. They contain GCC's static
+// libraries, which were compiled for glibc 2.36 and call the functions below.
+// The definitions are hidden: if exported, they would replace glibc's in
+// every library that the program loads.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-// glibc 2.36: the C++ library's random_device.
+// From glibc 2.36, for the C++ library's random_device.
 extern "C" __attribute__((visibility("hidden"))) uint32_t
 arc4random() noexcept {
   uint32_t value;
@@ -28,7 +28,7 @@ struct Search {
   dl_find_object* found;
 };
 
-// Takes the object that has the address: where its table of frames is.
+// If `object` contains the address, finds its table of frames.
 int LookIn(dl_phdr_info* object, size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   bool has_address = false;
@@ -48,8 +48,8 @@ int LookIn(dl_phdr_info* object, size_t, void* data) {
 
 }  // namespace
 
-// glibc 2.35: the unwinder's way from a return address to its frame. It reads
-// only the table.
+// From glibc 2.35: the unwinder uses it to get from a return address to its
+// frame. It only reads the table.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
   Search search{reinterpret_cast<ElfW(Addr)>(address), result};
