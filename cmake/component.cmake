@@ -30,8 +30,7 @@ function(switchyard_pkg_config file component)
 endfunction()
 
 # switchyard_install(COMPONENT TARGET PC): installs the library, the CMake
-# file that shows the package that the component is installed, and the
-# pkg-config file PC.
+# file by which the package finds the component, and the pkg-config file PC.
 function(switchyard_install component target pc)
   install(TARGETS ${target} EXPORT switchyard-${component}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}

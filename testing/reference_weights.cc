@@ -30,7 +30,7 @@ float PowerAt(const uint8_t* p, int more) {
 }
 
 // The scale fields of one row's block, in the order of the packed scales.
-// Those store each field for 16 rows together.
+// Packed scales store each field of 16 rows together.
 std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
                                                const uint8_t* block) {
   std::vector<std::vector<uint8_t>> fields;

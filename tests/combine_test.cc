@@ -211,7 +211,8 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   EXPECT_EQ(Combine(c, false).out[2], 2.0f);
   c.shape.kind = SharedGate::kLogit;
   EXPECT_LE(UlpError(Combine(c, false).out[2], reference::Sigmoid(2.0)), 2.5);
-  // w = 0 and y = 1 leave the sigmoid itself, also for special values.
+  // With w = 0 and y = 1, the output is the sigmoid itself. Includes special
+  // values.
   for (const float logit : {0.0f, -0.0f, 30.0f, -30.0f, 88.0f, -87.0f, 1e-40f,
                             3e38f, kInf, -87.33f, 0.4f, -0.4f}) {
     c.gate = {logit};

@@ -116,7 +116,8 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // As many workers as threads that ran bodies at the same time.
+  // The call uses as many worker numbers as threads that ran bodies at the
+  // same time.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 
@@ -189,9 +190,9 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     EXPECT_EQ(after_60_us, awake);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
-    // Calls of 5 us do not keep workers awake. The exception: if the 20 us
-    // end between ForkNs() and the call. That happened 62 of 100 times on two
-    // busy cores with sanitizers.
+    // Calls of 5 us do not keep workers awake, unless the 20 us end between
+    // ForkNs() and the call. That happened 62 of 100 times on two busy cores
+    // with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();

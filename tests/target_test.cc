@@ -109,8 +109,8 @@ class Recorder final : public RecordingExecutor {
     most_inside_ = std::max(most_inside_, ++inside_);
     changed_.notify_all();
     if (!rendezvous_) return;
-    // Long enough for a loaded machine. Waits only once; if that fails, the
-    // test's count of threads fails.
+    // Long enough for a loaded machine. Waits only once: if threads are
+    // missing then, the test's check of their number fails.
     rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10),
                                     [&] { return most_inside_ >= expected_; });
   }
