@@ -27,13 +27,13 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOKENS = {1: 61, 32: 31, 512: 15}  # and rounds of plain loops
-# And of each contender of `experts`, and the formats of their weights. ggml has no int8.
+TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
+# The same for each contender of `experts`, and their weight formats. ggml has no int8.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The share of the CPUs' time that others may use: a twentieth changes the ratio of two runs by
-# more than most cells differ from 1.
+# The share of the CPUs' time that other processes may use. A twentieth changes the ratio of two
+# runs by more than most cells differ from 1.
 MOST_LOAD = 0.05
 
 
@@ -44,20 +44,20 @@ def output(*command, **variables):
 
 
 def middle_half(ratios):
-    """The least and the largest of the middle half of the rounds' ratios."""
+    """The least and the largest ratio in the middle half of the rounds."""
     ratios = sorted(ratios)
     quarter = (len(ratios) - 1) // 4
     return ratios[quarter], ratios[-1 - quarter]
 
 
 def is_noise(ratio, half):
-    """Whether rounds, the middle half of which is `half`, scatter by more than their effect."""
+    """True if the middle half of the rounds, `half`, scatters by more than the effect."""
     return half[1] - half[0] > abs(ratio - 1)
 
 
 def row(name, dtype, cells):
-    """cells: (theirs over ours, our ms, middle half) for each number of tokens. True if one is
-    noise."""
+    """cells: (theirs over ours, our ms, middle half) for each number of tokens. Returns True if a
+    cell is noise."""
     noise = [is_noise(ratio, half) for ratio, _, half in cells]
     texts = [f"{ratio:.2f}{'?' * is_one} ({ms:.1f})"
              for (ratio, ms, _), is_one in zip(cells, noise)]
@@ -66,15 +66,15 @@ def row(name, dtype, cells):
 
 
 class Load:
-    """The time of the CPUs that other programs, and the host of a virtual machine, have used since
-    it was made."""
+    """The CPU time that other programs, and a virtual machine's host, have used since the object
+    was made."""
 
     def __init__(self, stat="/proc/stat"):
         self.stat = stat
         self.begin = self.now()
 
     def now(self):
-        """Ticks: all, stolen by the host, in programs, in this one and those that it ran."""
+        """Ticks: all, stolen by the host, in programs, and in this program and its children."""
         try:
             words = pathlib.Path(self.stat).read_text().split()
             user, nice, system, idle, iowait, irq, softirq, steal = map(int, words[1:9])
@@ -84,7 +84,7 @@ class Load:
                 user + nice + system, sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK"))
 
     def shares(self):
-        """(of others, of the host), 0 to 1."""
+        """The shares of other programs and of the host, from 0 to 1."""
         end = self.now()
         if self.begin is None or end is None or end[0] == self.begin[0]:
             return 0, 0
@@ -93,7 +93,7 @@ class Load:
 
 
 def load_text(when, shares):
-    """A line if others have more of the machine than measurements bear; empty if not."""
+    """A warning if others use too much of the machine for measurements, otherwise ""."""
     others, stolen = shares
     if others + stolen <= MOST_LOAD:
         return ""
@@ -107,7 +107,7 @@ def load_text(when, shares):
 
 
 def columns(table):
-    """The cells of a table's rows, without its head."""
+    """The cells of a table's rows, without the head."""
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -133,7 +133,7 @@ def plain_loops(program):
 
 
 def cpu_class():
-    """The family and model that tell CPUs of one name apart, on x86."""
+    """The family and model, which distinguish x86 CPUs of the same name."""
     with open("/proc/cpuinfo") as file:
         values = dict(reversed([[part.strip() for part in line.split(":", 1)]
                                 for line in file if ":" in line]))
@@ -150,7 +150,7 @@ def head(run):
 
 
 def range_of(cell):
-    """The two numbers of "0.98 to 1.02"."""
+    """The two numbers in a text such as "0.98 to 1.02"."""
     return tuple(float(word) for word in cell.split(" to "))
 
 
@@ -179,7 +179,7 @@ def ggml(python, plugin, *models):
 
 
 def expert_times(program, path, weights, tokens):
-    """switchyard_bench's context, and ns by contender and round."""
+    """switchyard_bench's context, and the ns by contender and round."""
     output(program, f"--benchmark_filter=^experts/{weights}/T={tokens}/", f"--benchmark_out={path}",
            f"--benchmark_repetitions={EXPERT_TOKENS[tokens]}")
     run = json.loads(path.read_text())

@@ -4,10 +4,10 @@
 """amalgamate.py FOLDER: writes switchyard.h and switchyard.cc, the kernels in one
 header and one source.
 
-Highway compiles a source once per target by including it again. The kernels share one
-such loop here: all of them are a single text that is compiled per target, so headers
-that they share are in it once. Each file's unnamed namespace lies in one of its own, for
-several files have, say, a Load().
+Highway compiles a source once per target by including it again. Here all kernels share
+one such loop: they are a single text that is compiled per target, which contains their
+shared headers once. Each file's unnamed namespace lies in a separate namespace, because
+several files have, for example, a Load().
 """
 import pathlib
 import re
@@ -28,9 +28,10 @@ def read(path):
 
 
 def inline(text, seen, per_target=True):
-    """Puts each of our headers where it is first included, and drops it elsewhere.
+    """Replaces the first include of each of our headers by its text, and drops the others.
 
-    Outside of what is compiled per target, a header of kernels is only what it has for others.
+    Outside the text that is compiled per target, takes only the part of a kernel header (-inl.h)
+    before its #ifdef HWY_NAMESPACE.
     """
     def header(match):
         name = match[1]
@@ -47,7 +48,7 @@ def inline(text, seen, per_target=True):
 
 
 def apart(path, text):
-    """Names the unnamed namespaces of a source, and makes what is in them known."""
+    """Puts the unnamed namespaces of a source into a named one, and makes their names visible."""
     name = 'in_' + re.sub(r'\W', '_', path[4:-3])
     text = re.sub(r'^namespace \{$', f'namespace {name} {{\nnamespace {{', text, flags=re.M)
     return re.sub(r'^\}  // namespace$',
@@ -68,7 +69,7 @@ def main():
 // scripts/release/amalgamate.py; the one dependency is Highway, from 1.0.3 on.
 """
     seen = set()
-    # What OpenMP's includes is also there without OpenMP.
+    # openmp_executor.h comes last, so that the headers it includes lie outside its #ifdef _OPENMP.
     names = sorted((p.name for p in (ROOT / 'include/switchyard').glob('*.h') if p.name != 'switchyard.h'),
                    key=lambda n: (n == 'openmp_executor.h', n))
     public = inline(''.join(f'#include "switchyard/{n}"\n' for n in names), seen)
@@ -86,7 +87,7 @@ def main():
             kernels += apart(path, text[loop.end():])
         else:
             once += apart(path, text)
-    # Compiled once per target: first the headers, which are in order only so.
+    # The text that is compiled once per target. Headers come first: only then is their order right.
     before = inline(before, seen, per_target=False)
     kernels = inline(kernels, seen)
     (out / 'switchyard.cc').write_text(head + f"""//

@@ -35,10 +35,10 @@ def main():
                           for name in ('sha1', 'sha256')],
             'licenseConcluded': 'Apache-2.0', 'copyrightText': 'NOASSERTION',
         })
-    # Packages of Debian, the crate and the sources have nothing of Highway within.
+    # Debian's packages, the crate and the sources contain nothing of Highway.
     within = {
         'highway': [f for f in files if re.search(r'linux-|\.whl$', f['fileName'])],
-        # swy's, which reads a command line and files.
+        # For swy, which reads a command line and files.
         **{name: [f for f in files if re.search('linux-|metal', f['fileName'])] for name in ('cli11', 'nlohmann-json')},
     }
     relation = lambda a, kind, b: {'spdxElementId': a, 'relationshipType': kind, 'relatedSpdxElement': b}
