@@ -159,9 +159,10 @@ constexpr std::chrono::milliseconds kPause{1};
 // Times call(slot) over rotating slots.
 // - Each sample follows calls that are not timed, because the contender
 //   before has evicted this one's data.
-// - A sample has at least as many calls as the one before (`batch`, at first
-//   0). Otherwise Google Benchmark would settle for single calls if the
-//   system took the core away while it chose their number.
+// - A sample has at least `batch` calls. The first sample sets that number to
+//   the calls in a warm-up (it is 0 before), and the others keep it. Otherwise
+//   Google Benchmark would settle for single calls if the system took the core
+//   away while it chose the number.
 // - `slot` is kept for all contenders of a shape. If each sample began at
 //   slot 0, the first slots would stay in a cache, and the others would read
 //   them from there.
