@@ -30,7 +30,7 @@ constexpr ModelFamily kModelFamilies[] = {{"qwen3_moe", 16, 4},
                                           {"gpt_oss", 8, 4},
                                           {"mixtral", 8, 2}};
 
-// The weight formats: of the down projection, and of gate and up.
+// The weight formats: of gate and up, and of the down products.
 struct ModelFormats {
   WeightFormat gate_up, down;
 };

@@ -94,8 +94,8 @@ class Layer {
                       {{rows_.data(), index_.size(), hidden_}, &report}, {},
                       executor);
   }
-  // Reads up from beside the gathered rows. ActivateBoth() reads gate and up
-  // from one matrix.
+  // The gathered rows are the gate, and up is another matrix. ActivateBoth()
+  // reads both from one matrix.
   Status ActivateSplit(Executor& executor) {
     return Activate({{rows_.data(), index_.size(), hidden_},
                      {up_.data(), index_.size(), hidden_}},
