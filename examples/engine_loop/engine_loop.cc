@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Three ways in which an engine with its own threads can run Switchyard on
-// them:
+// An engine with its own threads can run Switchyard on them in three ways:
 //   1. Call kernels from the engine's thread loop, each thread on its rows.
 //   2. Lend the threads: derive a class from switchyard::Executor, and make
 //      each call once for all rows.

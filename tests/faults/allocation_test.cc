@@ -28,7 +28,7 @@ namespace {
 // the work.
 constexpr Shape kShape = {512, 64, 4, 160};
 
-// What a child refuses. `asked` counts the requests made.
+// The requests that a child refuses. `asked` counts all requests made.
 struct Refusal {
   uint64_t n;
   Failing which;

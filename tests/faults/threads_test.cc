@@ -211,8 +211,8 @@ TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
   }
 }
 
-// Threads spin between regions only if there are no more threads than cores.
-// Starting a region is cheaper then.
+// Threads spin between regions only if each can have a core. Starting a
+// region is cheaper then.
 TEST(OpenMpExecutor, ForksForLessWhereThreadsSpin) {
   const size_t cores = static_cast<size_t>(omp_get_num_procs());
   EXPECT_EQ(OpenMpExecutor(cores).ForkNs(), 6000u);

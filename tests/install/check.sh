@@ -226,7 +226,7 @@ case $1 in
       -DSWITCHYARD_TBB="$([[ $TBB == with ]] && echo ON || echo OFF)" "${absent[@]}"
     grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$WORK/build/CMakeCache.txt" || die "not Release"
     # says TEXT CACHE_ARGS...: checks that configuring fails and that the
-    # message names what is missing and what to do.
+    # message names the missing packages and the remedy.
     says() {
       local log
       log=$("$CMAKE" -S "$SOURCE" -B "$WORK/missing" "${@:2}" 2>&1) && die "configures with ${*:2}"

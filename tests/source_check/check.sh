@@ -36,8 +36,8 @@ mapfile -t simd < <(printf '%s\n' "${sources[@]}" | grep '^src/simd/')
 mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep -E '^(device/)?tests/')
 mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -vE '^(src/simd|(device/)?tests)/')
 
-# The benchmarks' plain C++ is a rival, so it has the flags with which engines
-# compile theirs.
+# The benchmarks' plain C++ is a rival, so it is compiled with the usual flags
+# of engines.
 except='^\./bench/CMakeLists\.txt:[0-9]+:  COMPILE_OPTIONS "-O3;-ma[r]ch=native"\)$'
 rule "compiler flags that choose a CPU hide a missing dispatch" \
   '-m(arch|tune|cpu|fpu|avx|sse|ssse|fma|f16c|bmi)' "${build_files[@]}"

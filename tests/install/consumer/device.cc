@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A project that uses the device layer. Dispatches a built-in kernel, and a
-// kernel of its own in checked mode.
+// A project that uses the device layer. Dispatches a built-in kernel and, in
+// checked mode, the project's own kernel.
 
 #include "switchyard/device/device.h"
 
