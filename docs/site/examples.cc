@@ -27,7 +27,7 @@ using namespace switchyard;  // NOLINT(build/namespaces)
 
 namespace {
 
-// A layer of 4 tokens, 8 experts of which each token takes 2, and 16 columns.
+// A layer of 4 tokens and 16 columns; each token takes 2 of 8 experts.
 constexpr size_t kTokens = 4, kExperts = 8, kTopK = 2, kHidden = 16;
 constexpr size_t kPairs = kTokens * kTopK;
 std::vector<float> logits(kTokens*kExperts), weights(kPairs);
@@ -59,7 +59,7 @@ void Configure() {
   //! [FindPreset]
   ModelConfig config;
   //! [SetField]
-  // For each pair of the config.json, whatever its name:
+  // For each pair of the config.json, known or not:
   Require(SetField("num_experts", 128, &config));
   Require(SetField("hidden_act", "silu", &config));
   //! [SetField]
@@ -289,7 +289,7 @@ void Machine() {
   //! [EnvironmentIsa]
   //! [CapIsa]
   Require(CapIsa(RunnableIsas().data[0].name));  // none better than that
-  Require(CapIsa(nullptr));                      // whatever the CPU has
+  Require(CapIsa(nullptr));                      // the best of this CPU
   //! [CapIsa]
 }
 

@@ -72,12 +72,6 @@ except=$fp_mode
 rule "no intrinsics in tests but the floating-point mode's" "$intrinsics" "${tests[@]}"
 except=
 
-# Plain English: at most 2 % of blocks are fragments, where 18 % once were.
-fragments=$(awk -f tests/source_check/fragments.awk "${sources[@]}") || {
-  printf 'FAILED: comments are sentences\n%s\n' "$fragments" >&2
-  failures=$((failures + 1))
-}
-
 # Streaming stores need a fence. StreamingStores adds it, so nothing else may
 # use them.
 except='^src/simd/rows-inl\.h:'
