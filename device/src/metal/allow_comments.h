@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `// switchyard: allow(race)` in a shader: what checked mode is not to report
-// of a line. The preprocessor drops comments, so they are read from the files.
+// `// switchyard: allow(race)` in a shader suppresses findings of checked
+// mode on its line. The preprocessor drops comments, so this reads them from
+// the files.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
@@ -23,27 +24,27 @@ struct AllowComment {
   FindingKinds bits = 0;
   std::string file;
   uint32_t line = 0, column = 0;
-  uint32_t code_line = 0;  // that it is about
+  uint32_t code_line = 0;  // the line that it suppresses findings of
   mutable std::atomic<size_t> suppressed{0};
 };
 
 class AllowComments {
  public:
-  // Reads those of a file. Throws std::runtime_error, worded like a compiler's,
-  // if one is wrong.
+  // Reads the comments of a file. Throws std::runtime_error, worded like a
+  // compiler's message, if a comment is wrong.
   void Read(std::string_view text, const std::string& file);
-  // One that was read before; its counter begins anew.
+  // Adds a comment that was read before; its counter starts at 0.
   void Add(const AllowComment& comment);
 
-  // Whether one is about this line and kind, which it then counts. From any
-  // thread.
+  // True if a comment suppresses findings of this kind at this place; counts
+  // it as used. Any thread may call this.
   bool Allows(FindingKind kind, const Place& place) const;
-  // Whether any is for races of the same value alone.
+  // True if a comment allows only same-value.
   bool NameSameValue() const { return same_value_; }
   const std::list<AllowComment>& list() const { return list_; }
 
  private:
-  std::list<AllowComment> list_;  // their counters do not move
+  std::list<AllowComment> list_;  // a list, because atomics can't be moved
   bool same_value_ = false;
 };
 

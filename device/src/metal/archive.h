@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A .metallib: what a .metal file was compiled to, for devices that check
-// kernels and for those that do not, in one file.
+// A .metallib: the modules that a .metal file was compiled to, one for
+// devices that check kernels and one for devices that do not.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
@@ -23,7 +23,7 @@ struct Archive {
     std::string module;  // the bytes of its shared object
   };
   std::string
-      made_by;  // the version of the shim: modules of another do not run
+      made_by;  // hash of the shim: modules of other versions do not run
   Part unchecked, checked;
   std::vector<Unsupported> unsupported;
   AllowComments comments;
@@ -31,7 +31,7 @@ struct Archive {
 
 bool IsArchive(std::string_view bytes);
 std::string ToBytes(const Archive& archive);
-// Throws std::runtime_error where bytes are missing or too many.
+// Throws std::runtime_error if bytes are missing or left over.
 void FromBytes(std::string_view bytes, Archive* archive);
 
 }  // namespace switchyard::device::metal

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The folder of what has been compiled: HASH.so, and beside it HASH.cc with
-// what it was made of. Any number of processes use it at a time.
+// The folder of compiled modules. HASH.so is a module, HASH.cc its key, the
+// text that it was made from. Any number of processes may use the folder at
+// the same time.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
@@ -13,7 +14,8 @@
 
 namespace switchyard::device::metal {
 
-// A compiled module, which stays in the folder while this is there.
+// A compiled module. Its file stays in the folder for as long as this object
+// exists.
 class CachedModule {
  public:
   CachedModule(std::string path, int file)
@@ -25,20 +27,21 @@ class CachedModule {
 
  private:
   const std::string path_;
-  const int file_;  // with a lock that is shared
+  const int file_;  // holds a shared lock, so that Tidy() keeps the file
 };
 
-// Throws std::runtime_error where the folder can't be used.
+// Throws std::runtime_error if the folder can't be used.
 class Cache {
  public:
-  // Empty: the user's. It is kept to so many bytes; 0: any number.
+  // An empty `folder` is the user's cache. Keeps the folder to `max_bytes`;
+  // 0: no limit.
   Cache(const std::string& folder, uint64_t max_bytes);
 
   const std::string& folder() const { return folder_; }
-  // null if there is none of exactly this key.
+  // Returns the module with exactly this key, or null.
   std::shared_ptr<const CachedModule> Find(const std::string& key) const;
-  // Takes the files in, by their names, and lets go of those that have not been
-  // used for longest.
+  // Moves the two files into the folder, and deletes the modules that were
+  // not used for longest if the folder is too large.
   std::shared_ptr<const CachedModule> Add(const std::string& key,
                                           const std::string& module,
                                           const std::string& key_file) const;
@@ -52,10 +55,10 @@ class Cache {
   const uint64_t max_bytes_;
 };
 
-// FNV-1a. What has the same hash is told apart by its text.
+// FNV-1a. Keys with the same hash are told apart by their text.
 std::string HashOf(const std::string& text);
 void MakeFolder(const std::string& path);
-// It is used now.
+// Sets the file's time of use to now.
 void Touch(const std::string& path);
 
 }  // namespace switchyard::device::metal

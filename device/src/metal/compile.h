@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From the text of a .metal file to a shared object, by Clang.
+// Compiles a .metal file to a shared object with Clang.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_COMPILE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_COMPILE_H_
@@ -18,7 +18,7 @@
 
 namespace switchyard::device::metal {
 
-// A header that shaders include, as part of the library.
+// A header for shaders, embedded in the library.
 struct EmbeddedFile {
   const char* name;
   const char* text;
@@ -26,54 +26,56 @@ struct EmbeddedFile {
 extern const EmbeddedFile kShim[];  // the last has no name
 
 struct CompileRequest {
-  // One of the two:
+  // Give one of these two.
   std::string source;
   std::string path;
-  std::vector<std::string> arguments;  // -D and -I of the user's
-  std::vector<std::string> prepended;  // files whose texts come before
-  std::vector<std::string> kernels;    // those asked for; empty: all
+  std::vector<std::string> arguments;  // the user's -D and -I
+  std::vector<std::string> prepended;  // files to include first
+  std::vector<std::string> kernels;    // to compile; empty: all
   bool checked = false;
   int language_version = 320;  // __METAL_VERSION__
-  std::string compiler;        // empty: the first of PATH
+  std::string compiler;        // empty: the first in PATH
   std::string cache;           // the folder; empty: the user's
-  uint64_t cache_bytes = 0;    // to keep it to; 0: any number
-  // The preprocessor takes some 50 ms: one that takes so long waits for a file
-  // that a macro's #include names. 0: it may take any time.
+  uint64_t cache_bytes = 0;    // limit of its size; 0: none
+  // Time limit of the preprocessor, 0: none. It takes some 50 ms; one that
+  // runs into the limit waits for a file that a macro's #include names.
   unsigned preprocess_seconds = 60;
 };
 
 struct Compiled {
   std::shared_ptr<const CachedModule> module;
   std::string key;      // in the cache
-  bool cached = false;  // was there before
+  bool cached = false;  // true if the cache had it
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
-  // These are counted where a module was not cached, one for each kind.
+  // Only set if the module was compiled now: `accesses` of a checked module,
+  // `kernels_cut` of an unchecked one.
   Accesses accesses;
   size_t kernels_cut = 0;  // into regions
 };
 
-// Throws std::runtime_error: Clang's own messages, or why it could not be run.
+// Throws std::runtime_error with Clang's messages, or the reason why Clang
+// could not be run.
 Compiled Compile(const CompileRequest& request);
 
-// Compiles the file at request.path for both kinds of devices, into `output`, a
-// .metallib, which Compile() then takes in the file's place, without a Clang.
-// Gives the files that it is made of. Throws as Compile().
+// Compiles the file at request.path for both kinds of devices into `output`,
+// a .metallib. Compile() loads that file without a Clang. Returns the files
+// that the shader includes, its own among them. Throws like Compile().
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output);
 
-// Clang's arguments for the translated text, whatever it is to make of it.
+// Clang's arguments for the translated text, for any kind of output.
 std::vector<std::string> CodeArguments(bool checked);
 
-// The same for the LLVM text that this makes, once it is complete: the accesses
-// of a checked module by InstrumentRest(), the kernels of an unchecked one by
-// CutIntoRegions().
+// Clang's arguments for the LLVM text made from it, once InstrumentRest() has
+// added calls to a checked module, or CutIntoRegions() has cut the kernels of
+// an unchecked one.
 std::vector<std::string> LlvmArguments(bool checked);
 
-// More arguments for that text where kernels are cut.
+// Further arguments for LLVM text with cut kernels.
 std::vector<std::string> RegionArguments();
 
-// The Clang to be used. Throws std::runtime_error if there is none.
+// Returns the path of Clang. Throws std::runtime_error if it finds no Clang.
 std::string FindCompiler(const std::string& asked);
 
 }  // namespace switchyard::device::metal

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads of a threadgroup, each on a fiber, which take turns on one thread
-// of the host: from one point where they meet to the next.
+// Runs the threads of a threadgroup, each on a fiber. They take turns on one
+// thread of the host: each runs until its next barrier or SIMD-group
+// function.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
@@ -24,7 +25,8 @@
 
 namespace switchyard::device::metal {
 
-// The functions that modules call, of the crew that runs on this thread.
+// The functions that modules call. They act on the crew that runs on this
+// thread.
 extern const switchyard_metal::Runtime kRuntime;
 
 class Crew {
@@ -33,32 +35,32 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // Runs one threadgroup of the kernel. Throws std::runtime_error with what is
-  // wrong: an argument, or what a thread has done.
+  // Runs one threadgroup of the kernel. Throws std::runtime_error for a wrong
+  // argument, or for a mistake of a thread.
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
-  // A function constant that has no value, or what is made of it.
+  // A function constant without a value, or a constant computed from one.
   struct Unset {
     uintptr_t begin, end;
     const char* name;
   };
-  // The module whose kernels it runs, in checked mode. Its places stay until
-  // the command buffer has completed.
+  // Facts about the module, for checked mode. `places` must stay until the
+  // command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
-    uintptr_t begin = 0, end = 0;  // what may be read: program-scope constants
+    uintptr_t begin = 0, end = 0;  // readable: holds program-scope constants
     const std::vector<Unset>* unset = nullptr;
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
 
-  // Hears of the accesses of a checked module that no crew runs, on this
-  // thread: those that set up its constants.
+  // Gets the accesses of a checked module on this thread while no crew runs:
+  // those of the code that sets up its constants.
   using Listener =
       std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
   static thread_local const Listener* listener;
 
-  // The work of Runtime's functions, on the thread that runs.
+  // The functions of Runtime, for the crew that runs on this thread.
   static Crew& Here();
   void ThreadgroupBarrier(uint32_t flags, const void* where);
   void SimdgroupBarrier(uint32_t flags, const void* where);
@@ -71,9 +73,12 @@ class Crew {
   uint32_t lane() const {
     return static_cast<uint32_t>(running_) % switchyard_metal::kSimdWidth;
   }
-  // Ends the thread, which needs that buffer.
+  // Ends the threadgroup with an error: the kernel uses a buffer that is not
+  // bound.
   [[noreturn]] void NotBound(uint32_t index);
-  // Ends the thread, or where lanes have met what they do.
+  // Checked mode: ends the threadgroup with a finding about a SIMD-group
+  // function. Returns if lanes meet, because the call is then on the host's
+  // stack.
   void Fail(const char* what, const void* where);
   // Reports a division by zero, or one that overflows.
   void Divides(bool by_zero, const void* where);
@@ -84,15 +89,16 @@ class Crew {
     kReady,
     kInSimd,
     kAtSimdgroupBarrier,
-    kGivesWay,  // goes on when all others have come as far as they can
+    kGivesWay,  // waits in a loop until the others have run as far as they can
     kAtBarrier,
     kDone,
   };
-  // A class, as GCC exports the functions of a vector of a hidden enumeration.
+  // A class, because GCC exports the functions of a vector of a hidden
+  // enumeration.
   struct Progress {
     State state;
   };
-  // This is the place at which a thread waits, and what it waits with.
+  // The call in which a thread waits: its place and its arguments.
   struct Call {
     const void* where;
     uint32_t flags;
@@ -102,21 +108,21 @@ class Crew {
     const void* arg;
     const char* name;
   };
-  // A stack for one thread after the other.
+  // A fiber's stack. Threads use it one after the other.
   struct Stack {
     explicit Stack(Crew& of);
-    void Start();  // anew
+    void Start();  // abandons the thread on it, and starts again
     Crew& crew;
     Fiber fiber;
-    void* top;  // while no thread has it
+    void* top;  // valid while no thread uses it
   };
   struct Variable {
     const void* id;
     void* memory;
   };
-  // The place of arguments that a function constant leaves out: zeros.
+  // Zeros, for arguments that a function constant leaves out.
   static unsigned char absent_[4096];
-  // Memory that the kernel may touch, in checked mode.
+  // Memory that the kernel may access, in checked mode.
   struct Range {
     const kernel_internal::View* view;
     uintptr_t begin, end;
@@ -127,33 +133,37 @@ class Crew {
   void Bind(const ThreadgroupContext& context);
   void SetThreads(const ThreadgroupContext& context);
   void RunThreads();
-  // True if its threads take turns in loops, from region to region.
+  // True if the kernel is cut: its threads run as work-item loops, region by
+  // region.
   bool IsCut() const;
   void RunRegions();
   void MeetInRegion(const switchyard_metal::Meeting* meetings);
-  // Until all of the simdgroup's threads wait for others, or have returned.
+  // Runs the simdgroup until all of its threads wait for others or have
+  // returned.
   void RunSimdgroup(size_t begin, size_t end);
-  // True if some have met, and can go on. None has while another waits in a
-  // loop: it may be on its way.
+  // Lets waiting lanes meet. Returns true if some can go on. None can while
+  // another lane waits in a loop, because that lane may still come.
   bool Meet(size_t begin, size_t end);
   void Go(size_t thread);
   [[noreturn]] void RunHere(Stack& stack);
-  // Leaves a thread's stack, whose top goes to *from, for that of the thread
-  // behind it, if it can go on, or for the host's.
+  // Stores the stack's top in *from, and switches to the next thread if it
+  // can run, or else to the host's stack.
   void Leave(void** from);
   [[gnu::noinline]] void SwitchChecked(void** from, void* to);
   void Wait(State state);
   void LetOthersRun(const void* where);
-  // Goes back to the host's stack, where failure_ ends all, for good.
+  // Goes back to the host's stack for good; failure_ then ends the
+  // threadgroup.
   [[noreturn]] void End();
 
   // Additions of checked mode, in crew_checked.cc.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
-  // The one next to an address that is in none; null if it is far from all.
+  // Returns the range nearest to an address outside of all ranges; null if
+  // all are far away.
   const Range* NearestRange(uintptr_t address) const;
-  // Lets others run if a thread goes round in a loop until they write what it
-  // accesses; ends it if they do not.
+  // Lets the other threads run if this one waits in a loop for a value that
+  // they write. Ends the threadgroup if none of them writes it.
   void NoteWait(const void* address, size_t bytes, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void NoteUnset(uintptr_t address, size_t bytes, const void* where);
@@ -162,34 +172,37 @@ class Crew {
   void MeetAtBarrier();
   void NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                    uint32_t lanes);
-  // Threads that have not returned never will.
+  // Makes the stacks of unfinished threads free again. Those threads never
+  // continue.
   void AbandonAll();
 
   const switchyard_metal::Kernel* kernel_ = nullptr;
   const ThreadgroupContext* context_ = nullptr;
   switchyard_metal::Group group_;
   size_t count_ = 0;
-  // A barrier touches these, and nine bytes of a thread besides its stack: with
-  // a fiber and a call of each, a reduction tree took 1.4 times as long.
-  size_t running_ = 0;  // the thread
-  size_t end_ = 0;      // threads behind one another are numbered up to here
+  // A barrier touches only these members and nine bytes per thread besides
+  // its stack. With a fiber and a call for each thread, a reduction tree took
+  // 1.4 times as long.
+  size_t running_ = 0;  // the thread's index
+  size_t end_ = 0;      // below it, a thread hands over to the next index
   void* host_ = nullptr;
   std::vector<Progress> progress_;
-  std::vector<void*> stacks_;  // the tops, while threads wait
-  // The exception that has ended the threadgroup.
+  std::vector<void*> stacks_;  // tops of the stacks of waiting threads
+  // The error that ended the threadgroup.
   std::exception_ptr failure_;
-  CheckedFibers* checked_ = nullptr;  // null: nothing is checked
+  CheckedFibers* checked_ = nullptr;  // null: unchecked
   Surroundings around_;
   std::vector<Range> ranges_;
-  // The last atomic access, and how often it came in a row and found the same.
+  // The last atomic or volatile access, and how often a thread has repeated
+  // it in a row and found the same value.
   struct {
     const void* address;
     uint64_t value;
     size_t thread, count;
   } wait_ = {};
   size_t waits_ = 0;  // accesses of threads in kGivesWay
-  // Simdgroups, and the threads of each, run in this order up to the next
-  // barrier; empty: as they are numbered.
+  // The order in which simdgroups, and the threads of each, run up to the
+  // next barrier. Empty: by index.
   std::vector<size_t> simdgroups_;
   std::vector<uint16_t> order_;
   const Call* meeting_ = nullptr;  // while lanes of a simdgroup meet
@@ -199,14 +212,15 @@ class Crew {
   struct alignas(64) Line {
     unsigned char bytes[64];
   };
-  std::unique_ptr<Line[]> values_;  // of threads between regions
+  std::unique_ptr<Line[]> values_;  // live values between regions
   size_t num_values_ = 0;
   kernel_internal::DeclaredArrays arrays_;
   std::vector<std::unique_ptr<Stack>> all_;
   std::vector<Stack*> free_;
 };
 
-// Crews that nobody uses now: as many as threads have run the kernel at a time.
+// Idle crews, for reuse. Their number is that of threads that have run the
+// kernel at the same time.
 class Crews {
  public:
   class Borrowed {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Declarations of namespaces and classes: their parts, the ones that are the
-// same in C++, which has no address spaces, and the integers that they name.
+// Declarations in namespaces and classes: their parts, duplicates that differ
+// only by address space, which C++ lacks, and integer constants.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
@@ -17,12 +17,12 @@
 
 namespace switchyard::device::metal {
 
-// All of them token indices, kNone where it has no such part.
+// Token indices; kNone for a missing part.
 struct Declaration {
   uint32_t begin = 0;
-  uint32_t end = 0;             // behind its ; or }
+  uint32_t end = 0;             // behind the ; or }
   uint32_t head = 0;            // behind template <...>
-  uint32_t parameters = kNone;  // the < of a template's, the innermost's
+  uint32_t parameters = kNone;  // the < of the innermost template <...>
   bool is_instantiation = false;
   uint32_t class_key = kNone;
   uint32_t name = kNone;  // of a function, unqualified
@@ -37,8 +37,8 @@ struct Declaration {
   uint32_t BodyEnd(const Text& text) const { return text.match(body); }
 };
 
-// Reads the declaration that begins at `begin` and ends before `limit`. It is
-// never empty.
+// Reads the declaration that begins at `begin` and ends before `limit`. The
+// result has at least one token.
 Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit);
 
 class Duplicates {
@@ -47,9 +47,9 @@ class Duplicates {
 
   enum class Found {
     kNew,
-    kSame,       // of an earlier one, which differs in address spaces alone
-    kDifferent,  // the same declaration with another body: it stays
-    kReplaces,   // that, and for the thread's own memory: it takes its place
+    kSame,       // differs from an earlier one in address spaces only
+    kDifferent,  // has another body as well: the earlier one stays
+    kReplaces,   // as kDifferent, but for thread memory: replaces the earlier
   };
   // `scope` tells namespaces and classes apart. `earlier` gets the tokens of a
   // replaced declaration.
@@ -61,23 +61,25 @@ class Duplicates {
     uint64_t original;  // hash of the declaration, address spaces included
     uint64_t body;
     Piece tokens;
-    bool is_thread;  // of all address spaces it names that one only
+    bool is_thread;  // names no address space but `thread`
   };
 
   const Text& text_;
   std::unordered_map<std::string, Seen> seen_;
 };
 
-// The integers that shaders name: [[buffer(kInput)]] is one of an enum, often.
+// Integer constants of the shader. Attributes use them: [[buffer(kInput)]]
+// often names an enumerator.
 class Constants {
  public:
-  // `value` may be nothing: then the name is known for no number.
+  // Without a value, Evaluate() fails for the name.
   void Add(std::string_view name, std::optional<uint32_t> value);
-  // The enumerators between { and its match.
+  // Adds the enumerators between { and its match.
   void AddEnumerators(const Text& text, uint32_t open);
 
-  // Returns the value of an expression of literals and names in tokens first to
-  // last - 1; nothing for other tokens, a negative value or one above 65535.
+  // Returns the value of the expression in tokens first to last - 1, or
+  // nothing: for tokens other than operators, literals and known names, a
+  // negative value, or a value above 65535.
   std::optional<uint32_t> Evaluate(const Text& text, uint32_t first,
                                    uint32_t last) const;
 

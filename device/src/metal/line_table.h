@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The source lines of a shared object's code, from its .debug_line (DWARF 2 to
-// 4).
+// Maps addresses in a shared object to source lines, by its .debug_line
+// (DWARF 2 to 4).
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
@@ -21,13 +21,14 @@ namespace switchyard::device::metal {
 
 class LineTable {
  public:
-  // Reads a 64-bit little-endian ELF file as it is on disk. Returns an empty
-  // text, or the error in the file; then the table is empty. Throws
-  // std::bad_alloc only.
+  // Reads the bytes of a 64-bit little-endian ELF file. Returns an empty
+  // text, or the error in the file; the table is then empty. Throws only
+  // std::bad_alloc.
   std::string Read(const unsigned char* bytes, size_t size);
   std::string ReadFile(const std::string& path);
 
-  // The place of the instruction at an address, as the file counts them.
+  // Returns the source place of the instruction at an address. Addresses
+  // count as in the file, without the base of the loaded module.
   Place Find(uint64_t address) const;
   bool empty() const { return rows_.empty(); }
 
@@ -36,21 +37,21 @@ class LineTable {
   struct Row {
     uint64_t address;
     uint32_t file;  // in files_
-    uint32_t line;  // 0: no line is to be blamed
+    uint32_t line;  // 0: code of no line
     uint32_t column;
-    bool end;  // of a piece of code: the address is the first behind it
+    bool end;  // the address is the first one behind a piece of code
   };
   std::vector<Row> rows_;  // by address
   std::vector<std::string> files_;
 };
 
-// The places of a module that is loaded at `base`. The file is read when the
-// first of them is asked for.
+// Source places in a module that is loaded at `base`. Reads the file at the
+// first question.
 class ModulePlaces : public Places {
  public:
   ModulePlaces(std::string path, const void* base,
                std::shared_ptr<const AllowComments> comments);
-  // `where` is where the code returns to from a call: the place of the call.
+  // Returns the place of a call. `where` is its return address.
   Place PlaceOf(const void* where) const override;
   bool Allows(FindingKind kind, const Place& place) const override {
     return comments_->Allows(kind, place);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A function of an LLVM module's text: its basic blocks, their instructions,
-// and the values that these define and use.
+// A function in an LLVM module's text: its basic blocks, their instructions,
+// and the values that the instructions define and use.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LLVM_FUNCTION_H_
@@ -22,11 +22,11 @@ namespace switchyard::device::metal {
 constexpr size_t kNoIndex = static_cast<size_t>(-1);
 
 struct Instruction {
-  size_t value = kNoIndex;  // that it defines
-  std::string code;         // behind "%1 = ", without places in the source
-  std::string_view op;      // "load", "call", ..., a part of code
+  size_t value = kNoIndex;  // the one that it defines
+  std::string code;         // the text behind "%1 = ", without !dbg
+  std::string_view op;      // "load", "call", ...: a part of `code`
   std::vector<size_t> uses;
-  // A phi's values and the blocks that they come from, as its text names them.
+  // A phi's values, and the blocks that they come from by label.
   struct Incoming {
     std::string value, label;
     size_t block = kNoIndex;
@@ -37,12 +37,12 @@ struct Instruction {
   Instruction(const Instruction&) = delete;
   Instruction& operator=(const Instruction&) = delete;
   Instruction(Instruction&&) = delete;
-  // The function that it calls by name: "@sqrtf", or nothing.
+  // Returns the function that a call names: "@sqrtf", or nothing.
   std::string_view FindCallee() const;
 };
 
-// Ends with LLVM's terminator or with a barrier, a call in which threads wait
-// for each other. So a barrier cuts LLVM's block in two.
+// A basic block. It ends with LLVM's terminator, or with a barrier: a call in
+// which threads wait for each other. So a barrier cuts LLVM's block in two.
 struct BasicBlock {
   std::string label;
   std::vector<const Instruction*> instructions;  // without the terminator
@@ -54,20 +54,21 @@ struct BasicBlock {
 
 class LlvmFunction {
  public:
-  // Reads `text`, from "define" to "}". `is_barrier` is true for the functions
-  // that are barriers. Nothing if the text has a form that this does not know.
+  // Reads `text`, from "define" to "}". `is_barrier` tells which functions
+  // are barriers. Returns nothing if the text has an unknown form.
   static std::optional<LlvmFunction> Read(
       std::string_view text,
       const std::function<bool(std::string_view callee)>& is_barrier);
 
-  // A value's name is its text: "%12". The first is the one parameter.
+  // The names of values: "%12". The first is the only parameter.
   const std::vector<std::string>& values() const { return values_; }
   const std::vector<BasicBlock>& blocks() const { return blocks_; }
   const Instruction* definition(size_t value) const {
     return definitions_[value];
   }
   size_t block_of(size_t value) const { return blocks_of_[value]; }
-  // Finds the type where the value is defined or used; empty if no text has it.
+  // Finds a value's type in the text of its definition or of a use; empty if
+  // neither has it.
   std::string FindType(size_t value) const;
   // Returns the value of that name, or kNoIndex.
   size_t Find(std::string_view name) const;

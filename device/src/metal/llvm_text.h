@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads lines of LLVM's text form. Clang writes and reads it, so that changing
-// a module needs no LLVM library. Its pointers have types up to Clang 14
-// ("i8* %1"), and none afterwards ("ptr %1").
+// Reads lines of LLVM's text form. Clang reads and writes this form, so
+// changing a module needs no LLVM library. Pointers have types up to Clang 14
+// ("i8* %1"), and none in later versions ("ptr %1").
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LLVM_TEXT_H_
@@ -25,7 +25,7 @@ inline bool IsOpcode(std::string_view op,
   return std::find(all.begin(), all.end(), op) != all.end();
 }
 
-// Reads the digits at the beginning; 0 if there are none.
+// Reads the digits at the beginning of the text; 0 without digits.
 size_t ParseNumber(std::string_view text);
 
 template <class Function>
@@ -37,20 +37,20 @@ void ForEachLine(std::string_view text, const Function& function) {
   }
 }
 
-// Finds the first `what` from `at` on outside of brackets and quotes. Returns
-// the text's size if it has none.
+// Finds the first `what` from `at` on, outside of brackets and quotes.
+// Returns the text's size if it finds nothing.
 size_t FindOutside(std::string_view text, char what, size_t at = 0);
 
 std::vector<std::string_view> SplitOutside(std::string_view text, char at);
 
-// Splits "<4 x i64>* %4" into its type and its value. Only a function's type
-// has blanks outside of brackets.
+// Splits "<4 x i64>* %4" into type and value. Only a function's type has
+// blanks outside of brackets.
 struct Operand {
   std::string_view type, value;
 };
 Operand ParseOperand(std::string_view text);
 
-// The function that "call void @f(i32 1)" calls by name: "@f", or nothing.
+// Returns the function that "call void @f(i32 1)" names: "@f", or nothing.
 std::string_view FindCallee(std::string_view call);
 
 }  // namespace switchyard::device::metal

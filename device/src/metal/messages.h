@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clang's messages as a shader's author is to read them.
+// Rewrites Clang's messages for the author of a shader.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_MESSAGES_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_MESSAGES_H_
@@ -11,18 +11,18 @@
 
 namespace switchyard::device::metal {
 
-// The text of a file that a message names; empty if there is none.
+// Returns the text of a file that a message names; empty if it can't be read.
 using TextOf = std::function<std::string(const std::string& file)>;
 
-// Clang has read the translated text: lines are shown as they are in the file,
-// columns and carets moved to where they belong there. Types of the shim's own
-// become those of Metal that they stand for, and its notes (those of files in
-// `shim`), which tell of its functions one by one, go.
+// Clang's messages are about the translated text. This shows the lines of the
+// shader's file instead, and moves columns and carets to fit them. Types of
+// the shim become the types of Metal that they stand for. Notes in the shim's
+// files, which list its functions one by one, are dropped.
 std::string Readable(const std::string& messages, const std::string& shim,
                      const TextOf& text_of);
 
-// The linker's complaints about functions that are declared and used, and
-// defined nowhere, a line with the place each; all of them if there are none.
+// Returns a line with the place of each function that is used and defined
+// nowhere; the linker's whole output if it is about something else.
 std::string ReadableOfLinker(const std::string& messages);
 
 }  // namespace switchyard::device::metal

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A compiled .metal file in this process.
+// A compiled .metal file, loaded into this process.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
@@ -23,15 +23,15 @@ struct ConstantValue {
   bool by_name;
   uint32_t index;
   std::string name;
-  std::string type;  // MSL's
+  std::string type;  // Metal's name
   std::vector<unsigned char> bytes;
 };
 
 class Module {
  public:
-  // Throws std::runtime_error. `comments` are its source's. With a
-  // `private_copy` its variables, function constants that is, are nobody
-  // else's.
+  // Throws std::runtime_error. `comments` are those of the shader's source. A
+  // `private_copy` has separate variables, so that its function constants can
+  // get separate values.
   Module(std::shared_ptr<const CachedModule> compiled,
          std::shared_ptr<const AllowComments> comments, bool private_copy);
   ~Module();
@@ -40,8 +40,9 @@ class Module {
 
   const switchyard_metal::Module& table() const { return *table_; }
   const switchyard_metal::Kernel* Find(const std::string& name) const;
-  // Once, before anything runs. Returns what is wrong with a value, or an empty
-  // text; values of constants that there are not are left alone, as by Metal.
+  // Sets function constants. Call this once, before any kernel runs. Returns
+  // the error in a value, or an empty text. Ignores values of unknown
+  // constants, as Metal does.
   std::string Set(const std::vector<ConstantValue>& values);
 
   Crews& crews() { return crews_; }

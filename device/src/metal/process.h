@@ -11,19 +11,19 @@
 namespace switchyard::device::metal {
 
 struct Finished {
-  int status;          // of exit(), 128 + the signal that ended it
-  std::string errors;  // what it wrote to stderr
-  bool timed_out;      // and was ended
+  int status;          // of exit(), or 128 + the signal that ended it
+  std::string errors;  // the text on stderr
+  bool timed_out;      // it was killed at the time limit
 };
 
-// 0: none.
+// 0: no limit.
 struct Limits {
   unsigned seconds = 0;
-  uint64_t bytes = 0;  // of its memory, and of what it writes
+  uint64_t bytes = 0;  // limit of its memory, and of each written file
 };
 
-// Runs a program to its end; no shell is in between. Its stdin is empty, its
-// stdout goes to the file. Throws std::runtime_error if it can't be started.
+// Runs a program to its end, without a shell. Its stdin is empty, its stdout
+// goes to the file. Throws std::runtime_error if it can't be started.
 Finished RunProcess(const std::vector<std::string>& arguments,
                     const std::string& output, const Limits& limits = {});
 

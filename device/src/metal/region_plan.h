@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The analysis: which values and branches are uniform, where regions end, which
-// values are live there, and which of these are spilled. regions.h has the
-// method.
+// Plans the regions of a kernel: which values and branches are uniform, where
+// regions end, which values are live there, and which of them are spilled.
+// regions.h explains the method.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_REGION_PLAN_H_
@@ -20,14 +20,14 @@
 namespace switchyard::device::metal {
 
 struct RegionPlan {
-  // Regions by the edge that they begin with, from a block that ends a region
-  // to one of its successors. The first is the function's beginning.
+  // The edge that each region begins with: from a block that ends a region to
+  // one of its successors. The first region begins with the function.
   std::vector<std::pair<size_t, size_t>> entries;
   // True for a block that ends a region: with a barrier, or with a uniform
   // branch between different barriers.
   std::vector<bool> ends_region;
-  // True for a value that is the same in all threads of a threadgroup; any
-  // other is divergent.
+  // True for a value that is the same in all threads of a threadgroup. All
+  // others are divergent.
   std::vector<bool> is_uniform;
   // How a region gets a live value that another region defines.
   enum class Transfer {
@@ -36,7 +36,8 @@ struct RegionPlan {
     kRematerialized,  // computed again, from uniform values and the position
     kSpilled,         // to an array in the context, an element for each thread
   };
-  // A class, as GCC exports the functions of a vector of a hidden enumeration.
+  // A class, because GCC exports the functions of a vector of a hidden
+  // enumeration.
   struct LiveValue {
     Transfer transfer = Transfer::kNone;
   };
@@ -47,7 +48,7 @@ struct RegionPlan {
   bool private_pointers_escape = false;
 };
 
-// Nothing if a divergent branch decides which barrier is next.
+// Returns nothing if a divergent branch decides which barrier is next.
 std::optional<RegionPlan> PlanRegions(const LlvmFunction& function);
 
 }  // namespace switchyard::device::metal

@@ -37,11 +37,13 @@
 
 namespace switchyard::device::metal {
 
-// Part of a cached module's key: another one for each change of the cuts.
+// Part of a cached module's key. Change it with the code, so that cached
+// modules are compiled again.
 constexpr char kRegionsVersion[] = "regions 2";
 
-// Returns how many kernels have been cut. Barriers are calls that have to be
-// inlined afterwards; with `cut_any` false only this is done.
+// Returns the number of cut kernels. Also lets Clang inline the shim's
+// barriers, and the other functions that the cut looks for. With `cut_any`
+// false it does only this.
 size_t CutIntoRegions(std::string& llvm, bool cut_any = true);
 
 }  // namespace switchyard::device::metal

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The end of the translated text: the table of kernels and constants that the
-// module exports.
+// The table of kernels and constants that a module exports: the end of the
+// translated text.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
@@ -18,7 +18,7 @@ namespace switchyard::device::metal {
 
 struct TableKernel {
   TranslatedKernel kernel;
-  std::string pointer;      // to its function: "ns::swy_kernel_3"
+  std::string pointer;      // to the function: "ns::swy_kernel_3"
   std::string max_threads;  // an expression, empty if not given
 };
 
@@ -32,18 +32,18 @@ struct TableConstant {
 struct Table {
   std::vector<TableKernel> kernels;
   std::vector<TableConstant> constants;
-  // Functions that assign the constants that depend on function constants, in
-  // order.
+  // Functions that compute the constants that depend on function constants,
+  // in this order.
   std::vector<std::string> set_ups;
 };
 
 std::string WriteTable(const Table& table);
 
-// The input that a parameter with this attribute has; kUnsupported for any
-// other attribute.
+// Returns the input that the attribute selects; kUnsupported if it is not an
+// input attribute.
 switchyard_metal::Input FindInput(std::string_view attribute);
 
-// Metal's name of a type: "uint" for uint32_t.
+// Returns Metal's name of a type: "uint" for uint32_t.
 std::string NameMetalType(std::string type);
 
 }  // namespace switchyard::device::metal

@@ -24,8 +24,8 @@ struct Token {
   uint32_t line_begin;   // where its line begins, for the column
   uint32_t line;         // in its file
   uint32_t file;         // of Text::files()
-  // The index of the other one of a pair of (), [], {} or, as far as it looks
-  // like one, <>.
+  // The index of the matching bracket: of (), [] and {}, and of <> that look
+  // like a pair of brackets.
   uint32_t match;
   Kind kind;
 
@@ -33,18 +33,18 @@ struct Token {
   uint32_t column() const { return begin - line_begin + 1; }
 };
 
-// A #pragma, which stands before that token.
+// A #pragma. `token` is the first token behind it.
 struct Pragma {
   uint32_t begin, end;
   uint32_t token;
-  uint32_t line, file;  // as Token's
+  uint32_t line, file;  // as in Token
 };
 
 struct Comment {
   uint32_t begin, end;
-  uint32_t line_begin, line;  // as Token's, of its begin
+  uint32_t line_begin, line;  // as in Token, where the comment begins
   uint32_t file;
-  uint32_t token;  // the first behind it
+  uint32_t token;  // the first one behind the comment
 };
 
 // name(first ... last - 1) between [[ and ]].
@@ -66,29 +66,28 @@ inline bool IsAddressSpace(std::string_view word) {
   return IsOneOf(word, {"device", "constant", "threadgroup", "thread"});
 }
 
-// Has no tokens of system headers, because the shim is one to the preprocessor.
-// Words, pairs and attributes are the source's before edits; only edited() and
-// Finish() show the edits. The word of any index behind the last token is
-// empty.
+// The tokens are those of the source before any edits; only edited() and
+// Finish() show the edits. System headers have no tokens, because the shim is
+// one to the preprocessor. Behind the last token, word() is empty.
 class Text {
  public:
-  // `source` has less than 4 GiB and outlives this. Takes linear time for any
-  // source.
+  // `source` must have less than 4 GiB and outlive this object. Takes linear
+  // time for any source.
   explicit Text(std::string_view source);
 
   std::string_view source() const { return source_; }
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
   const Token& token(uint32_t i) const { return tokens_[i]; }
   const std::vector<Pragma>& pragmas() const { return pragmas_; }
-  // Not empty if the source is not preprocessed.
+  // Empty for a preprocessed source.
   const std::vector<Comment>& comments() const { return comments_; }
-  // As in line markers, unescaped. The first has no name.
+  // Names from line markers, unescaped. The first one is empty.
   const std::vector<std::string>& files() const { return files_; }
-  // Those of `files` that are no system headers.
+  // The files that are no system headers.
   const std::set<std::string>& user_files() const { return user_files_; }
   // True if each of (), [] and {} has a match.
   bool is_balanced() const { return is_balanced_; }
-  // How often a word was looked at: the cost of the translation.
+  // Number of calls of word(): the cost of the translation.
   uint64_t looks() const { return looks_; }
 
   std::string_view word(uint32_t i) const {
@@ -103,20 +102,20 @@ class Text {
   bool IsNumber(uint32_t i) const {
     return i < tokens_.size() && tokens_[i].kind == Token::Kind::kNumber;
   }
-  // True for the name of a member: behind . or ->.
+  // True if the token is a member's name: behind . or ->.
   bool IsMember(uint32_t i) const { return Is(i - 1, ".") || Is(i - 1, "->"); }
   // The token's match, or kNone.
   uint32_t match(uint32_t i) const {
     return i < tokens_.size() ? tokens_[i].match : kNone;
   }
-  // True if it opens a pair.
+  // True for an opening bracket with a match.
   bool Opens(uint32_t i) const {
     return i < tokens_.size() && tokens_[i].match != kNone &&
            tokens_[i].match > i;
   }
   // True for an opening parenthesis with a match.
   bool OpensParentheses(uint32_t i) const { return Is(i, "(") && Opens(i); }
-  // Returns the token behind it and all that it opens.
+  // Returns the next token; behind the match, for an opening bracket.
   uint32_t Skip(uint32_t i) const {
     return (Opens(i) ? tokens_[i].match : i) + 1;
   }
@@ -126,39 +125,40 @@ class Text {
   // Finds the name that a declarator declares: the last one before its [], = or
   // attributes. Returns kNone if it declares no name.
   uint32_t FindDeclaredName(uint32_t first, uint32_t last) const;
-  // The text of a string literal or several in a row, quotes and escapes apart.
+  // Returns the text of string literals in a row, without quotes and escapes.
   std::string ReadString(uint32_t first, uint32_t last) const;
   // True if token i is the first [ of an attribute list.
   bool IsAttributeList(uint32_t i) const;
   // Finds the attributes of all lists within tokens first to last - 1.
   std::vector<Attribute> FindAttributes(uint32_t first, uint32_t last) const;
-  // True if the attribute is C++'s or Clang's own.
+  // True if the attribute is C++'s or Clang's own, not Metal's.
   bool IsOfClang(const Attribute& attribute) const;
 
-  // Edits leave every token on its line: blanks take the place of an erased
-  // one, and insertions have one line.
+  // Edits leave every token on its line: blanks replace erased tokens, and
+  // insertions have no newline.
 
   void Erase(uint32_t token);
-  // Tokens first to last - 1, the pragmas between, and all that is inserted at
-  // them, before and after this call.
+  // Erases tokens first to last - 1, the pragmas between them, and all
+  // insertions at them, earlier and later ones.
   void Erase(uint32_t first, uint32_t last);
-  // Bytes begin to end - 1 of the source, which are no token's.
+  // Erases bytes begin to end - 1 of the source, outside of tokens.
   void EraseBytes(uint32_t begin, uint32_t end);
   bool IsErased(uint32_t token) const {
     return states_[token] == State::kErased;
   }
-  // `by` is no longer than the token.
+  // `by` must not be longer than the token.
   void Replace(uint32_t token, std::string_view by);
   // Later insertions are further from the token.
   void InsertBefore(uint32_t token, std::string text);
   void InsertBehind(uint32_t token, std::string text);
-  // Over the blanks before the token, as far as there are enough of them.
+  // Writes the text over the blanks before the token, and inserts the rest if
+  // the blanks are too few.
   void PutBefore(uint32_t token, std::string_view text);
-  // The word of the token after edits, without insertions.
+  // Returns the token after edits, without insertions.
   std::string_view edited(uint32_t token) const;
-  // The tokens from first to last - 1 that are not erased, on one line.
+  // Returns tokens first to last - 1 after edits, on one line.
   std::string edited(uint32_t first, uint32_t last) const;
-  // The text with all edits. No more edits afterwards.
+  // Returns the text with all edits. No edits may follow.
   std::string Finish();
 
  private:
@@ -167,7 +167,7 @@ class Text {
   struct Insertion {
     uint32_t at;
     uint32_t token;
-    int64_t order;  // among those at one place
+    int64_t order;  // among insertions at one place
     std::string text;
   };
 

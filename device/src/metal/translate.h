@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Preprocessed Metal in, C++ for Clang out.
+// Translates preprocessed Metal to C++ for Clang.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
@@ -18,13 +18,13 @@ namespace switchyard::device::metal {
 struct TranslatedParameter {
   std::string name;
   switchyard_metal::Input input = switchyard_metal::Input::kUnsupported;
-  uint32_t index = 0;  // of buffers and threadgroup memory
+  uint32_t index = 0;  // only of buffers and threadgroup memory
   std::string text;    // as declared: "device const float * x"
-  std::string when;    // its [[function_constant(..)]]'s
+  std::string when;    // the condition in [[function_constant(..)]]
 };
 
 struct TranslatedKernel {
-  std::string name;  // its host_name, or else the function's
+  std::string name;  // its host_name, or the function's name
   std::string file;
   uint32_t line = 0;
   std::vector<TranslatedParameter> parameters;
@@ -41,25 +41,25 @@ struct Translation {
   std::string code;
   // In the order of the module's table.
   std::vector<TranslatedKernel> kernels;
-  // Names of those that nobody has asked for, and that are not in it.
+  // Names of kernels left out because the caller did not ask for them.
   std::vector<std::string> not_asked_for;
-  // Kernels that are left out of it, functions and types that are left out of
-  // the code, and what makes the code different from the shader: that has an
+  // Left-out kernels, vertex functions and the like, with the name in
+  // `kernel`; and places where the code differs from the shader, with an
   // empty `kernel`.
   std::vector<Unsupported> unsupported;
-  // "file:line:column: error: ..." if there is no C++ that does the same.
+  // "file:line:column: error: ..." if the shader can't be translated to C++.
   std::string error;
   // The files of the shader, as line markers name them.
   std::vector<std::string> files;
-  // How often a token was looked at: what it took, by count.
+  // Number of times that the translation read a token: its cost.
   uint64_t looks = 0;
 };
 
-// The output of clang++ -E with its line markers. Every token stays on its
-// line; what comes from the shim, a system header to the preprocessor, is
-// untouched. Errors of the shader are left to Clang. Linear in the length of
-// the text.
-// `kernels` are those that are asked for; empty: all.
+// Translates the output of clang++ -E, line markers included. Every token
+// stays on its line, so that Clang's messages name the shader's lines. The
+// shim is a system header to the preprocessor, so its text stays as it is.
+// Errors in the shader are left to Clang. Takes linear time.
+// Translates only the kernels that `kernels` names, or all if it is empty.
 Translation Translate(std::string_view preprocessed,
                       const std::vector<std::string>& kernels = {});
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Walks the declarations of a shader and translates the forms that C++ lacks:
-// kernels, function constants, threadgroup variables, functions that differ by
-// address space alone. Address spaces and attributes are erased before.
+// kernels, function constants, threadgroup variables, and functions that
+// differ only by address space. EraseWords() in translate.cc has erased
+// address spaces and attributes before.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
@@ -24,7 +25,7 @@ namespace switchyard::device::metal {
 
 struct KernelParameters {
   std::vector<TranslatedParameter> list;
-  // If it can't be run: why, and the token to blame.
+  // Why the kernel can't run, and the token to blame; empty if it can.
   std::string unsupported;
   uint32_t token = kNone;
 };
@@ -48,7 +49,7 @@ class Walker {
   struct KernelTemplate {
     std::vector<TemplateParameter> arguments;
     KernelParameters parameters;
-    std::string max_threads;  // the name of a template that has it
+    std::string max_threads;  // the name of a template with the value
   };
 
   // walker.cc
@@ -78,28 +79,30 @@ class Walker {
   // Looks for variables in threadgroup memory in a function's body.
   void WalkBody(uint32_t first, uint32_t last);
   uint32_t FindStatementBegin(uint32_t i, uint32_t first) const;
-  // Returns the token behind the variables, or `first` if there are none.
+  // Returns the token behind the variables, or `first` if it finds no
+  // variables.
   uint32_t TranslateThreadgroupVariables(uint32_t first, uint32_t last);
 
-  // kernels.cc
-  // Returns true if it is a kernel, or a function that can't be in the module.
+  // Returns true for a kernel, and for a function that can't be in the
+  // module.
   bool TranslateKernel(const Declaration& d, const std::string& scope);
   void TranslateInstantiation(const Declaration& d, const std::string& scope);
   std::vector<TemplateParameter> ReadTemplateParameters(
       const Declaration& d) const;
-  // Returns the template that has such arguments and parameters, null if
-  // several have.
+  // Returns the template that fits the arguments and parameters; null unless
+  // exactly one fits.
   const KernelTemplate* FindTemplate(const std::vector<KernelTemplate>& all,
                                      const Piece& arguments,
                                      const Piece& parameters) const;
-  // Returns true if it left the declaration out because of a type that is not
-  // supported. Declarations that use it will be left out, too.
+  // Leaves a declaration out, and returns true, if its type is not supported.
+  // Declarations that use it are then left out, too.
   bool LeaveOutIfUnsupported(const Declaration& d);
-  // Returns the token that is not supported, or kNone.
+  // Returns the first token that is not supported, or kNone.
   uint32_t FindUnsupported(uint32_t first, uint32_t last,
                            std::string& what) const;
   void LeaveOut(const Declaration& d, const std::string& why);
-  // Notes the kernel in the translation if it is not asked for.
+  // Returns false, and adds the kernel to Translation::not_asked_for, if the
+  // caller did not ask for it.
   bool IsAskedFor(const std::string& kernel);
   void AddKernel(std::string name, uint32_t token,
                  std::vector<TranslatedParameter> parameters,
@@ -115,11 +118,11 @@ class Walker {
   std::unordered_set<std::string_view> specialized_;
   std::unordered_map<std::string_view, std::vector<KernelTemplate>> templates_;
   std::unordered_set<std::string> names_;  // of kernels
-  // The names that have been left out, and why; functions of the name may
-  // remain.
+  // Names of left-out declarations, and why. Overloads of a left-out function
+  // may remain.
   std::unordered_map<std::string_view, std::string> left_out_;
   std::unordered_set<std::string_view> functions_;
-  uint32_t next_ = 0;  // number for a name
+  uint32_t next_ = 0;  // number for the next generated name
 };
 
 }  // namespace switchyard::device::metal
