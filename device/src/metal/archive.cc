@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "SWYMTLB1";
 
-// Numbers have 8 bytes of this machine, texts their length before them.
+// Numbers are 8 bytes in this machine's order. A text follows its length.
 class Writer {
  public:
   void operator()(uint64_t number) {

@@ -28,7 +28,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// Metal's name for a text.
+// Metal's name for a source that is no file.
 constexpr char kSourceName[] = "program_source";
 
 bool IsProgram(const std::string& path) {
@@ -48,7 +48,7 @@ std::string FindInPath(const std::string& name) {
   return "";
 }
 
-// A file of our own.
+// Reads a file that Switchyard or Clang has written.
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -118,7 +118,7 @@ Arguments Join(const std::string& program, const Arguments& more) {
   return arguments;
 }
 
-// The folders that -I names.
+// Returns the folders of the -I arguments.
 Arguments FindIncludeFolders(const Arguments& arguments) {
   Arguments folders;
   for (const std::string& argument : arguments) {
@@ -136,7 +136,7 @@ std::string HashShim() {
   return HashOf(all);
 }
 
-// The shim's headers in a folder of their contents' name.
+// Writes the shim's headers to a folder named by their hash, and returns it.
 std::string WriteShim(const std::string& cache) {
   const std::string folder = cache + "/shim-" + HashShim();
   MakeFolder(folder);
@@ -148,7 +148,7 @@ std::string WriteShim(const std::string& cache) {
     std::ostringstream text;
     if (there) text << there.rdbuf();
     if (there && text.str() == file->text) continue;
-    // Another process may be reading: whole files only.
+    // Renamed when complete, because another process may be reading it.
     const std::string temporary = path + "." + std::to_string(getpid());
     WriteFile(temporary, file->text);
     std::rename(temporary.c_str(), path.c_str());
@@ -156,8 +156,8 @@ std::string WriteShim(const std::string& cache) {
   return folder;
 }
 
-// Reads one of the shader's files. The text is empty if there is no such file,
-// because a #line may name any, and "/dev/stdin" if the text came from a pipe.
+// Reads one of the shader's files. The text is empty if the file can't be
+// read: a #line may name any file, and a text from a pipe is "/dev/stdin".
 std::string ReadShaderFile(const std::string& file,
                            const CompileRequest& request) {
   if (request.path.empty() && file == kSourceName) return request.source;
@@ -177,22 +177,22 @@ void RunClang(const Arguments& arguments, const std::string& output) {
                                : finished.errors);
 }
 
-// Only the preprocessor finds a macro's #include, which may name a device. So
-// it gets a limit of time and memory.
+// Runs the preprocessor with a limit of time and memory, because only it sees
+// an #include that a macro makes, which may name a device.
 void RunPreprocessor(const Arguments& arguments, const std::string& output,
                      const std::string& name, unsigned seconds) {
-  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // Translate()'s limit, too
+  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // also Translate()'s limit
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
     throw std::runtime_error(
         name + ": is not preprocessed within " + std::to_string(seconds) +
         " s: does a macro's #include name a device or a FIFO?");
   }
-  // Clang's own failure is 1, and it says why.
+  // Clang's own failures have status 1, and an explanation on stderr.
   if (finished.status == 1 && !finished.errors.empty()) {
     throw std::runtime_error(finished.errors);
   }
-  if (finished.status > 128) {  // ended by a signal, out of memory for one
+  if (finished.status > 128) {  // ended by a signal, such as out of memory
     throw std::runtime_error(
         name + ": is not preprocessed with " + std::to_string(kMaxBytes >> 30) +
         " GiB of memory: " + DescribeStatus(arguments[0], finished));
@@ -204,8 +204,8 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   }
 }
 
-// The part of a .metallib that is for this device, by way of the cache: the
-// loader wants a file.
+// Loads the part of a .metallib for this kind of device. The module goes
+// through the cache, because the loader needs a file.
 Compiled LoadFromArchive(const std::string& bytes,
                          const CompileRequest& request, const Cache& cache) {
   Archive archive;
@@ -256,7 +256,7 @@ std::vector<std::string> CompileArchive(CompileRequest request,
     }
     files = compiled.translation.files;
   }
-  // Renamed when it is complete, so that no reader finds half a file.
+  // Renamed when complete, so that readers never find half a file.
   const std::string temporary = output + "." + std::to_string(getpid());
   WriteFile(temporary, ToBytes(archive));
   if (std::rename(temporary.c_str(), output.c_str()) != 0) {
@@ -267,24 +267,26 @@ std::vector<std::string> CompileArchive(CompileRequest request,
 
 namespace {
 
-// The arguments of CodeArguments() that are about optimisations.
+// The part of CodeArguments() for optimisations.
 Arguments OptimisationArguments(bool checked) {
   if (checked) {
-    // The functions that this calls are the shim's. Reads in front of a write
-    // to the same address are reported, too, and volatile accesses as such.
+    // The shim defines the functions that the sanitizer calls.
+    // Read-before-write also reports reads in front of a write to the same
+    // address, which Clang leaves out otherwise; the last option reports
+    // volatile accesses as such.
     return {"-O1",    "-fsanitize=thread",
             "-mllvm", "-tsan-instrument-memintrinsics=0",
             "-mllvm", "-tsan-instrument-read-before-write",
             "-mllvm", "-tsan-distinguish-volatile"};
   }
-  // Clang vectorises loops after the kernels are cut, because regions are
-  // loops, too. Without places in the source, both passes take less time than
-  // one took with them.
+  // Clang vectorises only after the kernels are cut, because regions are
+  // loops, too. Both passes without source places take less time than one
+  // pass with them.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
-// From the text that CodeArguments() makes without optimisations to the one
-// with them.
+// Arguments that optimise the LLVM text of an unoptimised build with
+// CodeArguments().
 Arguments OptimiseArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
   Append(OptimisationArguments(checked), arguments);
@@ -296,33 +298,36 @@ Arguments OptimiseArguments(bool checked) {
 Arguments CodeArguments(bool checked) {
   Arguments arguments = {
       "-x", "c++", "-std=c++17", "-fPIC",
-      // The kernel's own order of operations, as in the library.
+      // Keep the kernel's order of operations, as in the library.
       "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
       "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-w",
-      // Metal's rules: 2.0 is a float, and char has a sign.
+      // Metal's rules: 2.0 is a float, and char is signed.
       "-cl-single-precision-constant", "-fsigned-char",
-      // A call where threads meet is one place: it must not be doubled, as
-      // Clang otherwise does between two ifs.
+      // The place of a call in which threads meet identifies the meeting.
+      // Clang must not duplicate the call, as it otherwise does between two
+      // ifs.
       "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
       "-ferror-limit=20",
-      // Lines name files as the text does, not below the folder where it runs.
+      // Source places name files like the text, without the folder where
+      // Clang runs.
       "-fdebug-compilation-dir=/",
-      // Metal has none; an assembler's .incbin reads any file.
+      // Metal has no inline assembly, and .incbin would read any file.
       "-fno-gnu-inline-asm",
-      // No second way to write a #, which the translation looks for.
+      // Digraphs are off, because the translation looks only for #.
       "-fno-digraphs"};
   Append(OptimisationArguments(checked), arguments);
   if (checked) {
     Append({"-g1", "-gdwarf-4"}, arguments);
   } else {
-    // No instruction here faults at eight, and GPUs don't at an element's. In
-    // checked modules accesses.cc sees to it.
+    // GPUs accept vectors that are aligned only like their elements; with 8,
+    // no instruction here faults on them. In checked modules accesses.cc
+    // lowers the alignments.
     arguments.push_back("-fmax-type-align=8");
   }
   return arguments;
 }
 
-// The arguments of CodeArguments() that are about machine code.
+// The part of CodeArguments() for machine code.
 Arguments LlvmArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w", "-c"};
   if (checked) {
@@ -335,12 +340,12 @@ Arguments LlvmArguments(bool checked) {
 
 Arguments RegionArguments() {
   // "llvm.loop.parallel_accesses" says that no thread depends on another one.
-  // Clang's vectoriser then assumes that accesses of the same thread do not
-  // depend on each other either, and moves loads in front of stores where it
-  // joins accesses with a stride: in all of 64 threads a thread did not see
-  // its own write. Clang 14 to 22 know the option. A tiled product, a reduction
-  // tree, a softmax and complex products of float2 take at most 1.04 times as
-  // long with it.
+  // Clang's vectoriser then assumes that the accesses of one thread do not
+  // depend on each other either. Where it joins accesses with a stride, it
+  // moves loads in front of stores: each of 64 threads missed its own write.
+  // Clang 14 to 22 know this option. A tiled product, a reduction tree, a
+  // softmax and complex products of float2 take at most 1.04 times as long
+  // with it.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
@@ -389,7 +394,7 @@ class Compilation {
   }
 
  private:
-  // Returns the text of the shader and all that it includes.
+  // Returns the preprocessed text of the shader and its includes.
   std::string Preprocess(const std::string& shader) {
     if (input_.empty()) {
       input_ = work_.File(kSourceName);
@@ -402,12 +407,13 @@ class Compilation {
     RunPreprocessor(PreprocessArguments(), preprocessed, name,
                     request_.preprocess_seconds);
     std::string metal = ReadFile(preprocessed);
-    // The shim at least is in it.
+    // A preprocessor's output has at least the shim.
     if (metal.empty()) {
       throw std::runtime_error("metal_compiler: " + compiler_ + " is no Clang");
     }
     if (request_.path.empty()) {
-      // Without the temporary folder, the same shader has the same key.
+      // The temporary folder's name must not be in the key, so that the same
+      // shader is found in the cache.
       const std::string quoted = '"' + input_ + '"';
       for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
         metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
@@ -432,11 +438,12 @@ class Compilation {
     Arguments arguments = {
         compiler_, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
         "-isystem", shim_, "-include", "switchyard_module.h",
-        // Metal's compiler includes it, too: texts without any #include
+        // Metal's compiler also includes it, so shaders without an #include
         // compile.
         "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
         "-D__METAL_VERSION__=" + std::to_string(request_.language_version),
-        // A line for each of many bytes that are no text would take minutes.
+        // No warnings: a binary file would get one for each of many bytes,
+        // which takes minutes.
         "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
         "-fno-digraphs"};
     if (request_.checked) arguments.push_back("-DSWITCHYARD_METAL_CHECKED=1");
@@ -448,8 +455,8 @@ class Compilation {
     return arguments;
   }
 
-  // Makes C++ of the preprocessed text, and reads the comments that checked
-  // mode obeys.
+  // Translates the preprocessed text to C++, and reads the allow() comments
+  // for checked mode.
   void Translate(const std::string& metal) {
     result_.translation = metal::Translate(metal, request_.kernels);
     if (!result_.translation.error.empty()) {
@@ -462,8 +469,8 @@ class Compilation {
     result_.comments = std::move(comments);
   }
 
-  // Returns everything that the module depends on; a new compiler makes a new
-  // module.
+  // Returns everything that the module depends on. The compiler's size and
+  // date are part of it, so a new compiler makes a new module.
   std::string MakeKey() const {
     std::string key;
     const auto add = [&](const std::string& line) {
@@ -487,8 +494,8 @@ class Compilation {
     return key + result_.translation.code;
   }
 
-  // Makes LLVM text of the C++, adds to it the calls of checked mode or the
-  // work-item loops of an unchecked kernel, and compiles it.
+  // Compiles the C++ to LLVM text, adds checked mode's calls or cuts an
+  // unchecked module's kernels, and compiles the result.
   void MakeObject() {
     WriteFile(code_, result_.translation.code);
     std::string llvm = EmitLlvm();
@@ -503,15 +510,16 @@ class Compilation {
       CompileLlvm(llvm,
                   result_.kernels_cut != 0 ? RegionArguments() : Arguments());
     } catch (const std::runtime_error&) {
-      // Kernels run uncut if this Clang does not take the regions' text or
-      // arguments.
+      // If this Clang rejects the regions' text or arguments, compile the
+      // kernels uncut.
       llvm = uncut;
       result_.kernels_cut = CutIntoRegions(llvm, false);
       CompileLlvm(llvm, {});
     }
   }
 
-  // Returns the LLVM text of the C++, with defined divisions and optimised.
+  // Returns the LLVM text of the C++, with DefineDivisions() applied and
+  // optimised.
   std::string EmitLlvm() {
     Arguments arguments = Join(compiler_, CodeArguments(request_.checked));
     Append({"-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", code_, "-o",
@@ -551,7 +559,8 @@ class Compilation {
                                  module,    "-lm",     "-Wl,-z,defs"};
     Finished finished = RunProcess(arguments, output_);
     if (finished.status != 0) {
-      // Once more with places, because the linker's messages name them.
+      // Compile again with source places, because the linker's messages name
+      // them.
       Arguments with_places = Join(compiler_, CodeArguments(request_.checked));
       Append({"-g1", "-gdwarf-4", "-c", code_, "-o", object_}, with_places);
       RunClang(with_places, output_);

@@ -17,11 +17,11 @@ namespace {
 
 namespace abi = switchyard_metal;
 
-// The shim tells the accesses to a thread's own stack by this size.
+// The shim recognises accesses to a thread's own stack by this size.
 constexpr size_t kStackSize = size_t{128} << 10;
 constexpr size_t kNobody = SIZE_MAX;
 
-// The crew of the calling thread, whose fibers never move to another one.
+// The crew that runs on this thread. Its fibers never move to another one.
 thread_local Crew* t_crew = nullptr;
 
 }  // namespace
@@ -45,7 +45,7 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   if (checked_ != nullptr) checked_->Begin(count_, around_.places);
   try {
     RunThreads();
-  } catch (...) {  // of the checker, on this stack
+  } catch (...) {  // from the checker, on the host's stack
     failure_ = std::current_exception();
   }
   t_crew = nullptr;
@@ -80,14 +80,15 @@ void Crew::SetThreads(const ThreadgroupContext& context) {
       }
     }
   }
-  // The first one runs all regions.
+  // Thread 0 runs all regions of a cut kernel.
   std::fill_n(progress_.begin(), count_,
               Progress{IsCut() ? State::kDone : State::kNew});
   progress_[0].state = State::kNew;
 }
 
-// Unchecked, simdgroups go to and fro: the stacks of those that ran last are
-// still in the first cache, which makes a reduction tree 12 % faster.
+// Unchecked, simdgroups run in alternating order. The stacks of the last ones
+// are still in the first cache then, which makes a reduction tree 12 %
+// faster.
 void Crew::RunThreads() {
   const size_t simdgroups = (count_ + abi::kSimdWidth - 1) / abi::kSimdWidth;
   bool back = false;
@@ -123,13 +124,14 @@ bool Crew::IsCut() const {
   return kernel_->cuts != nullptr && count_ <= abi::kMostCutThreads;
 }
 
-// It has a stack of its own as well, which what ends a thread leaves.
+// Regions run on a fiber too, so that a failing thread can end the
+// threadgroup by leaving it.
 void Crew::RunRegions() {
   const abi::Cuts& cuts = *kernel_->cuts;
   const size_t context_lines = cuts.context_bytes / sizeof(Line) + 1;
   const size_t lines = context_lines + 2 * cuts.shared_bytes / sizeof(Line) + 1;
   if (num_values_ < lines) {
-    values_.reset(new Line[lines]);  // what is not used takes no memory
+    values_.reset(new Line[lines]);  // untouched pages take no memory
     num_values_ = lines;
   }
   void* const context = values_.get();
@@ -174,9 +176,9 @@ void Crew::RunSimdgroup(size_t begin, size_t end) {
   } while (Meet(begin, end) && failure_ == nullptr);
 }
 
-// If lanes wait in several places, those that are furthest behind go on:
-// earlier code is inside of a branch or loop that the others have left, and all
-// meet again at the place where these wait.
+// If lanes wait in several places, the ones furthest behind in the code go
+// on. Earlier code is inside of a branch or loop that the other lanes have
+// left, and all lanes meet again where those wait.
 bool Crew::Meet(size_t begin, size_t end) {
   const auto waits = [&](size_t i) {
     return progress_[i].state == State::kInSimd ||
@@ -230,7 +232,7 @@ void Crew::Go(size_t thread) {
   if (progress_[thread].state == State::kNew) {
     if (free_.empty()) {
       all_.push_back(std::make_unique<Stack>(*this));
-      free_.reserve(all_.size());  // threads that return take no memory
+      free_.reserve(all_.size());  // so that push_back() never allocates
       free_.push_back(all_.back().get());
     }
     to = free_.back()->top;
@@ -241,8 +243,8 @@ void Crew::Go(size_t thread) {
   switchyard_fiber_switch(&host_, to);
 }
 
-// A thread that returns leaves its stack to the next one that has not begun:
-// without barriers there is one stack.
+// A thread that returns leaves its stack to the next one that has not
+// started. Without barriers, one stack serves all threads.
 void Crew::RunHere(Stack& stack) {
   for (;;) {
     if (IsCut()) {
@@ -339,7 +341,8 @@ void* Crew::ThreadgroupVariable(const void* id, const char* name, size_t bytes,
   End();
 }
 
-// The thread's stack is left as it is: a shader has nothing to be destroyed.
+// Abandons the thread's stack without unwinding, because a shader has no
+// destructors to run.
 void Crew::End() {
   for (;;) Wait(State::kAtBarrier);
 }
@@ -384,8 +387,8 @@ void Crews::Give(std::unique_ptr<Crew> crew) {
 
 namespace {
 
-// Meeting points are told apart by the place of the call. These are functions,
-// because a lambda's pointer may be a call of its own.
+// The return address tells meeting points apart. These are functions, because
+// the pointer to a lambda may add a call in between.
 void CallThreadgroupBarrier(uint32_t flags) {
   Crew::Here().ThreadgroupBarrier(flags, __builtin_return_address(0));
 }

@@ -163,7 +163,7 @@ class Crew {
   // all are far away.
   const Range* NearestRange(uintptr_t address) const;
   // Lets the other threads run if this one waits in a loop for a value that
-  // they write. Ends the threadgroup if none of them writes it.
+  // they write. Ends the threadgroup if no thread writes it.
   void NoteWait(const void* address, size_t bytes, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void NoteUnset(uintptr_t address, size_t bytes, const void* where);
@@ -201,8 +201,8 @@ class Crew {
     size_t thread, count;
   } wait_ = {};
   size_t waits_ = 0;  // accesses of threads in kGivesWay
-  // The order in which simdgroups, and the threads of each, run up to the
-  // next barrier. Empty: by index.
+  // Run order of simdgroups, and of the threads in each, up to the next
+  // barrier. Empty: by index.
   std::vector<size_t> simdgroups_;
   std::vector<uint16_t> order_;
   const Call* meeting_ = nullptr;  // while lanes of a simdgroup meet
@@ -219,8 +219,8 @@ class Crew {
   std::vector<Stack*> free_;
 };
 
-// Idle crews, for reuse. Their number is that of threads that have run the
-// kernel at the same time.
+// Idle crews, for reuse: as many as threads that have run the kernel at the
+// same time.
 class Crews {
  public:
   class Borrowed {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Crew: what a dispatch has bound, as arguments of the kernel.
+// Crew: binds the resources of a dispatch to the kernel's arguments.
 
 #include <exception>
 #include <stdexcept>
@@ -43,7 +43,7 @@ void* Crew::BufferAt(const abi::Parameter& parameter) {
   const RunningDispatch& running = context_->running_;
   const Binding* const binding = running.Find(use, &why);
   if (binding == nullptr) {
-    if (!running.IsBound(use.index)) return nullptr;  // and see NotBound()
+    if (!running.IsBound(use.index)) return nullptr;  // see NotBound()
     throw std::invalid_argument(why);
   }
   if (checked_ != nullptr) {
@@ -73,13 +73,15 @@ void Crew::Bind(const ThreadgroupContext& context) {
   group_ = {};
   for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
     const abi::Parameter& parameter = kernel_->parameters[i];
-    // It is read here, to no effect, if the GPU's compiler has removed the code
-    // that reads it.
+    // A function constant leaves this parameter out. A GPU's compiler removes
+    // the code that reads it; here that code may run, to no effect, and reads
+    // zeros.
     if (!IsArgument(parameter) && parameter.input == abi::Input::kBuffer) {
       group_.buffers[parameter.index] = absent_;
     }
   }
-  // Several may have an index, of which one is an argument.
+  // Several parameters may share an index. Function constants choose one of
+  // them.
   for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
     const abi::Parameter& parameter = kernel_->parameters[i];
     if (!IsArgument(parameter)) continue;
@@ -99,7 +101,7 @@ void Crew::Bind(const ThreadgroupContext& context) {
 }
 
 void Crew::NotBound(uint32_t index) {
-  {  // End() leaves this stack as it is: nothing may be left to destroy
+  {  // End() abandons this stack, so destructors must run before it
     BindingUse use;
     use.index = index;
     for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reports of a crew to checked mode, and its own findings.
+// Crew: reports to checked mode, and checks of the crew itself.
 
 #include <algorithm>
 #include <cstring>
@@ -29,12 +29,13 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
 }
 
 const Crew::Range* Crew::NearestRange(uintptr_t address) const {
-  // Further away than an index that is wrong by a row or a matrix.
+  // An index that is wrong by a row or a matrix stays below this distance.
   constexpr uintptr_t kFar = uintptr_t{16} << 20;
   const Range* nearest = nullptr;
   uintptr_t least = kFar;
   for (const Range& range : ranges_) {
-    // An access is more often one over an end than one before a beginning.
+    // Distances before a range count twice, because more accesses run over an
+    // end than before a beginning.
     const uintptr_t distance =
         address < range.begin
             ? std::min(range.begin - address, UINTPTR_MAX / 2) * 2
@@ -47,7 +48,8 @@ const Crew::Range* Crew::NearestRange(uintptr_t address) const {
 }
 
 void Crew::NoteWait(const void* address, size_t bytes, const void* where) {
-  // Threads take turns where they meet: nothing changes between two accesses.
+  // No other thread runs before this one waits. So a thread that reads the
+  // same value so often in a row waits in a loop.
   constexpr size_t kInARow = 16;
   uint64_t value = 0;
   std::memcpy(&value, address, std::min(bytes, sizeof(value)));
@@ -75,7 +77,7 @@ void Crew::GiveWay() {
                       : ": all that run wait"));
 }
 
-// Whether an access that is in no range needs none.
+// True if an access outside of all ranges is allowed.
 bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const auto in = [at](const void* data, size_t size) {
@@ -87,7 +89,7 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return true;
   }
-  // A constant of the program's, which nobody writes, or zeros.
+  // A program-scope constant, which no kernel writes, or the zeros.
   const bool constant =
       in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
   return (constant && (kind & abi::kWrites) == 0) ||
@@ -96,7 +98,7 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
 
 void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
-  // If lanes meet, this is the memory that they gave.
+  // While lanes meet, an access is to memory that they passed to the call.
   if (meeting_ != nullptr) return;
   if (bytes == 0) return checked_->Fence(kind);
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
@@ -122,7 +124,7 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
     const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
     if ((kind & (abi::kAtomically | abi::kVolatile)) != 0) {
       kind &= ~uint32_t{abi::kVolatile};
-      // What lies beside the range may not be readable.
+      // Bytes outside of the range may not be readable.
       if (at >= range->begin && at < range->end && bytes <= range->end - at) {
         NoteWait(address, bytes, where);
       }
@@ -139,7 +141,8 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   } catch (...) {
     failure_ = std::current_exception();
   }
-  // Not in there: it would never end being handled.
+  // Behind the catch, because End() never returns and the exception would
+  // never be released.
   End();
 }
 
@@ -159,7 +162,7 @@ void Crew::Divides(bool by_zero, const void* where) {
   } catch (...) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
-  // Not in there: it would never end being handled.
+  // Behind the catch, for the same reason as in Access().
   if (meeting_ == nullptr) End();
 }
 
@@ -176,7 +179,7 @@ void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
   }
 }
 
-// A simdgroup comes where the order has the first of its threads.
+// Orders the simdgroups by the first of their threads in the checker's order.
 void Crew::TakeOrder() {
   order_.clear();
   simdgroups_.clear();
@@ -191,7 +194,7 @@ void Crew::TakeOrder() {
   }
 }
 
-// All threads wait at a barrier or have returned.
+// Runs when all threads wait at a barrier or have returned.
 void Crew::MeetAtBarrier() {
   size_t waits = count_, other = count_, gone = count_;
   uint32_t flags = 0;
@@ -220,7 +223,7 @@ void Crew::MeetAtBarrier() {
   checked_->ThreadgroupBarrier(flags);
 }
 
-// `lanes` of the simdgroup are in the call.
+// `lanes` are the lanes of the simdgroup that make the call.
 void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        uint32_t lanes) {
   uint32_t here = lanes;

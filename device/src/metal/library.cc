@@ -31,7 +31,7 @@ constexpr TypeName kTypes[] = {
     {"ulong", 8},  {"half", 2}, {"bfloat", 2}, {"float", 4},
 };
 
-// make() or nullptr, and in `error` why.
+// Returns make(), or nullptr with the reason in `error`.
 template <class Make>
 auto OrError(const ErrorOut& error, const Make& make) noexcept
     -> decltype(make()) {
@@ -45,7 +45,7 @@ auto OrError(const ErrorOut& error, const Make& make) noexcept
   return nullptr;
 }
 
-// nullptr if memory is out.
+// Returns nullptr if memory runs out.
 template <class T>
 std::shared_ptr<T> Made() noexcept {
   try {
@@ -139,7 +139,7 @@ KernelFunction Function::AsKernel() const {
   KernelFunction kernel;
   kernel.name = name_;
   const switchyard_metal::Kernel* const run = module_->Find(name_);
-  // The module stays for as long as the pipeline does.
+  // The function keeps the module loaded as long as the pipeline exists.
   kernel.threadgroup = [module = module_,
                         run](const ThreadgroupContext& context) {
     metal::Crews::Borrowed crew(module->crews());

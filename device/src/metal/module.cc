@@ -20,9 +20,9 @@
 namespace switchyard::device::metal {
 namespace {
 
-// A file that the loader has not seen yet, beside the one it copies; gone with
-// this. The loader knows files by name and inode: a mapped one keeps its inode,
-// and mkstemp() gives no name twice.
+// Temporary copy of a file, which the loader takes for a new module. The
+// loader tells files apart by name and inode: a mapped file keeps its inode,
+// and mkstemp() never gives a name twice.
 class FileCopy {
  public:
   explicit FileCopy(const std::string& path) : path_(path + ".XXXXXX") {
@@ -59,7 +59,7 @@ uintptr_t BaseOf(void* handle) {
   return map->l_addr;
 }
 
-// All that is mapped of it.
+// Returns the addresses that the module is mapped to.
 Crew::Surroundings Loaded(void* handle) {
   Crew::Surroundings loaded;
   loaded.begin = BaseOf(handle);
@@ -87,7 +87,7 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
   const std::string& path = compiled_->path();
   std::unique_ptr<const FileCopy> copy;
   if (private_copy) copy = std::make_unique<FileCopy>(path);
-  // Two that load the same file have one module, and both set its runtime.
+  // Threads that load the same file get one module, and all set its runtime.
   static std::mutex loading;
   const std::lock_guard<std::mutex> lock(loading);
   handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),
@@ -144,7 +144,9 @@ std::string Module::Set(const std::vector<ConstantValue>& values) {
   }
   around_.unset = &unset_;
   if (table_->set_up == nullptr) return "";
-  // A constant that is made of one without a value has none either.
+  // A constant computed from an unset one counts as unset. set_up() writes
+  // each constant after it has read its operands, so the listener marks the
+  // next write after a read of an unset constant.
   const char* unset = nullptr;
   const Crew::Listener listener = [&](uintptr_t at, size_t bytes,
                                       uint32_t kind) {

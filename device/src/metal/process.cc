@@ -23,8 +23,8 @@ extern char** environ;
 namespace switchyard::device::metal {
 namespace {
 
-// A lower limit that is there already stays. The process may have run for some
-// instructions: what counts is what it allocates or writes next.
+// Keeps a limit that is already lower. The process may have run some
+// instructions before; the limit applies to its next allocation or write.
 void LimitBytes(pid_t process, uint64_t bytes) {
   for (const auto resource : {RLIMIT_AS, RLIMIT_FSIZE}) {
     rlimit limit;
@@ -40,7 +40,8 @@ class Deadline {
       : is_set_(seconds != 0),
         at_(std::chrono::steady_clock::now() + std::chrono::seconds(seconds)) {}
 
-  // Whether the file can be read before it, or has ended.
+  // Waits until the file has data or has ended. Returns false at the
+  // deadline.
   bool Await(int file) const {
     for (;;) {
       int timeout = -1;

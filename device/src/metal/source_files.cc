@@ -26,7 +26,7 @@ SourceFile Unread(State state, const std::string& wrong) {
   return {state, std::string(), wrong};
 }
 
-// kRead: it may be one that can be read.
+// Returns kRead for a file that may be read.
 SourceFile Judge(const struct stat& status) {
   if (S_ISDIR(status.st_mode)) return Unread(State::kFolder, "is a folder");
   if (!S_ISREG(status.st_mode)) {
@@ -47,7 +47,8 @@ SourceFile ReadAll(int file) {
   }
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // It may have grown since, and the files of /proc say that they are empty.
+  // The size may be wrong: the file may have grown, and files in /proc have
+  // size 0.
   while (result.text.size() <= kMaxSourceBytes) {
     char part[1 << 16];
     const ssize_t count = read(file, part, sizeof(part));
@@ -62,11 +63,11 @@ SourceFile ReadAll(int file) {
 
 struct Include {
   std::string name;
-  bool is_quoted;  // else it is in <>
+  bool is_quoted;  // "name", not <name>
 };
 
-// All that a directive names behind include, include_next, import,
-// __has_include( and #pragma GCC dependency.
+// Returns the files that a directive names behind include, include_next,
+// import, __has_include( and #pragma GCC dependency.
 std::vector<Include> IncludesOf(std::string_view directive) {
   std::string text;
   for (size_t i = 0; i < directive.size(); ++i) {
@@ -103,9 +104,10 @@ std::string FolderOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-// One name for all ways to spell it: a file that includes "./" and its own name
-// would otherwise have a new one each time. Folders that are links stay apart,
-// as what a file includes depends on where it is.
+// Returns one name for all spellings of a path. Otherwise a file that
+// includes "./" and its own name would get a new name each time. The file
+// itself may be a link, which is not resolved: its includes depend on the
+// folder where it is found.
 std::string Canonical(const std::string& path) {
   const std::string folder = FolderOf(path);
   char* const full = realpath(folder.empty() ? "." : folder.c_str(), nullptr);
@@ -123,7 +125,7 @@ class IncludeChecker {
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
     Look(text, path, name);
-    // Not by recursion: files may include each other as deep as they like.
+    // Not by recursion, because files may include each other to any depth.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());
       pending_.pop_back();
@@ -160,7 +162,7 @@ class IncludeChecker {
       throw std::runtime_error(place + "includes " + path + ", which " +
                                file.wrong);
     }
-    if (file.state != State::kRead) return;  // Clang looks further, too
+    if (file.state != State::kRead) return;  // Clang tries the next folder
     if (!seen_.insert(Canonical(path)).second) return;
     pending_.emplace_back(std::move(file.text), path);
   }
@@ -177,10 +179,11 @@ SourceFile ReadSource(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) {
     return Unread(State::kAbsent, std::strerror(errno));
   }
-  // Not even opened: that has an effect on some devices.
+  // Check before open(), which has an effect on some devices.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // Another file may have taken its place: a FIFO would be waited for.
+  // Another file may have replaced it. O_NONBLOCK, because open() would wait
+  // for a FIFO.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Unread(State::kAbsent, std::strerror(errno));
