@@ -14,7 +14,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// 0: to be asked of the compiler.
+// Returns the bits of a type; 0 if only the compiler knows them, as of a
+// struct.
 size_t BitsOf(std::string_view type) {
   if (type == "ptr" || (!type.empty() && type.back() == '*')) return 64;
   if (type == "half" || type == "bfloat") return 16;
@@ -47,7 +48,7 @@ class Reader {
   }
 
  private:
-  // The value in "key: value, ...", or nothing.
+  // Returns the value in "key: value, ...", or nothing.
   static std::string_view Field(std::string_view line, std::string_view key) {
     const size_t at = line.find(key);
     if (at == std::string_view::npos) return std::string_view();
@@ -55,8 +56,8 @@ class Reader {
     return value.substr(0, value.find_first_of(",)"));
   }
 
-  // "attributes #4 = { ... sanitize_thread ... }" of checked functions, names
-  // of constants, and the places that are called !7.
+  // Reads "attributes #4 = { ... sanitize_thread ... }" of checked functions,
+  // names of constants, and source places such as !7.
   void ReadGlobals(std::string_view line) {
     if (BeginsWith(line, "attributes #")) {
       if (line.find(" sanitize_thread ") == std::string_view::npos) return;
@@ -81,8 +82,8 @@ class Reader {
     }
   }
 
-  // Copies that Clang makes by itself have places in the shim: this is the
-  // shader's that they were inlined at.
+  // Copies that Clang inserts have places in the shim. Returns the place in
+  // the shader where that code was inlined.
   std::string_view InShader(std::string_view place) const {
     for (;;) {
       const auto found = locations_.find(place);
@@ -107,7 +108,9 @@ class Reader {
     }
   }
 
-  // No instruction here faults at eight, and GPUs do not at an element's.
+  // Lowers alignments above 8 bytes to 8. GPUs accept vectors that are
+  // aligned only like their elements; with 8, no instruction here faults on
+  // them.
   void AppendUnaligned(std::string_view line) {
     const bool is_access = line.find(" load ") != std::string_view::npos ||
                            BeginsWith(line, "  store ") ||
@@ -172,7 +175,8 @@ class Reader {
     }
   }
 
-  // Clang makes calls of all of these.
+  // True for accesses that Clang replaces with calls, so that none should be
+  // left.
   static bool IsUnknownAccess(std::string_view code) {
     return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");
@@ -197,7 +201,7 @@ class Reader {
               ? std::to_string((bits + 7) / 8)
               : "ptrtoint (" + of + " getelementptr (" + std::string(type) +
                     ", " + of + " null, i64 1) to i64)",
-          // Clang's calls for up to 8 bytes tell that they are aligned.
+          // Clang's calls for up to 8 bytes imply the alignment.
           std::min<size_t>(bits / 8, 8)},
          parts, line);
   }
@@ -226,8 +230,8 @@ class Reader {
     }
   }
 
-  // Where the value begins in "i8* align 4 %1". A constant expression has
-  // blanks: "i8* align 4 bitcast ([2 x i32]* @table to i8*)".
+  // Finds where the value begins in "i8* align 4 %1". A constant expression
+  // has blanks: "i8* align 4 bitcast ([2 x i32]* @table to i8*)".
   static size_t FindValue(std::string_view argument) {
     const size_t expression =
         std::min(argument.find(" bitcast ("), argument.find(" getelementptr "));
@@ -238,7 +242,7 @@ class Reader {
     bool is_load;
     Operand pointer;
     std::string bytes;
-    size_t told;  // of its alignment, by Clang's call
+    size_t told;  // the alignment that Clang's call implies
   };
   void Note(const Noted& access, const std::vector<std::string_view>& parts,
             std::string_view line) {
@@ -267,8 +271,8 @@ class Reader {
     }
   }
 
-  // True if a call has the pointer, its bitcast or a constant expression with
-  // it.
+  // True if a call in front of the access gets the pointer, its bitcast or a
+  // constant expression with it.
   bool IsCalled(std::string_view pointer) const {
     const auto is = [&](std::string_view value) {
       for (size_t at = 0;
@@ -296,18 +300,18 @@ class Reader {
     return false;
   }
 
-  // "%4" of "%4)".
+  // Returns "%4" of "%4)".
   static std::string_view NameIn(std::string_view value) {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // True for a variable whose address stays in its thread, and for constants:
-  // Clang leaves these out, too.
+  // True for constants, and for a thread's own variables: Clang skips these,
+  // too.
   bool IsOwnOrConstant(std::string_view pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {
       if (BeginsWith(pointer, "getelementptr ") ||
           BeginsWith(pointer, "bitcast ")) {
-        // A constant expression: of a global.
+        // A constant expression of a global.
         const size_t at = pointer.find('@');
         if (at == std::string_view::npos) return false;
         pointer = NameIn(pointer.substr(at));
@@ -331,7 +335,8 @@ class Reader {
     return false;
   }
 
-  // "call void @__tsan_name(pointer, i64 value)", with the access's place.
+  // Adds "call void @__tsan_name(pointer, i64 value)", with the access's
+  // source place.
   void Call(const char* name, const Operand& pointer, const std::string& value,
             const std::vector<std::string_view>& parts) {
     std::string place;
@@ -358,7 +363,7 @@ class Reader {
   }
 
   const std::string_view llvm_;
-  std::string* const out_;  // null: nothing is added
+  std::string* const out_;  // null: only count
   Accesses counts_;
   std::unordered_set<std::string_view> checked_, constants_, shim_files_;
   struct Location {
@@ -366,11 +371,11 @@ class Reader {
   };
   std::unordered_map<std::string_view, Location> locations_;
   std::unordered_map<std::string_view, std::string_view>
-      scopes_;  // and their files
+      scopes_;  // to their files
   bool in_checked_ = false;
   std::unordered_map<std::string_view, std::string_view> definitions_;
-  size_t next_ = 0;                      // of our own names
-  std::vector<std::string_view> calls_;  // right before, Clang's and ours
+  size_t next_ = 0;                      // number for the next name
+  std::vector<std::string_view> calls_;  // directly before the line
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace {
 
 // "i32", or "<4 x i32>" with 4 elements.
 struct IntegerType {
-  size_t elements = 0;  // 0: no vector
-  size_t bits = 0;      // 0: no integer
+  size_t elements = 0;  // 0: not a vector
+  size_t bits = 0;      // 0: not an integer
 };
 
 IntegerType TypeOf(std::string_view type) {
@@ -29,9 +29,9 @@ IntegerType TypeOf(std::string_view type) {
   return result;
 }
 
-// -2^(bits - 1), in decimal digits of any number.
+// Returns -2^(bits - 1) in decimal digits, for any number of bits.
 std::string LeastOf(size_t bits) {
-  std::string digits = "1";  // the last one first
+  std::string digits = "1";  // the last digit first
   for (size_t bit = 1; bit < bits; ++bit) {
     int carry = 0;
     for (char& digit : digits) {
@@ -44,7 +44,7 @@ std::string LeastOf(size_t bits) {
   return "-" + std::string(digits.rbegin(), digits.rend());
 }
 
-// A number that no division traps on.
+// True for a constant divisor that can't trap.
 bool IsHarmless(std::string_view divisor) {
   if (divisor.empty() || divisor == "0" || divisor == "-1") return false;
   if (divisor[0] == '-') divisor = divisor.substr(1);
@@ -57,13 +57,14 @@ class Rewriter {
 
   size_t count() const { return count_; }
 
-  // Appends the line, and in front of it the instructions that it needs.
+  // Appends the line, after the instructions that make its division safe.
   void Line(std::string_view line) {
     if (!Divide(line)) out_->append(line).append("\n");
   }
 
  private:
-  // "  %7 = sdiv exact i32 %5, %6, !dbg !12"
+  // Appends a division such as "  %7 = sdiv exact i32 %5, %6, !dbg !12", made
+  // safe. Returns false for other lines and for harmless divisors.
   bool Divide(std::string_view line) {
     const size_t equals = line.find(" = ");
     if (equals == std::string_view::npos || !BeginsWith(line, "  %"))
@@ -138,7 +139,7 @@ class Rewriter {
     return all + ">";
   }
 
-  // True if the flag of any element is.
+  // Returns the flag that is true if any element's is.
   std::string Any(const IntegerType& type, const std::string& flags) {
     if (type.elements == 0) return flags;
     const std::string bits = "i" + std::to_string(type.elements);
@@ -149,7 +150,7 @@ class Rewriter {
 
   const bool checked_;
   std::string* const out_;
-  std::string place_;  // of the division, in the source
+  std::string place_;  // the division's !dbg
   size_t count_ = 0, next_ = 0;
 };
 

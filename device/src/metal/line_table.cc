@@ -14,8 +14,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Bytes, front to back. What is read behind their end is 0, and ok() is false
-// from then on.
+// Reads bytes from front to back. A read behind the end gives 0, and makes
+// ok() false from then on.
 class Reader {
  public:
   Reader() = default;
@@ -24,7 +24,8 @@ class Reader {
 
   bool ok() const { return ok_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
-  // The next `size` bytes, as far as there are any.
+  // Returns a reader of the next `size` bytes, or of the rest if it is
+  // shorter.
   Reader Take(uint64_t size) {
     if (size > left()) {
       ok_ = false;
@@ -54,7 +55,7 @@ class Reader {
     return value;
   }
   uint64_t Leb() { return Leb128(false); }
-  // Two's complement, for sums that wrap around.
+  // Returns two's complement, for sums that wrap around.
   uint64_t SignedLeb() { return Leb128(true); }
   std::string Text() {
     const void* const nul = std::memchr(at_, 0, left());
@@ -90,7 +91,7 @@ class Reader {
 
 struct Sections {
   Reader lines;
-  // Code, from the first address up to the second.
+  // Addresses of code: begin and end.
   std::vector<std::pair<uint64_t, uint64_t>> code;
 };
 
@@ -141,7 +142,7 @@ std::string FindSections(const unsigned char* bytes, size_t size,
 
 }  // namespace
 
-// The part of .debug_line that one compilation has left.
+// Runs one compilation unit's program in .debug_line.
 class LineProgram {
  public:
   LineProgram(const Sections& sections, LineTable* table)
@@ -154,8 +155,8 @@ class LineProgram {
     }
     Reader header = unit.Take(unit.Unsigned(offset_bytes));
     min_length_ = header.Get<uint8_t>();
-    if (version >= 4) header.Get<uint8_t>();  // for several operations at once
-    header.Get<uint8_t>();                    // whether rows are statements
+    if (version >= 4) header.Get<uint8_t>();  // operations per instruction
+    header.Get<uint8_t>();                    // default_is_stmt
     line_base_ = header.Get<int8_t>();
     line_range_ = header.Get<uint8_t>();
     opcode_base_ = header.Get<uint8_t>();
@@ -186,8 +187,8 @@ class LineProgram {
   }
   void AddFile(std::string name, Reader* reader) {
     const uint64_t folder = reader->Leb();
-    reader->Leb();  // when it was changed
-    reader->Leb();  // its length
+    reader->Leb();  // time of last change
+    reader->Leb();  // size
     if (name[0] != '/' && folder < folders_.size() &&
         !folders_[folder].empty()) {
       name = folders_[folder] + "/" + name;
@@ -214,8 +215,8 @@ class LineProgram {
                                    int64_t{adjusted % line_range_});
     Emit(false);
   }
-  // A piece of code that the linker has left out lies at an address where there
-  // is none.
+  // Ends a piece of code. Drops its rows if the linker has left it out: its
+  // address is then outside of all sections with code.
   void EndPiece() {
     Emit(true);
     std::vector<LineTable::Row>& rows = table_->rows_;
@@ -262,7 +263,7 @@ class LineProgram {
       case 9:
         address_ += unit->Get<uint16_t>();
         return;
-      default:  // nothing that is of interest, or that is known
+      default:  // opcodes without use here, and unknown ones
         for (unsigned i = 0; i < lengths_[opcode - 1u]; ++i) unit->Leb();
     }
   }
@@ -271,12 +272,12 @@ class LineProgram {
   LineTable* const table_;
   uint8_t min_length_ = 1, line_range_ = 1, opcode_base_ = 1;
   int8_t line_base_ = 0;
-  std::vector<uint8_t> lengths_;  // of standard opcodes' operands
+  std::vector<uint8_t> lengths_;  // operand counts of standard opcodes
   std::vector<std::string> folders_;
-  std::vector<uint32_t> files_;  // in the table's
-  // The machine's registers.
+  std::vector<uint32_t> files_;  // indices in the table's files_
+  // The registers of DWARF's line machine.
   uint64_t address_ = 0, file_ = 1, line_ = 1, column_ = 0;
-  size_t begin_ = 0;  // of the piece of code, in the table's rows
+  size_t begin_ = 0;  // the piece's first row in the table
 };
 
 std::string LineTable::Read(const unsigned char* bytes, size_t size) {
@@ -298,7 +299,7 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // If one piece ends at the begin of the next, the end comes first.
+  // If one piece ends where the next begins, the end comes first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });
@@ -318,7 +319,7 @@ Place LineTable::Find(uint64_t address) const {
   auto row = std::upper_bound(
       rows_.begin(), rows_.end(), address,
       [](uint64_t value, const Row& r) { return value < r.address; });
-  // The last that names a line, in this piece of code.
+  // Finds the last row with a line in this piece of code.
   while (row != rows_.begin()) {
     --row;
     if (row->end) break;

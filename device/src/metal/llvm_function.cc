@@ -25,7 +25,7 @@ void ForEachName(std::string_view text, const Function& function) {
   }
 }
 
-// "nuw nsw i32 %1" is "i32 %1".
+// Returns "i32 %1" for "nuw nsw i32 %1".
 std::string_view DropFlags(std::string_view code) {
   constexpr std::string_view kFlags[] = {
       "nuw",  "nsw",      "exact",    "fast",     "nnan",    "ninf",
@@ -47,7 +47,7 @@ bool IsCast(std::string_view op) {
                        "bitcast", "addrspacecast"});
 }
 
-// "<4 x float>": "float".
+// Returns "float" for "<4 x float>".
 std::string_view FindElementType(std::string_view vector) {
   const size_t by = vector.find(" x ");
   if (!BeginsWith(vector, "<") || by == std::string_view::npos)
@@ -55,7 +55,7 @@ std::string_view FindElementType(std::string_view vector) {
   return vector.substr(by + 3, vector.size() - by - 4);
 }
 
-// The rest of its code is behind the op.
+// Returns the code behind the opcode.
 std::string_view FindArguments(const Instruction& i) {
   const size_t begin =
       static_cast<size_t>(i.op.data() - i.code.data()) + i.op.size();
@@ -113,7 +113,7 @@ bool LlvmFunction::ReadAll(
     blocks_of_.push_back(0);
   };
   add(thread);
-  // The lines; those of a switch are joined.
+  // One line for each instruction: the lines of a switch are joined.
   std::vector<std::string> lines;
   bool in_switch = false;
   ForEachLine(text.substr(body), [&](std::string_view line) {
@@ -128,7 +128,7 @@ bool LlvmFunction::ReadAll(
       add(std::string(line.substr(2, line.find(' ', 2) - 2)));
   });
   std::unordered_map<std::string, size_t> starts, ends;
-  // The first block has the number behind the parameter's.
+  // An unlabelled first block has the number behind the parameter's.
   blocks_.push_back({thread == "%0" ? "1" : "0", {}, nullptr, {}});
   starts[blocks_[0].label] = 0;
   std::string label = blocks_[0].label;
@@ -185,7 +185,7 @@ bool LlvmFunction::ReadAll(
   return true;
 }
 
-// An instruction without code is left out.
+// Leaves `code` empty for instructions to ignore.
 bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
   line = line.substr(line.find_first_not_of(' '));
   if (BeginsWith(line, "#dbg_")) return true;
@@ -196,7 +196,7 @@ bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
     line = line.substr(end + 3);
   }
   std::string code(line);
-  // Drops places in the source, and facts about aliases in one thread.
+  // Drops source places, and alias facts that hold only within one thread.
   for (const char* const name :
        {", !dbg !", ", !noalias !", ", !alias.scope !", ", !tbaa !"}) {
     const size_t at = code.find(name);
@@ -299,8 +299,8 @@ std::string LlvmFunction::FindType(size_t value) const {
            std::string(FindElementType(ParseOperand(parts[0]).type)) + ">";
   }
   if (op == "call") {
-    // "noundef float @sqrtf(": the word before the name, which has brackets
-    // only if it is a vector's.
+    // "noundef float @sqrtf(": the type is the word before the name. Only a
+    // vector type has brackets.
     const size_t at = FindOutside(rest, '@');
     if (at == rest.size() || at < 2) return "";
     std::string_view before = rest.substr(0, at - 1);
@@ -312,7 +312,7 @@ std::string LlvmFunction::FindType(size_t value) const {
                ? ""
                : std::string(before);
   }
-  // Its users have the type in front of it.
+  // The operands of its users have the type.
   const std::string& name = values_[value];
   for (const auto& user : instructions_) {
     if (user->op == "phi") {

@@ -22,7 +22,7 @@ namespace switchyard::device::metal {
 constexpr size_t kNoIndex = static_cast<size_t>(-1);
 
 struct Instruction {
-  size_t value = kNoIndex;  // the one that it defines
+  size_t value = kNoIndex;  // the defined value, if any
   std::string code;         // the text behind "%1 = ", without !dbg
   std::string_view op;      // "load", "call", ...: a part of `code`
   std::vector<size_t> uses;

@@ -11,9 +11,9 @@ namespace {
 
 using Transfer = RegionPlan::Transfer;
 
-constexpr size_t kThread = 0;  // the value that is the parameter
+constexpr size_t kThread = 0;  // the value of the parameter
 
-// True if the result depends on nothing but the operands.
+// True if the result depends only on the operands.
 bool IsPure(const Instruction& i) {
   return IsOpcode(
       i.op, {"add",           "sub",           "mul",          "udiv",
@@ -69,7 +69,7 @@ class RegionPlanner {
     };
     if (i.op == "load") {
       if (LoadsPosition(i)) {
-        // The description's only pointer is to the threadgroup.
+        // The description has one pointer, to the threadgroup.
         const std::string type = f_.FindType(i.value);
         return type == "ptr" || (!type.empty() && type.back() == '*');
       }
@@ -134,8 +134,8 @@ class RegionPlanner {
   }
 
   struct DivergentBranch {
-    size_t block, join;           // the branch's block, and its postdominator
-    std::vector<bool> influence;  // a block's is true if it is in the region
+    size_t block, join;           // the branch's block, its postdominator
+    std::vector<bool> influence;  // true for blocks of the region
   };
   // A phi at the join is uniform if it gets the same value from all blocks of
   // the influence region.
@@ -198,7 +198,7 @@ class RegionPlanner {
                        [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // Returns, for each block, the ends of regions or the function's end that are
+  // Returns for each block the ends of regions, or of the function, that come
   // next on some path.
   std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
@@ -235,7 +235,8 @@ class RegionPlanner {
       const std::vector<std::set<size_t>> next = FindNextEnds();
       for (size_t b = 0; b < blocks_.size(); ++b) {
         const std::vector<size_t>& to = blocks_[b].successors;
-        // If these are different, no later end is common to all paths.
+        // If the successors' next ends differ, this branch chooses the
+        // barrier.
         if (plan_.ends_region[b] || to.empty() ||
             std::all_of(to.begin(), to.end(), [&](size_t s) {
               return next[s] == next[to[0]] || next[s].empty();
@@ -303,7 +304,7 @@ class RegionPlanner {
       return true;
     }
     const Instruction* const definition = f_.definition(value);
-    // Private arrays are in the context, at the same place in each region.
+    // The context keeps private arrays at the same place in each region.
     if (value == kThread ||
         (definition != nullptr && definition->op == "alloca")) {
       return true;
@@ -326,7 +327,7 @@ class RegionPlanner {
     const auto add = [&](size_t value) {
       const Instruction* const definition = f_.definition(value);
       Transfer& transfer = plan_.values[value].transfer;
-      // Private arrays are in the context anyway.
+      // The context keeps private arrays in any case.
       if (definition == nullptr || definition->op == "alloca" ||
           transfer != Transfer::kNone)
         return;
@@ -366,7 +367,7 @@ class RegionPlanner {
   // memory.
   bool PrivatePointersEscape() const {
     std::vector<bool> is_private(f_.values().size(),
-                                 false);  // a pointer to one
+                                 false);  // for each value
     bool escapes = false;
     for (bool changed = true; changed && !escapes;) {
       changed = false;
@@ -384,7 +385,7 @@ class RegionPlanner {
               (has_private && IsOpcode(i->op, {"getelementptr", "bitcast"}))) {
             changed = changed || !is_private[i->value];
             is_private[i->value] = true;
-            // The next region reads a spilled one from memory.
+            // The next region reads a spilled pointer from memory.
             escapes = escapes ||
                       plan_.values[i->value].transfer == Transfer::kSpilled;
           } else if (has_private && i->op == "store") {

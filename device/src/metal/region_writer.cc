@@ -22,7 +22,7 @@ constexpr char kCutsType[] = "%\"struct.switchyard_metal::Cuts\"";
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The crew's memory is aligned so.
+// The alignment of the crew's memory.
 constexpr size_t kContextAlignment = 64;
 
 // Writes the regions of one kernel.
@@ -57,7 +57,8 @@ class RegionWriter {
     for (size_t v = 0; v < types_.size(); ++v) {
       const Instruction* const definition = f_.definition(v);
       if (definition != nullptr && definition->op == "alloca") {
-        // Of another length than one, or in a loop, it may be any number.
+        // Not cut: an array of variable length, or an alloca in a loop, which
+        // may run any number of times.
         const std::vector<std::string_view> parts =
             SplitOutside(std::string_view(definition->code)
                              .substr(definition->code.find("alloca ") + 7),
@@ -105,8 +106,8 @@ class RegionWriter {
   std::string NameLabel(size_t block) const {
     return "%b." + f_.blocks()[block].label;
   }
-  // Name a value, the variable of a live value, and the variable of the next
-  // value of a live phi.
+  // Names of a value, of a live value's variable, and of the variable for a
+  // live phi's next value.
   std::string NameValue(size_t v) const {
     return v == 0 ? "%thread" : "%v." + f_.values()[v].substr(1);
   }
@@ -142,8 +143,8 @@ class RegionWriter {
   std::string EmitUses(std::string_view text) {
     return f_.Replace(text, [this](size_t v) { return EmitUse(v); });
   }
-  // Returns the address of a uniform live value. For each row of threads a
-  // region reads the values from before it, and writes to a copy.
+  // Returns the address of a uniform live value. For each row of threads, a
+  // region reads the values at its start, and writes new ones to a copy.
   std::string EmitSharedSlot(size_t field, const char* of = "%made") {
     const std::string name = "%p." + Number(next_++);
     Emit(name + " = getelementptr inbounds " + shared_type_ + ", " +
@@ -260,7 +261,7 @@ class RegionWriter {
   void EmitThread() {
     for (size_t field = 0; field < kFields; ++field) {
       std::string value = "%f." + Number(field);
-      if (field == 1 || field == 4 || field == 7) {  // of x, and the index
+      if (field == 1 || field == 4 || field == 7) {  // x, and the index
         value = "%at." + Number(field);
         Emit(value + " = add nuw i32 %f." + Number(field) + ", %x");
       }
@@ -276,8 +277,8 @@ class RegionWriter {
     }
   }
 
-  // Emits the variables of the live values. Uniform ones were loaded in front
-  // of the loop.
+  // Emits the variables of the live values. Uniform ones are loaded once,
+  // before the loop.
   void EmitLiveValues(const std::set<size_t>& live,
                       const std::unordered_map<size_t, std::string>& shared) {
     rematerialized_.clear();
@@ -314,7 +315,7 @@ class RegionWriter {
            kPlaces[field];
   }
 
-  // Emits the value's computation again, where the region begins.
+  // Emits the value's computation at the start of the region.
   std::string Rematerialize(
       size_t v, const std::unordered_map<size_t, std::string>& shared) {
     if (v == 0) return "%thread";
@@ -380,7 +381,8 @@ class RegionWriter {
         continue;
       }
       std::string code = EmitOperands(*i);
-      // The library knows of no thread that runs.
+      // The library does not know the thread of a work-item loop, so this
+      // computes the lane.
       if (i->FindCallee() == kLane) code = "and i32 %at.7, 31";
       if (i->op == "load" || i->op == "store") code += AccessGroup();
       Emit((i->value == kNoIndex ? "" : NameValue(i->value) + " = ") + code);
@@ -461,7 +463,8 @@ class RegionWriter {
       }
       EmitStore("i32", next, EmitSharedSlot(0));
     } else if (end.FindCallee() == kSimd) {
-      // The call gets one more argument, the slot where it notes its operation.
+      // The call gets one more argument, the slot in which it notes its
+      // operation.
       const std::string meeting = EmitSpillSlot(0);
       const std::string type = names_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"
                                                      : "{ ptr, ptr, ptr, i32 }";
@@ -529,9 +532,9 @@ class RegionWriter {
   std::string context_type_, shared_type_;
   std::vector<std::string> types_;  // of live values and private arrays
   std::vector<size_t> slots_;
-  std::vector<bool> in_region_;  // the blocks of the region that is written
+  std::vector<bool> in_region_;  // true for blocks of the current region
   std::unordered_map<size_t, std::string> rematerialized_;
-  size_t next_ = 0;  // of names
+  size_t next_ = 0;  // number for the next name
   std::string out_;
 };
 

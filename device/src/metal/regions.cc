@@ -21,17 +21,18 @@ std::string Number(size_t n) { return std::to_string(n); }
 struct Functions {
   struct Function {
     std::string_view text;
-    bool calls_unknown = false;  // by a pointer
+    bool calls_unknown = false;  // by pointer
     std::vector<std::string_view> calls;
   };
   std::unordered_map<std::string_view, Function> all;
-  std::vector<std::pair<size_t, std::string_view>> kernels;  // and their names
+  std::vector<std::pair<size_t, std::string_view>> kernels;  // number, name
   std::unordered_map<std::string_view, std::string_view>
       attributes;                   // "#4", "{ ... }"
   size_t metadata = 0, groups = 0;  // the first free numbers
 };
 
-// "@_ZL9swy_run_0RKN16switchyard_metal6ThreadE" is kernel 0.
+// Returns the kernel's number: 0 for
+// "@_ZL9swy_run_0RKN16switchyard_metal6ThreadE".
 size_t ParseKernelNumber(std::string_view name) {
   constexpr std::string_view kRun = "swy_run_";
   const size_t at = name.find(kRun);
@@ -47,8 +48,8 @@ std::string_view FindName(std::string_view define) {
   return define.substr(at, define.find('(', at) - at);
 }
 
-// True for the shim's functions that are not inlined before this pass, so that
-// it finds their calls.
+// True for the shim's functions that Clang does not inline before this pass,
+// so that the pass finds their calls.
 bool IsMarker(std::string_view name) {
   return name == kBarrier || name == kSimdgroupBarrier || name == kSimd ||
          name == kVariable || name == kNotBound || name == kFail ||
@@ -121,7 +122,7 @@ bool CanBeCut(const Functions& functions, std::string_view name) {
   return has_barrier && !kernel.calls_unknown;
 }
 
-// "#4" of a line that ends with "... #4 {".
+// Returns "#4" of a line that ends with "... #4 {".
 std::string_view FindAttributes(std::string_view define) {
   const size_t close = define.rfind(')');
   const size_t at = define.find('#', close);
@@ -129,7 +130,7 @@ std::string_view FindAttributes(std::string_view define) {
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// Returns the attributes that name the CPU, and `more`.
+// Returns `more` and the attributes that name the CPU.
 std::string SelectAttributes(std::string_view all, const std::string& more) {
   std::string kept = "{ " + more;
   for (const std::string_view word :
@@ -146,7 +147,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   std::string added, again;
   std::unordered_set<size_t> cut;
   RegionNames names;
-  // The struct's type may be missing where pointers have none.
+  // Without typed pointers, the module may lack the struct's type.
   const bool has_type = llvm.find(std::string("\n") + kThreadType +
                                   " = type") != std::string::npos;
   names.thread_type = has_type ? kThreadType : "%swy.thread";
@@ -176,7 +177,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
     added += regions;
     cut.insert(kernel.first);
   }
-  // The markers have done their work, and may be inlined.
+  // Clang may inline the marker functions now.
   const std::string inlined = "#" + Number(functions.groups + 1);
   ForEachLine(llvm, [&](std::string_view line) {
     if (BeginsWith(line, "define ") && IsMarker(FindName(line))) {

@@ -3,8 +3,7 @@
 
 // Cuts the kernels of an unchecked module at their barriers, in its LLVM text:
 // a region, from one barrier to the next, becomes a work-item loop over the
-// threads of a row, which Clang vectorises. So no thread needs a stack of its
-// own.
+// threads of a row, which Clang vectorises. So threads need no stacks.
 //
 // The regions are the continuations of Karrenberg and Hack, "Improving
 // Performance of OpenCL on CPUs" (CC 2012): a function each, which takes the
