@@ -19,7 +19,8 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Returns the error, or an empty text. `list` stands between parentheses.
+// Parses the text between the parentheses. Returns the error, or an empty
+// text.
 std::string ParseKinds(std::string_view list, FindingKinds* all) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
@@ -38,7 +39,7 @@ std::string ParseKinds(std::string_view list, FindingKinds* all) {
   return std::string();
 }
 
-// Reads one file's.
+// Reads the comments of one file.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file,
@@ -47,7 +48,7 @@ class Reader {
 
   void Run() {
     for (const Comment& comment : text_.comments()) ReadComment(comment);
-    // Comments of directives are theirs.
+    // The lexer makes comments in directives a part of the directive.
     for (const Pragma& pragma : text_.pragmas()) ReadDirective(pragma);
   }
 
@@ -56,7 +57,8 @@ class Reader {
     return file == 0 ? name_ : text_.files()[file];
   }
 
-  // Sets the place to that of byte `at`, which is behind `begin`.
+  // Sets the comment's place to that of byte `at`. `begin` is a byte before
+  // it, on line `line`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {
@@ -91,7 +93,7 @@ class Reader {
       const size_t open =
           allows ? rest.find_first_not_of(" \t", word + 5) : rest.npos;
       if (open == rest.npos || rest[open] != '(') {
-        // Somewhere in a sentence it is a name.
+        // In the middle of a sentence, "switchyard:" is only a name.
         if (begin != first) continue;
         Fail(comment, "what there is is allow(KIND, ...)");
       }
@@ -107,7 +109,8 @@ class Reader {
     }
   }
 
-  // The line that it ends, or else the next one with code.
+  // Sets the line that the comment is about: its own line if code stands
+  // before it, or else the next line with code.
   void SetCode(const Comment& c, AllowComment& comment) const {
     const auto on_line = [&](uint32_t i) {
       return i < text_.size() && text_.token(i).file == c.file &&
@@ -145,7 +148,7 @@ class Reader {
 }  // namespace
 
 void AllowComments::Read(std::string_view text, const std::string& file) {
-  // Most files have none, and need no look at their text.
+  // Most files have no such comment, and need no lexing.
   if (text.find(kName) == text.npos) return;
   Reader(text, file, this).Run();
 }

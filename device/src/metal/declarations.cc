@@ -8,7 +8,7 @@
 namespace switchyard::device::metal {
 namespace {
 
-// True if the parentheses behind the word are no parameter list.
+// True if parentheses behind the word are not a parameter list.
 bool TakesParentheses(std::string_view word) {
   return IsOneOf(word, {"decltype", "__attribute__", "alignas", "noexcept",
                         "__declspec", "sizeof", "static_assert", "alignof",
@@ -24,11 +24,11 @@ bool IsArithmetic(std::string_view word) {
                         "unsigned", "signed"});
 }
 
-// From the : of a constructor to its body.
+// Skips from the : of a constructor to its body.
 uint32_t SkipInitializers(const Text& text, uint32_t i, uint32_t limit) {
   for (++i; i < limit && !text.Is(i, ";"); i = text.Skip(i)) {
     if (!text.Is(i, "{")) continue;
-    // It initialises a member, or is the body.
+    // The brace initialises a member, or begins the body.
     const bool is_of_member = text.IsIdentifier(i - 1) || text.Is(i - 1, ">");
     if (!is_of_member) break;
   }
@@ -48,7 +48,8 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// The names of template parameters and of parameters, which may differ.
+// Replaces names of parameters and template parameters by numbers, because
+// two declarations of one function may name them differently.
 class NormalizedNames {
  public:
   explicit NormalizedNames(const Text& text) : text_(text) {}
@@ -60,7 +61,7 @@ class NormalizedNames {
   void AddParameters(uint32_t first, uint32_t last) {
     for (const Piece& p : text_.SplitAtCommas(first, last)) {
       const uint32_t name = text_.FindDeclaredName(p.first, p.last);
-      // The only name is a type's; one behind `const` may be.
+      // A single name is the type's; a name behind `const` may be, too.
       if (name == kNone || name == p.first) continue;
       const std::string_view before = text_.word(name - 1);
       if (before != "::" && before != "const" && before != "struct" &&
@@ -90,7 +91,7 @@ class NormalizedNames {
   std::unordered_map<std::string_view, size_t> names_;
 };
 
-// Integer expressions by precedence.
+// Evaluates integer expressions with operator precedence.
 class Evaluator {
  public:
   using Values = std::unordered_map<std::string_view, std::optional<uint32_t>>;
@@ -140,7 +141,7 @@ class Evaluator {
     return digits.empty() || *end != '\0' || value > 0xffffff ? Fail() : value;
   }
 
-  // Qualified or not.
+  // Evaluates a name, qualified or not.
   int64_t EvaluateName() {
     while (Peek() == "::" && at_ + 1 < last_) at_ += 2;
     const auto found = values_.find(text_.word(at_ - 1));
@@ -148,7 +149,7 @@ class Evaluator {
     return *found->second;
   }
 
-  // The operators of `level` and above.
+  // Evaluates operators of precedence `level` and above.
   int64_t EvaluateBinary(int level, int depth) {
     if (level == 3) return EvaluatePrimary(depth);
     int64_t value = EvaluateBinary(level + 1, depth);
@@ -295,7 +296,8 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
     }
     if (text_.IsErased(i)) continue;
     const std::string written = names.WriteToken(i);
-    // A parameter needs no name.
+    // Declarations may leave out a parameter's name, so it is no part of the
+    // key.
     if (d.IsFunction() && i > d.open && i < d.close && written[0] == '$' &&
         (text_.Is(i + 1, ",") || text_.Is(i + 1, ")") || text_.Is(i + 1, "[") ||
          text_.Is(i + 1, "=")) &&
@@ -327,7 +329,8 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
 
 void Constants::Add(std::string_view name, std::optional<uint32_t> value) {
   const auto [found, is_new] = values_.emplace(name, value);
-  // Two scopes have the name, and no pass resolves scopes: it stays unknown.
+  // Two scopes use the name. No pass resolves scopes, so its value is
+  // unknown.
   if (!is_new && found->second != value) found->second.reset();
 }
 

@@ -49,7 +49,7 @@ class Duplicates {
     kNew,
     kSame,       // differs from an earlier one in address spaces only
     kDifferent,  // has another body as well: the earlier one stays
-    kReplaces,   // as kDifferent, but for thread memory: replaces the earlier
+    kReplaces,   // as above, and in thread memory: replaces the earlier one
   };
   // `scope` tells namespaces and classes apart. `earlier` gets the tokens of a
   // replaced declaration.

@@ -22,15 +22,15 @@ bool NamesSmallFloats(const Text& text) {
   return false;
 }
 
-// The expression of one bracket, statement or argument: its begin and its
+// The expression in one bracket, statement or argument: its beginning and its
 // conditionals.
 struct Expression {
   struct Conditional {
     uint32_t begin, question, colon;
   };
-  // In [], where only integers are, and which may be of a local class.
+  // True in []: they contain only integers, and may be in a local class.
   bool is_left_alone = false;
-  uint32_t begin = kNone;  // kNone: none that may be marked
+  uint32_t begin = kNone;  // kNone: not to be marked
   std::vector<Conditional> conditionals;
 };
 
@@ -51,7 +51,7 @@ class ConditionalMarker {
       Push(text == "[");
       BeginExpression(i + 1);
     } else if (text == "{") {
-      // A bracket of a list, or of statements.
+      // The brace of an initializer list, or of statements.
       const bool is_list =
           text_.Is(i - 1, "=") || text_.Is(i - 1, "(") || text_.Is(i - 1, ",");
       Reset();
@@ -68,7 +68,8 @@ class ConditionalMarker {
       EndExpression(i);
       if (Top().begin != kNone) BeginExpression(i + 1);
     } else if (text == "return" || IsAssignment(i)) {
-      // Its left side is no part of a conditional on the right.
+      // The left side of an assignment is no part of a conditional on the
+      // right.
       if (Top().conditionals.empty()) BeginExpression(i + 1);
     } else if (text == "?") {
       Top().conditionals.push_back({FindBegin(), i, kNone});
@@ -97,8 +98,8 @@ class ConditionalMarker {
     Top().begin = Top().is_left_alone ? kNone : i;
     Top().conditionals.clear();
   }
-  // The begin of the next conditional: a part of another one, or the
-  // expression.
+  // Finds where the next conditional begins: at an arm of another one, or
+  // with the expression.
   uint32_t FindBegin() {
     if (Top().begin == kNone || Top().conditionals.empty()) return Top().begin;
     const Expression::Conditional& outer = Top().conditionals.back();
@@ -111,14 +112,14 @@ class ConditionalMarker {
     const std::string_view text = text_.source();
     const char before = at > 0 ? text[at - 1] : ' ';
     if (at + 1 < text.size() && text[at + 1] == '=') return false;
-    if (before == '<' || before == '>') {  // <<= is one, <= is none
+    if (before == '<' || before == '>') {  // <<= assigns, <= does not
       return at > 1 && text[at - 2] == before;
     }
     return before != '=' && before != '!';
   }
 
-  // Sets the colon of the innermost that has none; those within its second part
-  // are done.
+  // Gives the colon to the innermost conditional without one. Conditionals
+  // inside its second part end here.
   void SetColon(uint32_t i) {
     std::vector<Expression::Conditional>& all = Top().conditionals;
     while (!all.empty() && all.back().colon != kNone) {
@@ -140,8 +141,8 @@ class ConditionalMarker {
     Top().conditionals.clear();
   }
 
-  // True for a literal of another type, which stays, because 0 may be a null
-  // pointer.
+  // True for a literal that is no half or bfloat. It is not marked, because a
+  // 0 may be a null pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;
     const std::string_view text = text_.word(first);
@@ -177,7 +178,7 @@ class ConditionalMarker {
   std::vector<Expression> stack_;
 };
 
-// Which element a letter names, in either set of them.
+// Returns the index of a letter in xyzw or rgba.
 size_t FindElement(char letter) {
   const size_t position = std::string_view("xyzw").find(letter);
   return position != std::string_view::npos
@@ -191,7 +192,8 @@ bool IsSwizzle(std::string_view word) {
           word.find_first_not_of("rgba") == word.npos);
 }
 
-// Empty if the second is none, or of more than the first has.
+// Returns the swizzle that both are together. Empty if the second is no
+// swizzle, or names elements that the first lacks.
 std::string ComposeSwizzles(const std::string& first, std::string_view second) {
   std::string both;
   if (!IsSwizzle(second)) return both;
@@ -222,9 +224,9 @@ class SwizzleResolver {
   }
 
  private:
-  // Members of classes with names like swizzles, and functions with a body.
+  // Collects members named like swizzles, and functions with a body.
   void FindNames() {
-    std::vector<bool> is_class = {false};  // of the braces around
+    std::vector<bool> is_class = {false};  // for each open brace
     bool begins_class = false;
     for (uint32_t i = 0; i < text_.size(); ++i) {
       const std::string_view text = text_.word(i);
@@ -258,14 +260,14 @@ class SwizzleResolver {
     }
   }
 
-  // Several elements of a vector.
+  // True for a swizzle of two to four elements.
   bool IsVectorSwizzle(uint32_t i) const {
     return text_.IsIdentifier(i) && text_.word(i).size() > 1 &&
            IsSwizzle(text_.word(i)) && text_.IsMember(i) &&
            declared_.count(text_.word(i)) == 0 && !text_.Is(i + 1, "(");
   }
 
-  // Returns the last token of it.
+  // Composes a swizzle with the swizzles behind it. Returns its last token.
   uint32_t Compose(uint32_t first) {
     std::string letters(text_.word(first));
     uint32_t last = first;
@@ -304,7 +306,8 @@ class SwizzleResolver {
     }
   }
 
-  // If it is a swizzle of something without an operator, up to `end`.
+  // Puts a plus before a swizzle of an operand without operators that goes up
+  // to `end`.
   void MakeVector(uint32_t first, std::string_view end) {
     uint32_t i = first;
     if (!text_.IsIdentifier(i) && !text_.Is(i, "(")) return;
@@ -323,7 +326,7 @@ class SwizzleResolver {
       }
     }
     if (!text_.Is(i, end)) return;
-    // A swizzle's size is the length of its last name.
+    // A composed swizzle has as many elements as its last name has letters.
     const bool is_composed = IsSwizzle(text_.word(last)) &&
                              text_.word(last).size() > 1 &&
                              text_.IsMember(last) && IsVectorSwizzle(last - 2);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels with their parameters and instantiations, and declarations that can't
-// be in the module.
+// Walker: kernels with their parameters and instantiations, and declarations
+// that can't be in the module.
 
 #include <algorithm>
 #include <utility>
@@ -14,11 +14,10 @@ namespace {
 
 using switchyard_metal::Input;
 
-// More than all that Metal has.
+// Higher than the number of Metal's inputs.
 constexpr size_t kMostParameters = 100;
 
-// The name of a type that Metal has and Switchyard has not; null if token i is
-// no such type.
+// Names the feature of an unsupported type; null if token i is no such type.
 const char* NameUnsupportedType(const Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   const auto starts = [&](std::string_view with) {
@@ -37,7 +36,7 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
                      "depth2d_ms_array", "depthcube", "depthcube_array"})) {
     return "textures";
   }
-  // A word that a shader may use for something else, too.
+  // A shader may use this word for something else, too.
   if (word == "sampler" && text.IsIdentifier(i + 1)) return "samplers";
   if (word == "mpp" || word == "tensor_ops" || word == "cooperative_tensor" ||
       (word == "tensor" && text.Is(i + 1, "<"))) {
@@ -63,7 +62,8 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
   return nullptr;
 }
 
-// The name of a function that is no kernel: "vertex function" and the like.
+// Names the feature of a function that is no kernel ("vertex functions"), or
+// null.
 const char* NameUnsupportedFunction(std::string_view attribute) {
   if (attribute == "vertex") return "vertex functions";
   if (attribute == "fragment") return "fragment functions";
@@ -116,7 +116,7 @@ KernelParameters ReadParameters(const Text& text, const Constants& constants,
       if (text.IsOfClang(a)) continue;
       const Input input = FindInput(word);
       if (input == Input::kUnsupported) {
-        // Textures and samplers have been named by their types.
+        // Textures and samplers were refused by their types before.
         refuse(a.name, "[[" + std::string(word) + "]]");
         continue;
       }
@@ -232,14 +232,16 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
       AddUnsupported(why, token, host_name);
       return true;
     }
-    // Clang makes no code of it if nothing names it.
+    // The function stays in the code, but not in the table.
     if (!IsAskedFor(host_name)) return true;
     const std::string pointer = "swy_kernel_" + number;
-    // It is of no use by itself if it is inlined (switchyard_module.h).
+    // Call() inlines the kernel (switchyard_module.h). Inline functions
+    // without a caller leave no code behind.
     uint32_t type = d.head;
     while (type < d.name && text_.IsErased(type)) ++type;
     text_.PutBefore(type, "inline ");
-    // In the program's own scope metal's functions of that name are visible.
+    // At program scope the name needs ::, because functions of metal with
+    // that name are visible there.
     std::string code = " static constexpr auto " + pointer + " = &" +
                        (scope.empty() ? "::" : "") + id + ";";
     if (!max_threads.empty()) {
@@ -259,7 +261,7 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
 void Walker::TranslateInstantiation(const Declaration& d,
                                     const std::string& scope) {
   if (d.end < d.head + 3 || d.class_key != kNone) return;
-  uint32_t end = d.end - 1;  // behind the name and its arguments
+  uint32_t end = d.end - 1;  // behind the name and template arguments
   uint32_t open = kNone;
   while (text_.Is(end - 1, "]") && text_.match(end - 1) < end - 1) {
     end = text_.match(end - 1);
@@ -309,7 +311,7 @@ void Walker::TranslateInstantiation(const Declaration& d,
   const std::string pointer = "swy_kernel_" + std::to_string(next_++);
   std::string max_threads = kernel.max_threads;
   if (!max_threads.empty()) {
-    // Beside the template, wherever that is.
+    // The constant is in the template's namespace.
     max_threads = text_.edited(first, name) + max_threads +
                   text_.edited(name + 1, end) + "::value";
     const std::string constant = "swy_max_" + pointer;
@@ -317,8 +319,8 @@ void Walker::TranslateInstantiation(const Declaration& d,
                                       " = " + max_threads + ";");
     max_threads = scope + constant;
   }
-  // A pointer takes the place of the explicit instantiation, because Clang
-  // would report its errors twice, and Metal allows several names for one.
+  // A pointer replaces the explicit instantiation, because Clang would report
+  // its errors twice, and Metal allows several names for one kernel.
   for (uint32_t i = d.begin; i < d.end - 1; ++i) {
     if (i < first || i >= end) text_.Erase(i);
   }
@@ -353,7 +355,7 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // No shader has more overloads, and each costs time.
+  // No shader has more overloads, and comparing them takes time.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;
@@ -374,7 +376,7 @@ const Walker::KernelTemplate* Walker::FindTemplate(
       if (i >= k.arguments.size()) {
         fits = fits && !k.arguments.empty() && k.arguments.back().is_pack;
       } else if (i >= given.size()) {
-        // The rest may be deduced from parameters.
+        // Parameters may deduce the remaining arguments.
         fits = fits && (k.arguments[i].is_optional || has_parameters);
       } else {
         const std::string_view first = text_.word(given[i].first);

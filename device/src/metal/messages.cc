@@ -48,7 +48,7 @@ void Replace(std::string& text, const std::string& from,
   }
 }
 
-// name<A, ...> is A.
+// Replaces each name<A, ...> by A.
 void ReplaceByFirst(std::string& text, const std::string& name) {
   for (size_t at = 0; (at = text.find(name + "<", at)) != std::string::npos;) {
     const size_t first = at + name.size() + 1;
@@ -76,8 +76,9 @@ std::string OfMetal(std::string text) {
   return text;
 }
 
-// Which byte of `line` each of `shown`'s is, as far as what has been put in,
-// blanked and squeezed allows to tell.
+// Returns for each byte of `shown`, a translated line, its byte of `line`,
+// the shader's. It is an estimate, because the translation inserts text and
+// blanks tokens, and blanks may be squeezed.
 std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   std::vector<size_t> at;
   size_t j = 0;
@@ -93,7 +94,7 @@ std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
         skip(", switchyard_metal::Arm())")) {
       continue;
     }
-    // Blanks that were squeezed.
+    // Skip squeezed blanks.
     while (j < line.size() && line[j] == ' ' && shown[i] != ' ') ++j;
     at.push_back(std::min(j, line.empty() ? 0 : line.size() - 1));
     const bool same = j < line.size() && line[j] == shown[i];
@@ -135,7 +136,7 @@ class Reader {
       } else if (line.compare(0, 17, "In file included ") == 0) {
         Flush();
         skipped = fresh = is_of_shim = false;
-        includes_ += line + "\n";  // those of the shim are nobody's business
+        includes_ += line + "\n";  // dropped later if they begin at the shim
       } else if (line.find(" generated.") != std::string::npos) {
         Flush();
         FlushShim();
@@ -167,8 +168,9 @@ class Reader {
     return number == 0 || number > lines.size() ? "" : lines[number - 1];
   }
 
+  // Returns the text of a static_assert in the shim. Clang's message is
   // "static_assert failed due to requirement 'kPoints<float>' \"text\"", or
-  // "...': text": what the shim has to say.
+  // "...': text".
   static std::string Plain(const std::string& error) {
     const size_t due = error.find(" failed due to requirement '");
     if (due == std::string::npos) return error;
@@ -182,13 +184,13 @@ class Reader {
     return error;
   }
 
-  // An error there that no note gives a place to.
+  // Shows the shim's error as it is if no note gave it a place in the shader.
   void FlushShim() {
     result_ += in_shim_;
     in_shim_.clear();
   }
 
-  // One message and its lines.
+  // Writes one message and its lines.
   void Flush() {
     if (has_head_) {
       const std::string line = LineOf(head_.file, head_.line);
@@ -215,11 +217,12 @@ class Reader {
   std::string result_;
   std::map<std::string, std::vector<std::string>> files_;
   std::string includes_;
-  // An error of the shim's that has no place yet: its lines, and its text.
+  // The lines and the text of an error in the shim that has no place in the
+  // shader yet.
   std::string in_shim_, in_shim_text_;
   Head head_;
   bool has_head_ = false;
-  std::string shown_;               // the line that a message is about
+  std::string shown_;               // the message's line of code
   std::vector<std::string> marks_;  // carets and the like below it
 };
 

@@ -78,7 +78,7 @@ class Text::Lexer {
     }
   }
 
-  // To `end`, over the lines between.
+  // Moves to `end`, and counts the lines between.
   void GoTo(size_t end) {
     while (at_ < end) {
       if (source_[at_] == '\n') {
@@ -99,7 +99,7 @@ class Text::Lexer {
     GoTo(end);
   }
 
-  // To `end`, or to the text's.
+  // Adds a comment that ends at `end`, or with the text.
   void AddComment(size_t end) {
     if (end > source_.size()) end = source_.size();
     if (!is_system_) {
@@ -110,7 +110,8 @@ class Text::Lexer {
     GoTo(end);
   }
 
-  // From its prefix at `begin` on, with at_ at the quote.
+  // Reads a string or character from its prefix at `begin`. at_ is at the
+  // quote.
   void ReadQuoted(size_t begin) {
     const char quote = source_[at_];
     size_t end = at_ + 1;
@@ -171,7 +172,7 @@ class Text::Lexer {
     Add(Token::Kind::kIdentifier, at_, end);
   }
 
-  // A line marker, `# 12 "file" 1 3`, or a pragma.
+  // Reads a line marker, `# 12 "file" 1 3`, or a pragma.
   void ReadDirective() {
     const size_t begin = at_;
     size_t end = at_;
@@ -198,7 +199,7 @@ class Text::Lexer {
     }
     ReadMarker(i, end);
     GoTo(end);
-    // The newline behind it counts.
+    // The newline behind the marker adds one.
     line_ = line - 1;
   }
 
@@ -212,7 +213,7 @@ class Text::Lexer {
     }
     is_system_ = false;
     for (++i; i < end; ++i) is_system_ = is_system_ || source_[i] == '3';
-    // "<built-in>" and the like are none.
+    // "<built-in>" and the like are not files.
     if (!is_system_ && file[0] != '<') to_.user_files_.insert(file);
     if (to_.files_.back() != file) to_.files_.push_back(file);
     file_ = static_cast<uint32_t>(to_.files_.size() - 1);
@@ -225,7 +226,7 @@ class Text::Lexer {
   uint32_t line_begin_ = 0;
   uint32_t file_ = 0;
   bool is_system_ = false;
-  bool is_line_blank_ = true;  // nothing but blanks on this line
+  bool is_line_blank_ = true;  // only blanks on this line so far
 };
 
 // Fills in `match`. A < behind an identifier has a match only if a > comes
@@ -405,7 +406,7 @@ void Text::InsertBehind(uint32_t token, std::string text) {
 void Text::PutBefore(uint32_t token, std::string_view text) {
   uint32_t at = tokens_[token].begin;
   size_t left = text.size();
-  // The blank behind the token before stays.
+  // Keeps one blank behind the previous token.
   while (left > 0 && at > 1 && code_[at - 1] == ' ' && code_[at - 2] == ' ') {
     code_[--at] = text[--left];
   }
@@ -427,14 +428,14 @@ std::string_view Text::edited(uint32_t token) const {
 
 std::string Text::edited(uint32_t first, uint32_t last) const {
   std::string result;
-  uint32_t end = kNone;  // of the token before
+  uint32_t end = kNone;  // of the previous token
   for (uint32_t i = first; i < last; ++i) {
     if (IsErased(i)) continue;
     if (end != kNone && end != tokens_[i].begin) result += ' ';
     result += edited(i);
     end = tokens_[i].end();
   }
-  // Only a raw string has several lines.
+  // Only raw strings have several lines.
   std::replace(result.begin(), result.end(), '\n', ' ');
   return result;
 }

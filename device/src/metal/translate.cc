@@ -18,8 +18,8 @@ bool IsConst(const Text& text, uint32_t i) {
   return text.Is(i, "const") || text.Is(i, "constexpr");
 }
 
-// Erases device, thread and threadgroup. constant becomes const, unless a const
-// is next to it.
+// Erases device, thread and threadgroup. constant becomes const, unless it
+// has a const beside it.
 void EraseAddressSpace(Text& text, uint32_t i) {
   if (!text.Is(i, "constant") || IsConst(text, i - 1) || IsConst(text, i + 1)) {
     text.Erase(i);
@@ -28,7 +28,7 @@ void EraseAddressSpace(Text& text, uint32_t i) {
   }
 }
 
-// Returns its last token.
+// Erases Metal's attributes. Returns the list's last token.
 uint32_t EraseAttributes(Text& text, uint32_t i) {
   const uint32_t end = text.match(i);
   for (const Attribute& a : text.FindAttributes(i, end + 1)) {
@@ -38,7 +38,8 @@ uint32_t EraseAttributes(Text& text, uint32_t i) {
   return end;
 }
 
-// coherent(system) device int*: here all memory is.
+// Erases `coherent(system)` and the like, because all memory is coherent
+// here.
 void EraseCoherent(Text& text, uint32_t i) {
   if (text.OpensParentheses(i + 1) && text.match(i + 1) == i + 3) {
     text.Erase(i, i + 4);
@@ -48,8 +49,9 @@ void EraseCoherent(Text& text, uint32_t i) {
   }
 }
 
-// __asm("air.wait_simdgroup_events"): by their C++ names, the shim has them
-// (switchyard_async_copy.h), and each for all address spaces.
+// Erases labels such as __asm("air.wait_simdgroup_events"). The shim defines
+// these functions by their C++ names, once for all address spaces
+// (switchyard_async_copy.h).
 void EraseLabel(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   const std::string_view label = text.word(i + 2);
@@ -61,8 +63,9 @@ void EraseLabel(Text& text, uint32_t i) {
   }
 }
 
-// `typedef half half8 __attribute__((ext_vector_type(8)))`: half is a class
-// here, and Clang makes vectors of built-in types only.
+// Replaces a vector type such as `typedef half half8
+// __attribute__((ext_vector_type(8)))`, because half is a class here, and
+// Clang's vectors have only built-in types.
 void ReplaceVectorType(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   if (!text.Is(i + 3, "ext_vector_type") &&
@@ -71,7 +74,7 @@ void ReplaceVectorType(Text& text, uint32_t i) {
   }
   const uint32_t end = text.match(i + 1) + 1;
   if (!text.OpensParentheses(i + 4)) return;
-  constexpr uint32_t kMost = 8;  // tokens to the type, to either side
+  constexpr uint32_t kMost = 8;  // tokens to search for the type
   const auto is_type = [&](uint32_t at) {
     return text.Is(at, "half") || text.Is(at, "bfloat");
   };
@@ -90,7 +93,7 @@ void ReplaceVectorType(Text& text, uint32_t i) {
   text.Erase(i, end);
 }
 
-// is_function_constant_defined(ns::x) is ns::swy_defined_x.
+// Replaces is_function_constant_defined(ns::x) by ns::swy_defined_x.
 void ReplaceIsDefined(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   const uint32_t close = text.match(i + 1);
@@ -105,7 +108,8 @@ void ReplaceIsDefined(Text& text, uint32_t i) {
   text.InsertBefore(close - 1, "swy_defined_");
 }
 
-// "1.5bf" is a bfloat, by a suffix that Clang 14 does not know.
+// Replaces "1.5bf" by bfloat(1.5f), because Clang 14 does not know the
+// suffix.
 void ReplaceBfloatLiteral(Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   if (word.size() < 3 || word.substr(0, 2) == "0x" ||
@@ -138,7 +142,7 @@ void EraseWords(Text& text) {
     if (IsAddressSpace(text.word(i))) {
       EraseAddressSpace(text, i);
     } else if (text.Is(i, "kernel") || text.Is(i, "visible")) {
-      // A specifier, unless a declaration has this name.
+      // A specifier, unless a declaration uses the word as a name.
       if (text.IsIdentifier(i + 1) || text.IsAttributeList(i + 1)) {
         text.Erase(i);
       }
@@ -154,8 +158,9 @@ void EraseWords(Text& text) {
   }
 }
 
-// The preprocessor leaves macros in pragmas as they are, which Clang then does
-// not know. How often to unroll a loop is a hint: without a number, it goes.
+// Erases unroll counts that are macros, because the preprocessor does not
+// expand macros in pragmas, and Clang then does not know them. The count is
+// only a hint.
 void EraseUnrollCounts(Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
     const std::string_view line =
@@ -179,9 +184,9 @@ void EraseUnrollCounts(Text& text) {
   }
 }
 
-// Returns an error for a directive that a macro makes: `H include` where H
-// stands for #. The preprocessor leaves pragmas and such lines. Clang would
-// take the line for a directive when it reads the text again, and look for the
+// Returns an error for a directive that a macro makes: `H include` where H is
+// #. The preprocessor leaves only pragmas and such lines. Clang would take
+// the line for a directive when it reads the text again, and look for the
 // file.
 std::string FindMadeDirective(const Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
@@ -211,7 +216,7 @@ Translation Translate(std::string_view preprocessed,
   EraseWords(text);
   EraseUnrollCounts(text);
   std::string table;
-  // Clang says where a text is not even balanced.
+  // Leave unbalanced texts to Clang, which reports the place.
   if (text.is_balanced()) {
     MarkConditionals(text);
     ResolveSwizzles(text);

@@ -10,7 +10,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Deeper ones pass as they are: no shader has them, and the stack has an end.
+// Deeper scopes stay as they are, because the recursion needs stack. No
+// shader nests so deeply.
 constexpr int kMaxDepth = 100;
 
 }  // namespace
@@ -62,7 +63,7 @@ void Walker::WalkDeclaration(const Declaration& d, const std::string& scope,
   if (d.IsClass()) {
     if (!EraseIfDuplicate(d, scope)) WalkClass(d, scope, depth);
   } else if (d.IsFunction()) {
-    if (d.body == kNone) return WalkVariable(d, scope);  // int x(3); perhaps
+    if (d.body == kNone) return WalkVariable(d, scope);  // perhaps int x(3);
     if (EraseIfDuplicate(d, scope)) return;
     if (d.name != kNone) functions_.insert(text_.word(d.name));
     WalkBody(d.body + 1, d.BodyEnd(text_));
@@ -104,7 +105,7 @@ void Walker::WalkClass(const Declaration& d, const std::string& scope,
           text_.Is(name, "__attribute__") || text_.IsErased(name))) {
     name = text_.Skip(name);
   }
-  // Specializations have the same name.
+  // The scope has a number, because specializations have the same name.
   const std::string inner = scope + std::to_string(d.body) + "::";
   const uint32_t last = d.BodyEnd(text_);
   for (uint32_t i = d.body + 1; i < last;) {
@@ -123,8 +124,8 @@ void Walker::WalkMember(const Declaration& d, std::string_view class_name,
                         const std::string& scope, int depth) {
   if (d.IsClass()) return WalkClass(d, scope, depth + 1);
   if (d.IsFunction()) {
-    // `constant` behind the parameters says where the object is: as good as
-    // const, which no constructor takes.
+    // `constant` behind the parameters is the address space of the object,
+    // and becomes const. A constructor can't be const.
     uint32_t end = d.body == kNone ? d.end : d.body;
     end = std::min(end, d.initializer);
     const bool is_constructor = d.name != kNone &&
@@ -144,7 +145,7 @@ void Walker::WalkMember(const Declaration& d, std::string_view class_name,
     if (NeedsFunctionConstants(d.initializer, d.end)) {
       AddUnsupported("a member made of function constants", i, "");
     }
-    // C++ takes an initializer of integers only without.
+    // Without inline, C++ allows only integers an initializer here.
     bool is_constexpr = false;
     for (uint32_t k = d.head; k < d.initializer; ++k) {
       is_constexpr = is_constexpr || text_.Is(k, "constexpr");
@@ -295,7 +296,7 @@ void Walker::WalkBody(uint32_t first, uint32_t last) {
 }
 
 uint32_t Walker::FindStatementBegin(uint32_t i, uint32_t first) const {
-  // Specifiers and a type may stand before the word, a few text.
+  // Specifiers and a type may stand before `threadgroup`: a few tokens.
   for (int steps = 0; steps < 24; ++steps, --i) {
     if (i == first) return i;
     const uint32_t before = i - 1;
@@ -322,7 +323,8 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   uint32_t end = first;
   bool has_braces = false;
   for (; end < last && !text_.Is(end, ";"); end = text_.Skip(end)) {
-    // No statement; nor is each of many looked at to the end of them all.
+    // Not a declaration. A second `threadgroup` also stops here, so that a
+    // list of many takes linear time.
     if (text_.Is(end, ":") || (has_braces && text_.Is(end, "threadgroup"))) {
       return first;
     }
@@ -331,7 +333,7 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   if (end >= last) return first;
   const std::vector<Piece> pieces = text_.SplitAtCommas(first, end);
   if (pieces.empty()) return first;
-  uint32_t type_end = first;  // of struct {...}
+  uint32_t type_end = first;  // behind struct {...}
   for (uint32_t i = first; i < pieces[0].last; i = text_.Skip(i)) {
     if (text_.Is(i, "=")) break;
     const bool is_of_struct = text_.Is(i - 1, "struct") ||
