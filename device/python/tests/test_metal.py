@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""switchyard.metal: kernels over arrays, and what is found in them."""
+"""Tests of switchyard.metal: kernels over arrays, and their findings."""
 
 import os
 import subprocess

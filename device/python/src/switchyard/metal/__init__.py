@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Metal compute kernels on Linux, over NumPy arrays, with races, wrong accesses and missing barriers found."""
+"""Runs Metal compute kernels on Linux over NumPy arrays, and finds races, wrong accesses and missing barriers."""
 
 from ._mlx import metal_kernel
 from ._run import Finding, FindingsError, MetalError, Place, Settings, assert_clean, run, settings

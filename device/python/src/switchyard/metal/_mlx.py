@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Has the interface of `mx.fast.metal_kernel`."""
+"""The interface of `mx.fast.metal_kernel`."""
 
 import re
 import sys
@@ -28,7 +28,7 @@ _SCALARS = (
     "threads_per_simdgroup"
 ).split()
 
-# The declarations that MLX puts before a header.
+# MLX puts these declarations before a header.
 _PRELUDE = """#include <metal_stdlib>
 using namespace metal;
 typedef half float16_t;
@@ -180,5 +180,5 @@ def metal_kernel(
     ensure_row_contiguous: bool = True,
     atomic_outputs: bool = False,
 ):
-    """`mx.fast.metal_kernel`: a kernel from a function's body, over arrays of NumPy or MLX."""
+    """`mx.fast.metal_kernel`: makes a kernel from a function's body, for arrays of NumPy or MLX."""
     return _Kernel(name, input_names, output_names, source, header, ensure_row_contiguous, atomic_outputs)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs kernels by `swy metal run`: a kernel that crashes ends that process, not the tests."""
+"""Runs kernels with `swy metal run`, in a separate process: a kernel that crashes does not end the tests."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class MetalError(RuntimeError):
-    """A kernel that does not compile, or cannot be run as asked."""
+    """Raised for a kernel that does not compile or cannot be run."""
 
 
 class Place(NamedTuple):
@@ -130,13 +130,13 @@ def run(
 
     source: its text, or the Path of a .metal file.
     grid, threadgroup: threads, one to three numbers; `groups=True`: grid is in threadgroups.
-    buffers: arrays by index, a list (None: nothing is bound) or a dict. Writable arrays hold the
-        results afterwards, those of the schedule in order. Other values that NumPy makes an
+    buffers: arrays by index, in a list (None binds nothing) or a dict. Writable arrays get the
+        results of the schedule that runs threads in order. Other values that NumPy can make an
         array of (`np.uint32(8)`) are constants.
     unwritten: indices of buffers without initial values: a read before a write is a finding.
-    memory: bytes of threadgroup memory, by index. constants: of function constants, by name.
+    memory: bytes of threadgroup memory, by index. constants: values of function constants, by name.
     prepend: texts before the source. The source's lines still count from 1.
-    The rest: see `settings`.
+    The other arguments replace members of `settings`.
     """
 
     def default(value, name):

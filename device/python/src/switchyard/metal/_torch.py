@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Has the interface of `torch.mps.compile_shader`."""
+"""The interface of `torch.mps.compile_shader`."""
 
 import importlib.util
 import sys
