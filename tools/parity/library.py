@@ -38,11 +38,8 @@ def _lines(config):
 class Library:
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
-        self._library.SwitchyardPreset.restype = ctypes.c_char_p
-        self._library.SwitchyardRoute.restype = ctypes.c_char_p
-        self._library.SwitchyardFamilies.restype = ctypes.c_char_p
-        self._library.SwitchyardNames.restype = ctypes.c_char_p
-        self._library.SwitchyardNorm.restype = ctypes.c_char_p
+        for name in ("Preset", "Route", "Families", "Names", "Norm"):
+            getattr(self._library, "Switchyard" + name).restype = ctypes.c_char_p
 
     def families(self):
         """The words of each line of SwitchyardFamilies()."""
