@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The names of a model family's layer in config.json and in its checkpoints,
-// for moe_layer. The library compiles none of them.
+// for moe_layer. The library does not compile them.
 
 #ifndef SWITCHYARD_SRC_FAMILY_H_
 #define SWITCHYARD_SRC_FAMILY_H_
@@ -108,7 +108,7 @@ struct FamilyLayer {
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // after the last layer
   const char* router = nullptr;
-  // The first whose tensors the checkpoint has.
+  // moe_layer takes the first way to store experts that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
   // A family without shared experts has no module here.
   ExpertTensors shared = {};

@@ -93,7 +93,7 @@ void PutForm(const switchyard::CombineForm& form, std::string* text) {
   }
 }
 
-// The fields of config.json in which the family differs from most: "x" is
+// The fields of config.json that the family reads unlike most: "x" is
 // required, "[x]" is optional, and "-x" is ignored.
 std::string FieldsOf(const Family& family) {
   const switchyard::families::Recipe most(switchyard::Score::kSoftmax);
