@@ -178,7 +178,7 @@ TEST(Fields, HaveTheDefaultsOfCpp) {
     }
     ++structs;
   });
-  EXPECT_GE(structs, 47u);
+  EXPECT_GE(structs, 46u);
 }
 
 TEST(Fields, ArriveEachAlone) {
@@ -285,7 +285,7 @@ TEST(Sizes, AreThoseOfVersions) {
 #undef E
 #undef P
 #undef CALL
-  EXPECT_GE(structs, 50u);
+  EXPECT_GE(structs, 49u);
 }
 
 // A value of C++, written to structs of C of every size.
@@ -316,14 +316,12 @@ TEST(Written, EachFieldOfPresets) {
   ExpectEachWritten<swy_model_config>(SWY_MODEL_CONFIG_INIT);
 }
 
-// The others stay as they are, and are not even read: they may be another
-// thread's.
+// The other fields stay as they are.
 TEST(Reporting, TellsWhatWasSet) {
   for (const Field& field : FieldsOf<swy_report>()) {
     swy_report given = {
         sizeof(swy_report), 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
     const swy_report before = given;
-    size_t& in_c = *At<size_t>(&given, field.c_offset);
     Reporting reporting(&given, ArgumentTexts());
     ASSERT_TRUE(reporting.status.ok());
     *At<size_t>(reporting.report(), field.offset) = 0;
@@ -333,10 +331,6 @@ TEST(Reporting, TellsWhatWasSet) {
       EXPECT_EQ(*At<size_t>(&given, other.c_offset), &other == &field ? 0 : had)
           << other.name;
     }
-    // Once: another thread may have read it, and set it anew.
-    in_c = 81;
-    reporting.Tell();
-    EXPECT_EQ(in_c, 81u);
   }
   EXPECT_EQ(Reporting(nullptr, ArgumentTexts()).report(), nullptr);
 }
