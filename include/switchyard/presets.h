@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Model families by name: what the calls of their MoE layers take as options.
-// docs/models.md lists the families, with how far each was compared with
+// Options for the calls of a model family's MoE layer, found by the family's
+// name. docs/models.md lists the families and the comparison of each with
 // transformers.
 //
 //   Preset preset;
@@ -33,13 +33,13 @@
 
 namespace switchyard {
 
-// Which inputs of Combine a family's layer has, and where its weights go.
+// The inputs of Combine in a family's layer, and where its weights apply.
 struct CombineForm {
   // False: the residual is added elsewhere, after a convolution, two sublayers
   // later, or into the streams of hyper-connections (HyperConnect).
   bool has_residual = true;
-  // Shared experts, 0 for none, and how their output is weighted. A model that
-  // keeps them as one expert of several times the width has one row a token.
+  // Shared experts, 0 for none, and the weight of their output. A model that
+  // stores them as one expert of several times the width has one row a token.
   size_t num_shared_experts = 0;
   SharedGate shared_gate = SharedGate::kNone;
   bool has_identity_experts = false;
@@ -54,42 +54,44 @@ struct CombineForm {
   bool has_weights_on_input = false;
 };
 
-// A family's layer: in its class's default configuration until ApplyConfig()
-// has put a checkpoint's config.json in its place.
+// A family's layer. It has the defaults of the family's configuration class
+// until ApplyConfig() replaces them with a checkpoint's config.json.
 struct Preset {
   // model_type of config.json, or of its text_config, as transformers has it.
   const char* family = nullptr;
-  // The family that this is an exact copy of, or null.
+  // Another family with exactly the same layer, or null.
   const char* same_as = nullptr;
 
   RouteOptions route;
-  // Which of RouteInputs it has beside the logits.
+  // The RouteInputs that it needs beside the logits.
   bool correction_bias = false;
   bool expert_scale = false;
-  // Its configurations have norm_topk_prob, which is route.renormalize.
+  // Its configurations have norm_topk_prob, which sets route.renormalize.
   bool norm_topk_prob = false;
-  // It computes scores and weights in the type of the model: with that as
-  // route.round_to its roundings are made, too. What other families round is
-  // the logits, and the weights to the type of topk_weights.
+  // It computes scores and weights in the model's type. Set route.round_to to
+  // this type to round as the model does. Other families round only the logits,
+  // and the weights to the type of topk_weights.
   bool in_model_type = false;
 
-  // RouteTopK's num_experts (with route.num_zero_experts) and top_k; 0 where a
-  // configuration has to say.
+  // RouteTopK's num_experts (with route.num_zero_experts) and top_k; 0 if only
+  // a configuration has them.
   size_t num_experts = 0;
   size_t top_k = 0;
 
-  // The layout is that of transformers' fused gate_up product; an engine that
-  // keeps gate and up in another way says so here.
+  // The layout is that of transformers' fused gate_up product. An engine that
+  // stores gate and up in another way sets another layout here.
   ActivateOptions activate;
   CombineOptions combine;
   CombineForm form;
 
-  // The code that it follows: file and line in transformers 5.23, or in words.
+  // The code that it follows: file and line in transformers 5.23, or a
+  // description.
   const char* source = nullptr;
 };
 
-// Which of its names SetField() set each field of a ModelConfig by, counted
-// from 1; 0: SetField() has not set the field. Programs do not write it.
+// For each field of a ModelConfig, the number of the name by which SetField()
+// set it, counted from 1; 0 if SetField() has not set it. Programs do not write
+// this struct.
 struct ConfigNames {
   uint8_t of[64] = {};
 };
@@ -133,60 +135,61 @@ struct ModelConfig {
   ConfigNames names;                         // SetField's own
 };
 
-// All of them, in alphabetical order of bytes.
+// All presets, sorted by name as bytes.
 Span<const Preset> Presets() noexcept;
 
-// The preset of a family, into `preset`. RouteTopK refuses its options until
-// ApplyConfig() has seen the configuration. kInvalidArgument, and nothing
-// written, where a pointer is null or the name is unknown.
+// Writes the preset of a family to `preset`. RouteTopK refuses its options
+// until ApplyConfig() has applied a configuration. kInvalidArgument, and
+// nothing written, if a pointer is null or the name is unknown.
 Status FindPreset(const char* family, Preset* preset) noexcept;
 
-// Puts what `config` says in the place of the preset's defaults, and clears
-// route.needs_config. Fields that the family does not have are not looked at,
-// but a score, a method of selection or a correction bias has to be the
-// family's.
-// kInvalidArgument, and nothing written, where preset is null or of no known
-// family, where a field that decides what the family computes is missing (the
-// message names it), or where its value is not one the family can have.
+// Replaces the preset's defaults with the values of `config`, and clears
+// route.needs_config. Ignores fields that the family does not have, except that
+// a score, a method of selection or a correction bias must be the family's.
+// kInvalidArgument, and nothing written, if preset is null or of an unknown
+// family, if a field that changes the family's results is missing (the message
+// names it), or if its value is not valid for the family.
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 
 // Sets the field of `config` that a config.json calls `key`, under any of its
 // names: for programs that walk the pairs of a JSON object. true is 1. A key
-// inside of an object is said with a dot, "ffn_config.moe_top_k". Sets nothing
-// and returns OK where no field has that name. kInvalidArgument, and nothing
-// written, where a pointer is null, where the value is not of the field's kind
+// inside an object is written with a dot, "ffn_config.moe_top_k". If no field
+// has that name, sets nothing and returns OK. kInvalidArgument, and nothing
+// written, if a pointer is null, if the value is not of the field's kind
 // (counts are whole numbers from 0 to 2^31 - 1, flags 0 or 1, and numbers
-// finite), or where SetField() has set the same field by another name to
-// another value; the message has the key, or both names.
+// finite), or if SetField() has set the same field by another name to another
+// value; the message has the key, or both names.
 Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
-// Numbers of other types: a literal 0 is one, and no null pointer.
+// Numbers of other types. With this overload a literal 0 is a number, not a
+// null pointer.
 template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
 Status SetField(const char* key, T value, ModelConfig* config) noexcept {
   return SetField(key, static_cast<double>(value), config);
 }
-// Sets the field as a null in config.json does: moe_normalize_expert_weights to
-// 0, because DBRX's class does not divide then, and any other field to unset,
-// unless SetField() has set it by another name. Returns OK for an unknown key,
-// and kInvalidArgument for a null pointer.
+// Treats the field like a null in config.json: sets
+// moe_normalize_expert_weights to 0, because DBRX's class does not divide then,
+// and unsets any other field, unless SetField() has set it by another name.
+// Returns OK for an unknown key, and kInvalidArgument for a null pointer.
 Status SetNull(const char* key, ModelConfig* config) noexcept;
 
 // An option of a preset: the member of Preset that has it ("route", "activate"
-// or "combine"), its name, and its value, an enumerator's or flag's as a
-// number.
+// or "combine"), its name, and its value as a number (enumerators and flags,
+// too).
 struct PresetOption {
   const char* part = nullptr;
   const char* name = nullptr;
   double value = 0;
 };
-// The index-th of all options; beyond the last, one without a name.
+// The index-th of all options; name is null beyond the last.
 PresetOption OptionAt(const Preset& preset, size_t index) noexcept;
-// Sets the option of that name, of "route" first, or of "combine.eps" that of
-// another part: for bindings and tools that take options as text. Enumerators
-// may be said by their names, "sqrt_softplus". kInvalidArgument, and nothing
-// written, where a pointer is null, no option has the name or its type has no
-// such value; a value out of range is refused by the call that it is for.
+// Sets the option of that name: for bindings and tools that take options as
+// text. If several parts have the name, sets the one of "route"; write
+// "combine.eps" for another part. Enumerators may be given by their names,
+// "sqrt_softplus". kInvalidArgument, and nothing written, if a pointer is null,
+// if no option has the name, or if the option's type lacks the value. A value
+// out of range is only refused by the call that reads the option.
 Status SetOption(const char* name, double value, Preset* preset) noexcept;
 Status SetOption(const char* name, const char* enumerator,
                  Preset* preset) noexcept;

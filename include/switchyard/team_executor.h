@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For engines whose threads are running already, and run one function with
-// their number (llama.cpp's ith and nth): the threads of a region, with the
-// engine's own barrier, as an Executor. No thread is made and none is woken.
-// Only this header, over executor.h and pieces.h.
+// An Executor over threads that the engine already runs. For engines that call
+// one function on every thread with the thread's number (llama.cpp's ith and
+// nth) and have a barrier. It neither creates nor wakes threads. Header-only,
+// over executor.h and pieces.h.
 
 #ifndef SWITCHYARD_TEAM_EXECUTOR_H_
 #define SWITCHYARD_TEAM_EXECUTOR_H_
@@ -27,14 +27,15 @@ namespace switchyard {
 //     ...any of the library's functions, one after the other...
 //   });
 //
-// Thread 0 makes the calls, and the others do their part of each, until it is
-// through. Any function will do, a sort as well; a call that is one thread's
-// work costs the others nothing but their waiting in the barrier.
+// Thread 0 makes the calls, and the others do their part of each until work()
+// returns. Every function of the library works, sorts too. During a call that
+// one thread runs alone, the others wait in the barrier.
 class TeamExecutor final : public Executor {
  public:
-  // Returns when all threads of the team have called it; what they wrote before
-  // is seen by all. May be null for one thread: with more, and with no thread,
-  // each call that shares work out is kInvalidArgument, and nothing is written.
+  // Returns when all threads of the team have called it. Each thread then sees
+  // everything that the others wrote before. May be null for one thread; with
+  // more threads, or zero, each call that shares work out then returns
+  // kInvalidArgument and writes nothing.
   using Barrier = void (*)(void* context);
 
   TeamExecutor(size_t num_threads, Barrier barrier,
@@ -43,9 +44,9 @@ class TeamExecutor final : public Executor {
   TeamExecutor(const TeamExecutor&) = delete;
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
-  // Called by threads 0 to num_threads - 1, each once: thread 0 calls work(),
-  // and all return when that has. What it wrote is seen by all. May be called
-  // again, and work() may throw: it reaches thread 0's caller.
+  // Threads 0 to num_threads - 1 each call this once. Thread 0 calls work().
+  // All threads return after work() and see everything that it wrote. Run may
+  // be called again. An exception of work() reaches thread 0's caller.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();
@@ -61,7 +62,7 @@ class TeamExecutor final : public Executor {
       loop_->Run(thread, num_threads_, thread);
       Wait();
     }
-    Wait();  // all have seen it before thread 0 begins anew
+    Wait();  // all have read through_ before thread 0 resets it
   }
 
   size_t Concurrency() const noexcept override { return num_threads_; }
@@ -69,7 +70,8 @@ class TeamExecutor final : public Executor {
   // Two barriers: 3 us for sixteen threads that spin.
   size_t ForkNs() const noexcept override { return 3000; }
 
-  // From work() only, on thread 0. Outside of Run() all of it is the caller's.
+  // Call it from work() only, on thread 0. Outside of Run() the calling thread
+  // does all of the work.
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (num_threads_ > 1 && barrier_ == nullptr) {
@@ -89,7 +91,8 @@ class TeamExecutor final : public Executor {
   }
 
  private:
-  // From where the others wait for thread 0 to where it lets them go.
+  // Lives as long as the others wait for thread 0; the destructor releases
+  // them.
   struct Leader {
     TeamExecutor& team;
     explicit Leader(TeamExecutor& t) : team(t) { team.running_ = true; }
@@ -107,7 +110,7 @@ class TeamExecutor final : public Executor {
   const size_t num_threads_;
   const Barrier barrier_;
   void* const context_;
-  // Written by thread 0 between barriers, and read by the others behind them.
+  // Thread 0 writes these between barriers; the others read them after one.
   SharedLoop* loop_ = nullptr;
   bool through_ = false;
   bool running_ = false;

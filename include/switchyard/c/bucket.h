@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// (token, slot) pairs to their experts and destinations. Included by
+// Sorts (token, slot) pairs by their experts and destinations. Included by
 // switchyard.h; bucket.h and map.h of the C++ API have the whole contract.
 
 #ifndef SWITCHYARD_C_BUCKET_H_
@@ -16,12 +16,12 @@ extern "C" {
 // The order of pairs inside one expert's bucket.
 enum swy_bucket_order {
   SWY_ORDER_ASCENDING = 0,
-  SWY_ORDER_CLAIM = 1  // as threads come: bits may differ between runs
+  SWY_ORDER_CLAIM = 1  // as threads claim: bits may differ between runs
 };
 
 // Pair p = token * top_k + slot. The number of experts is
-// tokens_per_expert.size. Pairs whose id is outside [0, num_experts) are
-// dropped and counted; unless allow_dropped, the call then returns
+// tokens_per_expert.size. Pairs with an id outside [0, num_experts) are
+// dropped and counted; without allow_dropped, the call then returns
 // SWY_FAILED_PRECONDITION after everything is written. Nothing may overlap an
 // output or scratch.
 typedef struct swy_bucket_inputs {
@@ -37,7 +37,7 @@ typedef struct swy_bucket_inputs {
 typedef struct swy_bucket_options {
   uint32_t size;
   int32_t order;          // enum swy_bucket_order
-  int32_t allow_dropped;  // ids of no expert are expected
+  int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_bucket_options;
 #define SWY_BUCKET_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_bucket_options), SWY_ORDER_ASCENDING, 0 }
@@ -74,12 +74,12 @@ typedef struct swy_strided_buckets {
         SWY_TIGHT_STRIDE, NULL                                          \
   }
 
-// Sorts pairs to their experts, one dense list of each behind the other.
+// Sorts pairs by expert: dense lists, one after the other.
 SWY_API swy_status swy_bucket_packed(const swy_bucket_inputs* inputs,
                                      const swy_packed_buckets* outputs,
                                      const swy_bucket_options* options,
                                      const swy_executor* executor) SWY_NOEXCEPT;
-// Sorts pairs to their experts, in rows of a table.
+// Sorts pairs by expert: one row of a table for each expert.
 SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
@@ -89,9 +89,9 @@ SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;
 
-// Packed buckets in blocks, which vLLM calls moe_align_block_size: expert e
-// owns pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]), offsets are
-// multiples of block_size, and between lies the sentinel tokens * top_k.
+// Packed buckets in blocks, which vLLM calls moe_align_block_size. Expert e
+// owns pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). Offsets are
+// multiples of block_size; the gaps hold the sentinel tokens * top_k.
 typedef struct swy_aligned_inputs {
   uint32_t size;
   swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
@@ -103,8 +103,8 @@ typedef struct swy_aligned_inputs {
     (uint32_t)sizeof(swy_aligned_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, \
         SWY_NO_SPAN                                                   \
   }
-// Packed buckets that begin at multiples of block_size; between them lies the
-// sentinel tokens * top_k.
+// Packed buckets that begin at multiples of block_size; the gaps between them
+// hold the sentinel tokens * top_k.
 typedef struct swy_aligned_buckets {
   uint32_t size;
   swy_i32_span tokens_per_expert;  // [num_experts]
@@ -113,9 +113,9 @@ typedef struct swy_aligned_buckets {
   // Optional:
   swy_matrix row_index;         // int32 [tokens, top_k]
   swy_i32_span block_experts;   // at least [swy_bucket_aligned_size /
-                                // block_size]: whose block it is
+                                // block_size]: the block's expert
   swy_i32_span row_tokens;      // at least [swy_bucket_aligned_size]
-  swy_i32_span active_experts;  // [num_experts], -1 behind the last
+  swy_i32_span active_experts;  // [num_experts], -1 after the last
   swy_report* report;  // max_rows, dropped, over_capacity, active_experts
 } swy_aligned_buckets;
 #define SWY_ALIGNED_BUCKETS_INIT                                           \
@@ -129,8 +129,8 @@ typedef struct swy_aligned_options {
   uint32_t size;
   size_t block_size;      // buckets begin at multiples of it
   size_t capacity;        // pairs an expert keeps, or SWY_NO_CAPACITY
-  int32_t fill_unused;    // write what is left of pairs and block_experts
-  int32_t allow_dropped;  // ids of no expert are expected
+  int32_t fill_unused;    // write the rest of pairs and block_experts, too
+  int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_aligned_options;
 #define SWY_NO_CAPACITY ((size_t)-1)
 #define SWY_ALIGNED_OPTIONS_INIT \
@@ -140,7 +140,7 @@ SWY_API swy_status swy_bucket_aligned(
     const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
     const swy_aligned_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// The largest offsets[num_experts] that so many pairs can lead to. SIZE_MAX if
+// The largest possible offsets[num_experts] for num_pairs pairs. SIZE_MAX if
 // block_size is 0, if options are not valid or this overflows.
 SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
                                        const swy_aligned_options* options)
@@ -152,7 +152,7 @@ typedef struct swy_dispatch_inputs {
   uint32_t size;
   size_t max_rows;  // of swy_report
   size_t num_experts;
-  size_t features;  // that the GEMM puts out
+  size_t features;  // output columns of the GEMM
 } swy_dispatch_inputs;
 #define SWY_DISPATCH_INPUTS_INIT \
   { (uint32_t)sizeof(swy_dispatch_inputs), 0, 0, 0 }
@@ -180,8 +180,8 @@ SWY_API swy_status swy_make_dispatch_args(
 typedef struct swy_map_rows {
   swy_i32_span counts;   // [num_destinations]
   swy_i32_span offsets;  // [num_destinations + 1]
-  swy_i32_span rows;     // at least so many as there may be
-  // Optional, the same times row_elements.
+  swy_i32_span rows;     // at least the largest possible number of rows
+  // Optional: counts times row_elements.
   swy_i64_span element_counts;
   swy_i64_span element_offsets;  // optional: offsets times row_elements
 } swy_map_rows;
@@ -192,7 +192,7 @@ typedef struct swy_map_rows {
 typedef struct swy_map_inputs {
   uint32_t size;
   swy_matrix topk_ids;        // [tokens, top_k]; int32, uint32, int64
-  swy_i32_span destinations;  // [num_experts], -1: nowhere; or none, with
+  swy_i32_span destinations;  // [num_experts], -1: none; left out with
                               // experts_per_destination
   swy_i32_span scratch;  // optional: swy_bucket_scratch_size(tokens * top_k,
                          // num_destinations, executor) elements
@@ -202,10 +202,10 @@ typedef struct swy_map_inputs {
 // Outputs of swy_map_pairs.
 typedef struct swy_map_outputs {
   uint32_t size;
-  swy_map_rows pairs;       // each pair once; counts is always there
+  swy_map_rows pairs;       // each pair once; counts is required
   swy_matrix pair_index;    // optional int32 [tokens, top_k], as the two below
   swy_map_rows tokens;      // optional: each token once per destination
-  swy_matrix copy_index;    // where in `tokens` the pair's copy is
+  swy_matrix copy_index;    // the position in `tokens` of the pair's copy
   swy_matrix return_index;  // the same for the first pair of each copy, or -1
   swy_report* report;       // optional: max_rows and dropped
 } swy_map_outputs;
@@ -217,7 +217,7 @@ typedef struct swy_map_outputs {
 // Options of swy_map_pairs.
 typedef struct swy_map_options {
   uint32_t size;
-  int32_t allow_dropped;           // pairs without a destination
+  int32_t allow_dropped;           // accept pairs without a destination
   size_t experts_per_destination;  // in place of a table: ids in [d * n, (d +
                                    // 1) * n) live at destination d
   size_t row_elements;             // elements that are sent for a row
@@ -225,8 +225,8 @@ typedef struct swy_map_options {
 #define SWY_MAP_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_map_options), 0, 0, 1 }
 
-// Maps pairs to the destinations of their experts, and tokens to those of their
-// pairs.
+// Maps pairs to the destinations of their experts, and tokens to the
+// destinations of their pairs.
 SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
                                  const swy_map_outputs* outputs,
                                  const swy_map_options* options,
