@@ -20,7 +20,7 @@ using internal::BucketPlan;
 // Clearing one element of a table in memory.
 constexpr size_t kPadPs = 300;
 
-// A sort on its way: what both functions do, in the same order.
+// The state of one sort, and the steps that both functions share.
 struct Sort {
   const BucketPlan plan;
   Executor& executor;
@@ -53,17 +53,18 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // Each pass is charged the time of both: the second finds the threads awake.
+  // Each pass is charged the time of both, because the second pass finds the
+  // threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Zeros: of no pairs, or as cursors of claims.
+  // Zeros are the counts of zero pairs, and the first cursors of claims.
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
   }
-  // tokens_per_expert and totals; the offsets, too, where they are wanted.
+  // Computes tokens_per_expert and totals, and the offsets if they are wanted.
   Status Count() {
     if (plan.claims) Clear();
     const Status status = RunBlocks(simd::BucketCount());
@@ -140,7 +141,8 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     sort.Tell(report, std::max<size_t>(1, row_stride));
     return Status();
   }
-  // Up to the end of a last row of `last` elements, all of it if padded.
+  // The ids up to the end of the last row. That row has `last` elements, or a
+  // whole stride if padded.
   const auto needed_ids = [&, padded = zero_padding](size_t last) {
     return (num_experts - 1) * row_stride + (padded ? row_stride : last);
   };

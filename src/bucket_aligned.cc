@@ -15,8 +15,8 @@
 namespace switchyard {
 namespace {
 
-// An expert's blocks and sentinels, which few are long; an element of
-// row_tokens.
+// The time to write an expert's blocks and sentinels (few experts have many),
+// and an element of row_tokens.
 constexpr size_t kPadExpertPs = 20000;
 constexpr size_t kTokenPs = 300;
 

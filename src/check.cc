@@ -43,11 +43,11 @@ bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
-// ---- Views by themselves.
+// ---- Single views.
 
 constexpr size_t kNone = calls::kNumFaults;
 
-// Null data, a stride, a size.
+// Finds null data, a wrong stride or a size that is too large.
 size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   if (IsPlain(m)) return kNone;
   if (IsNull(m)) return Fault::kIsNull;
@@ -55,7 +55,7 @@ size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
 }
 
-// A fault, and the part that has it: 0, 1 for scales, 2 for sums.
+// A fault, and the part that has it: 0 for the rows, 1 for scales, 2 for sums.
 struct PartFault {
   size_t part;
   size_t fault;
@@ -92,22 +92,22 @@ bool TakesType(const Argument& a, Type type) {
   return IsSpan(a.field.kind) || IsIn(a.types.set, type);
 }
 
-// ---- Shapes: the argument at fault where sizes do not go together.
+// ---- Shapes: finds the argument at fault if sizes do not fit each other.
 //
-// A check compares an argument with sizes that come from another, and so names
-// the wrong one where that other is missing or misshaped. At fault is the first
-// of
-//   1. one that is needed and not given,
+// A check compares an argument with sizes of other arguments. If one of those
+// is missing or has a wrong shape, it would blame the wrong argument. So it
+// blames the first that exists of
+//   1. a needed argument that is not given,
 //   2. the last one that fits the others with rows and columns exchanged,
-//   3. the last one, but for the first of the list, without which the others
-//      agree: outputs stand behind inputs, and are made to fit them; of two
-//      spans, though, the one that is too short for the other,
+//   3. the last one, except the first of the list, without which the others
+//      agree, because outputs come after inputs and are made to fit them; of
+//      two spans, however, the one that is too short for the other,
 //   4. the first output that differs from inputs that agree,
 //   5. the first of the list, if the others agree.
 
 constexpr size_t kMaxSizes = 16;
 
-// Sizes as the arguments have them.
+// The call's sizes, collected from the arguments.
 class Sizes {
  public:
   explicit Sizes(const WalkedCall& call) {
@@ -116,7 +116,7 @@ class Sizes {
       value_[i] = call.sizes[i];
     }
   }
-  // False where an argument before had another value.
+  // False if an earlier argument had another value.
   bool Add(const Term& term, size_t value) {
     const size_t i = static_cast<size_t>(term.size);
     if (is_known_[i]) return value_[i] == value;
@@ -128,7 +128,7 @@ class Sizes {
     return size.first.size >= 0 &&
            is_known_[static_cast<size_t>(size.first.size)];
   }
-  // The value of a size, as far as arguments have its parts.
+  // Finds the value of a size. False if an argument's part is missing.
   bool Find(const SizeWords& size, size_t* value) const {
     size_t second = 0;
     if (!Get(size.first, value)) return false;
@@ -137,8 +137,8 @@ class Sizes {
     return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
                             : __builtin_add_overflow(*value, second, value));
   }
-  // The part of a size that no argument has, from the whole of it: 3 experts
-  // where "num_experts + 1" is 4.
+  // Computes the one unknown part of a size from the whole: 3 experts if
+  // "num_experts + 1" is 4.
   void Solve(const SizeWords& size, size_t whole) {
     size_t first = 0, second = 0;
     const bool has_first = Get(size.first, &first);
@@ -148,7 +148,7 @@ class Sizes {
     if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
     Add(missing, size.op == '*' ? whole / part : whole - part);
   }
-  // Whether a size is `value`, or may be, because no argument has a part of it.
+  // True if a size is `value`, or may be because a part of it is unknown.
   bool MayBe(const SizeWords& size, size_t value) const {
     size_t first, second = 0, result;
     if (!Get(size.first, &first)) return true;
@@ -178,7 +178,7 @@ bool IsName(const SizeWords& size) {
   return size.op == 0 && size.first.size >= 0;
 }
 
-// A given argument's shape, of two alternatives the one that its rows choose.
+// A given argument's shape. If it has two alternatives, its rows choose one.
 struct Shaped {
   bool has_shape;
   const SizeWords* words[2];
@@ -218,7 +218,7 @@ Shaped ShapeOf(const WalkedCall& call, const WalkedArgument& a) {
           {a.view.rows, a.view.cols}};
 }
 
-// Whether the shapes of all arguments that `takes` wants go together.
+// True if the shapes of all arguments that `takes` selects fit each other.
 template <class Takes>
 bool Agree(const WalkedCall& call, const Takes& takes) {
   Sizes sizes(call);
@@ -265,16 +265,16 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
          ShapeOf(call, call.arguments[i]).has_shape;
 }
 
-// `at`, or another span that may as well be at fault, if `at` is longer than
-// that allows: an array with a place too few is likelier than one with a place
-// too many.
+// Two spans may disagree, and either may be at fault. Returns the other span if
+// it is too short for `at`, because arrays are more often an element too short
+// than too long. Otherwise returns `at`.
 [[gnu::cold]] size_t FindShorter(const WalkedCall& call, size_t at) {
   if (!IsSpanAt(call, at)) return at;
   for (size_t i = 0; i < call.num_arguments; ++i) {
     if (i == at || !IsSpanAt(call, i) || !AgreeWithout(call, i)) continue;
     const Shaped a = ShapeOf(call, call.arguments[at]),
                  other = ShapeOf(call, call.arguments[i]);
-    // Sizes of spans are a size of the call, or that and a number.
+    // The size of a span is a size of the call, or that plus a number.
     const size_t more = a.words[1]->op == '+' ? a.words[1]->second.number : 0;
     const size_t others =
         other.words[1]->op == '+' ? other.words[1]->second.number : 0;
@@ -286,8 +286,8 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return at;
 }
 
-// The index of the argument at fault, or kNoFault where no single one explains
-// it.
+// The index of the argument at fault, or kNoFault if more than one argument is
+// wrong.
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
@@ -313,7 +313,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return AgreeWithout(call, 0) ? 0 : kNoFault;
 }
 
-// Whether an argument has the shape that its row says.
+// True if an argument has the shape that its row of the table asks for.
 bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
   if (a.shape == nullptr || a.shape->alternatives == 0) return true;
   if (!a.is_given && !a.is_needed) return true;
@@ -335,7 +335,7 @@ bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
         IsValue(call, shape.cols[i], a.view.cols)) {
       return true;
     }
-    // A column of no tokens may be no view at all.
+    // For zero tokens, a column may be left out.
     if (shape.alternatives == 2 && !a.is_given &&
         IsValue(call, shape.rows[i], 0)) {
       return true;
@@ -352,7 +352,7 @@ struct View {
   size_t index;
   uint32_t bit;  // of its argument
   bool is_written;
-  bool is_whole;  // no scales, no sums
+  bool is_whole;  // the argument's view, not its scales or sums
 };
 }  // namespace
 
@@ -379,7 +379,7 @@ bool MayOverlap(Region a, Region b) {
       b.row_bytes > stride) {
     return true;
   }
-  // The place where b's columns start, counted from a's, modulo the stride.
+  // Where b's columns start, counted from a's, modulo the stride.
   const size_t offset = b.begin >= a.begin
                             ? (b.begin - a.begin) % stride
                             : (stride - (a.begin - b.begin) % stride) % stride;
@@ -454,9 +454,9 @@ size_t Index(const WalkedCall& call, const View& view) {
 
 namespace {
 
-// ---- Numbers of errors.
+// ---- The numbers in error messages.
 
-// The sizes as all arguments but one have them.
+// Sizes from all arguments except the one at `at`.
 [[gnu::cold]] Sizes SizesWithout(const WalkedCall& call, size_t at) {
   Sizes sizes(call);
   for (const bool is_name : {true, false}) {
@@ -477,7 +477,8 @@ namespace {
   return sizes;
 }
 
-// A size that the call wants; an argument's own where no other one has it.
+// A size that the call wants; the argument's size `own` if no other argument
+// has it.
 [[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
                                 const SizeWords& words, size_t own) {
   size_t value = own;
@@ -493,7 +494,7 @@ namespace {
   return value;
 }
 
-// A size of which something is not known, as names and numbers.
+// Writes a size that is not fully known, as names and numbers.
 [[gnu::cold]] void PutWords(const WalkedCall& call, const Sizes& sizes,
                             const SizeWords& words, Details* to) {
   const auto put = [&](const Term& term) {
@@ -513,9 +514,9 @@ namespace {
   to->Put(words.op == '*' ? " * " : " + ");
   put(words.second);
 }
-// A wanted size, as a name where nothing says it. An argument that is odd, or
-// not given, is to fit the others; none is odd where several differ from what
-// the call was measured by.
+// Writes a wanted size, or its name if no argument has it. An argument that is
+// odd (the only one at fault) or not given should fit the others. If several
+// arguments are wrong, none is odd, and the wanted size is the measured one.
 [[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
                                  const SizeWords& words, bool is_odd,
                                  bool is_given, size_t own, Details* to) {
@@ -535,7 +536,7 @@ namespace {
   }
 }
 
-// The wanted shape of the argument at `at`.
+// Writes the wanted shape of the argument at `at`.
 [[gnu::cold]] void PutWantedShape(const WalkedCall& call, size_t at,
                                   Details* to) {
   const WalkedArgument& a = call.arguments[at];
@@ -558,7 +559,7 @@ namespace {
   }
 }
 
-// Groups of columns that may share a scale, each once.
+// Writes the valid shapes of scales, each once.
 [[gnu::cold]] void PutWantedScales(const ConstAnyRows& m, Details* to) {
   to->Put("needs ");
   if (m.scales.type == Type::kE8M0) {
@@ -575,8 +576,8 @@ namespace {
   }
 }
 
-// In the place of a number that 8 bits do not hold, which the C ABI has got:
-// its value is not shown.
+// Stands for an enumerator of the C ABI that does not fit 8 bits. Messages do
+// not show its value.
 constexpr int kNoEnumerator = UINT8_MAX;
 
 [[gnu::cold]] void PutSet(uint32_t set, Details* to) {
@@ -653,7 +654,7 @@ constexpr int kNoEnumerator = UINT8_MAX;
   }
 }
 
-// Whether a word is in a text as a whole.
+// True if `text` has `word` as a whole word.
 [[gnu::cold]] bool HasWord(std::string_view text, std::string_view word) {
   const auto is_in_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -821,9 +822,9 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
     }
   }
   for (size_t i = 0; i < call.num_sizes; ++i) {
-    // Named ones, and those that the call has; names with spaces are long.
+    // Shows sizes that the text names, and sizes of the call with short names.
     const std::string_view size = call.names_of_sizes[i];
-    if (call.sizes[i] == SIZE_MAX) continue;  // it overflows, or is none
+    if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or not known
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
     if (!is_of_call && !HasWord(text, size)) continue;
     details.Put(before).Put(call.names_of_sizes[i]).Put(" ");
@@ -852,8 +853,8 @@ size_t FindOverlap(const WalkedCall& call) {
     add(a.view.sums, false);
   }
   const size_t first_pair = call.num_views * calls::kNumFaults;
-  // Other outputs come first: an input that one of them lies in is not what is
-  // at fault.
+  // Pairs of outputs come first: if an input lies in one output, the overlap of
+  // this output with another one is the cause.
   for (size_t i = 0; i < size; ++i) {
     for (size_t at = 0; at < 2 * size; ++at) {
       const size_t j = at % size;

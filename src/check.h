@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Checks a call against its table in src/calls: O(1), before anything is
-// written. A front end says
+// written. A front end calls
 //
 //   const Checked<calls::QuantizeCall> call(inputs, outputs, options);
 //   if (!call.status.ok()) return call.status;
 //
 // and finds the call's sizes in call.sizes.
 //
-// What almost every call is, with ordinary views, is seen by a few
-// comparisons that the compiler makes of the table. Any other call, right or
-// wrong, goes to one walk over the table, in check.cc, which words the message:
-// "Function: argument: what is wrong".
+// Fast path: the compiler turns the table into a few comparisons, which accept
+// almost every valid call with ordinary views. Slow path: any other call, valid
+// or not, goes to one walk over the table in check.cc, which finds the message:
+// "Function: argument: problem".
 
 #ifndef SWITCHYARD_SRC_CHECK_H_
 #define SWITCHYARD_SRC_CHECK_H_
@@ -38,7 +38,7 @@
 namespace switchyard {
 
 namespace simd {
-// Once the ISA is chosen, on first use, and unless the environment asked for
+// True after the first use has chosen an ISA, unless the environment asked for
 // one that cannot run: src/simd/targets.cc.
 extern std::atomic<bool> g_isa_as_asked;
 }  // namespace simd
@@ -48,32 +48,33 @@ namespace internal {
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// An answer that the data gives when all is written, which the caller has to
-// have allowed.
+// The error for data that the options do not allow, after everything is
+// written.
 [[gnu::cold]] inline Status DoesNotFit(const char* message,
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// Of `of` pairs or rows, so many are at fault.
+// `got` of `of` pairs or rows are at fault.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,
                     Details().Put("got ").Put(got).Put(" of ").Put(of));
 }
 
-// ---- The general walk: check.cc.
+// ---- The slow path: check.cc.
 
-// An argument of a call, whatever its type.
+// An argument of a call, of any type.
 struct WalkedArgument {
-  ConstAnyRows view;  // of a span one row
+  ConstAnyRows view;  // a span is one row
   const calls::Argument* row;
-  const calls::ShapeWords* shape;  // null: it has none in this call
+  const calls::ShapeWords* shape;  // null: any shape is valid in this call
   uint16_t shape_number;
   uint16_t first_view;
   bool is_given;
   bool is_needed;
-  // Bit sets of outputs: those that it may be in place of in this call, and
-  // those that it is in place of as it should be.
+  // Bit sets of outputs: may_be_in_place has the outputs that may share memory
+  // with this input in this call; is_in_place has the outputs that do, in the
+  // valid way.
   uint32_t may_be_in_place;
   uint32_t is_in_place;
 };
@@ -97,8 +98,8 @@ size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// The error of that message, with its numbers: of a view or its shape, of an
-// option's value, or of all that a rule's words name.
+// The error with that message and its numbers: the view's or its shape's, the
+// option's value, or those of everything that the rule's words name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -107,7 +108,8 @@ size_t FindOverlap(const WalkedCall& call);
                                   const char* message);
 
 static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
-// The value of an enumeration, a flag or a count, from 0 to 31; 32: any other.
+// The value of an enumeration, a flag or a count from 0 to 31; 32 for any
+// larger value.
 inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   if (kind == calls::Kind::kCount) {
     size_t value;
@@ -123,7 +125,7 @@ inline uint32_t BitsAt(const unsigned char* at) {
   std::memcpy(&bits, at, sizeof(bits));
   return bits;
 }
-// `of` is range.of, as a constant where there is one.
+// `of` is range.of. Callers that know it pass a constant, to avoid the switch.
 [[gnu::always_inline]] inline bool IsInRange(calls::Range::Of of,
                                              const calls::Range& range,
                                              const unsigned char* at,
@@ -155,10 +157,10 @@ inline uint32_t BitsAt(const unsigned char* at) {
   }
   return false;
 }
-// Whether codes, blocks, scales and sums go together.
+// True if codes, blocks, scales and sums fit each other.
 bool AreSound(const ConstAnyRows& rows);
 bool AreSound(const AnyRows& rows);
-// They do in codes with an f32 scale a row.
+// True for codes with one f32 scale per row. Such rows are sound.
 template <class V>
 bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
   return IsCode(rows.type) && IsPlain(rows.scales) &&
@@ -166,7 +168,7 @@ bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
          rows.scales.cols == 1 && !Given(rows.sums);
 }
 
-// ---- Of the table, by the compiler.
+// ---- The fast path: the compiler evaluates the table.
 
 inline const unsigned char* At(const void* data, size_t offset) {
   return static_cast<const unsigned char*>(data) + offset;
@@ -259,7 +261,7 @@ template <class C, size_t kI, class M>
   return true;
 }
 
-// An argument that is given, by itself.
+// Checks one given argument without the others.
 template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFine(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
@@ -290,7 +292,7 @@ template <class C, size_t... kI>
   return (is_given(std::integral_constant<size_t, kI>()) || ...);
 }
 
-// The same, whether it is given or not.
+// The same for an argument that may be left out.
 template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFineIfGiven(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
@@ -313,8 +315,9 @@ template <class C, size_t kI>
 constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
-// The views of ordinary calls, the scales of their codes, views of rare calls,
-// and sums of codes, which are rarer still. A pair belongs to the later set.
+// From frequent to rare: the views of ordinary calls, the scales of their
+// codes, the views of rare calls, and the sums of codes. A pair of views
+// belongs to the later set of the two.
 enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {
@@ -335,8 +338,8 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// The bytes of a matrix without blocks. The end of one without rows may lie
-// before its begin, which overlaps nothing that other views do not.
+// The bytes of a matrix without blocks. Without rows, the end may be before the
+// begin: such an interval overlaps only memory that other views overlap, too.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
@@ -365,8 +368,8 @@ template <class C, size_t kView>
   }
 }
 
-// Whether `kOut` is the first given output of those that the input may be in
-// place of: only that one may be.
+// True if `kOut` is the first given output that may share memory with the
+// input. Only that output may.
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {
@@ -421,7 +424,8 @@ template <class C, ViewSet kSet, size_t kWritten, size_t... kOther>
   };
   return (is_fine(std::integral_constant<size_t, kOther>()) && ...);
 }
-// Whether all pairs of `kSet`, with those of the sets before it, are apart.
+// True if no view of `kSet` overlaps another one of it or of the sets before
+// it.
 template <class C, ViewSet kSet, size_t... kV>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
                                             std::index_sequence<kV...> views) {
@@ -433,7 +437,7 @@ template <class C, ViewSet kSet>
   return AreApart<C, kSet>(c,
                            std::make_index_sequence<calls::kViews<C>.size()>());
 }
-// Not 0 if an argument is given, without a branch.
+// Not 0 if an argument is given. Has no branch.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
   return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
@@ -447,7 +451,7 @@ template <class T>
 }
 [[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
 
-// The bytes of options that are the default ones in an ordinary call.
+// Masks the bytes of the options that have their defaults in ordinary calls.
 template <class C>
 struct RareOptions {
   static constexpr size_t kBytes = sizeof(typename C::Options);
@@ -466,8 +470,9 @@ inline constexpr RareOptions<C> kRareOptions;
 template <class C>
 inline constexpr typename C::Options kDefaultOptions;
 
-// Whether all of them are. Floats are compared by their bits, because comparing
-// a NaN would trap where the caller has unmasked exceptions.
+// True if all of these options have their defaults. Compares floats by their
+// bits, because comparing a NaN would trap if the caller has unmasked
+// exceptions.
 template <class C>
 [[gnu::always_inline]] inline bool AreRareOptionsDefaults(
     const typename C::Options& options) {
@@ -490,8 +495,8 @@ class Checked {
         if (!status.ok()) return;
       }
     }
-    // Nothing of `c` is given away by address, so that it stays in registers:
-    // functions that are not inlined measure again.
+    // Passes no address of `c` on, so that it stays in registers. Functions
+    // that are not inlined measure again.
     const typename C::Sizes measured = sizes;
     const Args c = {in, out, options, measured};
     is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
@@ -508,8 +513,7 @@ class Checked {
 
   const typename C::Sizes sizes;
   Status status;
-  // No rare argument is given, and all options but the ordinary ones have their
-  // defaults.
+  // True if no rare argument is given and all rare options have their defaults.
   bool is_ordinary = false;
 
  private:
@@ -568,15 +572,14 @@ class Checked {
       return 0;
     }
   }
-  // Whether rows among the arguments have scales (1) or sums (2).
+  // True if any argument has scales (kPart 1) or sums (kPart 2).
   template <int kPart, size_t... kI>
   [[gnu::always_inline]] static bool HasPart(const Args& c,
                                              std::index_sequence<kI...>) {
     return (PartBits<kPart, kI>(c) | ...) != 0;
   }
 
-  // A call that is not ordinary is looked at once more, for what only that may
-  // have.
+  // Checks the parts that only a call that is not ordinary may have.
   [[gnu::noinline]] static bool IsSpecialFine(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Model families, a row each: their options, the fields of config.json that
-// these follow, and where moe_layer finds their layer. The library compiles the
-// options from it; moe_layer, `swy presets` and tools/parity read the rest.
+// A table of model families: their options, the fields of config.json that set
+// these, and the names of their layers for moe_layer. The library compiles only
+// the options; moe_layer, `swy presets` and tools/parity read the rest.
 
 #ifndef SWITCHYARD_SRC_FAMILIES_H_
 #define SWITCHYARD_SRC_FAMILIES_H_
@@ -21,9 +21,9 @@ using internal::ConfigField;
 using internal::ConfigFields;
 using internal::FamilyFields;
 
-// A family's options, built one call at a time in the order in which its code
-// computes: `Score(..).Bias().Groups(8, 4)`. A value that config.json has is
-// followed by the field that it comes from.
+// A family's options, built one call at a time in the order of its code's
+// steps: `Score(..).Bias().Groups(8, 4)`. If config.json has a value, the call
+// also registers its field.
 struct Recipe {
   Preset preset;
   FamilyFields fields;
@@ -99,7 +99,7 @@ struct Recipe {
         .With(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // There are no groups unless a configuration has them.
+  // Without groups by default; a configuration may have them.
   constexpr Recipe GroupsIfSaid() const {
     return With(&RouteOptions::num_expert_group, 0)
         .With(&RouteOptions::topk_group, 0)
@@ -138,7 +138,7 @@ struct Recipe {
   constexpr Recipe Act(Activation activation) const {
     return With(&ActivateOptions::activation, activation);
   }
-  // One that hidden_act does not name.
+  // An activation that hidden_act does not name.
   constexpr Recipe FixedAct(Activation activation) const {
     return Act(activation).Ignores(ConfigField::hidden_act);
   }
@@ -166,8 +166,8 @@ struct Recipe {
   constexpr Recipe NextNormIsOther() const {
     return With(&CombineOptions::needs_other_norm, true);
   }
-  // The next norm is an RMSNorm where a configuration has rms_norm_eps, and a
-  // LayerNorm where it has not.
+  // The next norm is an RMSNorm if a configuration has rms_norm_eps, otherwise
+  // a LayerNorm.
   constexpr Recipe NextNormIsLayerNormWithoutEps() const {
     Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
     recipe.fields.rms_norm_needs_eps = true;
@@ -177,7 +177,7 @@ struct Recipe {
     return With(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
   }
-  // One shared expert, whatever n_shared_experts counts.
+  // Always one shared expert: n_shared_experts is ignored.
   constexpr Recipe OneShared() const {
     return Shared(1).Ignores(ConfigField::n_shared_experts);
   }
@@ -208,10 +208,10 @@ struct Recipe {
   }
 };
 
-// A row: a family with its shape, or an exact copy of another.
+// A row: a family with its shape, or an exact copy of another family.
 struct Family : Recipe {
   const FamilyLayer* layer;  // null: moe_layer does not run it
-  const char* models = "";   // names that people know
+  const char* models = "";   // the names of published models
 
   constexpr Family(const char* family, const Recipe& recipe, size_t num_experts,
                    size_t top_k, const char* source,
@@ -223,7 +223,7 @@ struct Family : Recipe {
     preset.top_k = top_k;
     preset.source = source;
   }
-  // A row that has no source is another name of the same code.
+  // A row without a source is another name of the same code.
   constexpr Family(const char* family, const char* same_as,
                    const char* source = nullptr,
                    const FamilyLayer* moe_layer = nullptr)
@@ -234,7 +234,7 @@ struct Family : Recipe {
   }
 };
 
-// Recipes of more than one family, by the first or the best known of them.
+// Recipes of several families, named after the first or the best known family.
 constexpr Recipe kSoftmax(Score::kSoftmax);
 constexpr Recipe kSigmoid(Score::kSigmoid);
 constexpr Recipe kMixtral = kSoftmax.OverSum();
@@ -281,7 +281,7 @@ constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
                               .Act(Activation::kGelu)
                               .Eps(1e-5f);
 
-// Layers, by the first family that has them.
+// Layers, named after the first family that has them.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
         .With(kNorm, "post_attention_layernorm.weight")
@@ -357,7 +357,7 @@ constexpr FamilyLayer kLlama4Layer =
         .Router("feed_forward.router.weight")
         .Experts({"feed_forward.experts", kTransposed})
         .Shared({"feed_forward.shared_expert"}, "intermediate_size");
-// The dense MLP beside the experts is a shared one with norms of its own.
+// The dense MLP beside the experts is a shared expert with separate norms.
 constexpr FamilyLayer kGemma4Layer =
     kQwen3MoeLayer.Rules()
         .With(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
@@ -388,7 +388,7 @@ constexpr FamilyLayer kErnieLayer =
                {LayerRule::kStep, "moe_layer_interval"})
         .With(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
         .Shared({"mlp.shared_experts"});
-// Its output is added two sublayers later.
+// The output is added two sublayers later.
 constexpr FamilyLayer kLongcatLayer =
     kQwen3MoeLayer.Rules()
         .With(&FamilyLayer::num_layers, "num_layers")
@@ -397,7 +397,7 @@ constexpr FamilyLayer kLongcatLayer =
         .With(kNextNorm, nullptr)
         .With(kCorrectionBias, "mlp.router.e_score_correction_bias")
         .Router("mlp.router.classifier.weight");
-// Its output goes to the streams of hyper-connections.
+// The output goes to the streams of hyper-connections.
 constexpr FamilyLayer kDeepseekV4Layer =
     kDeepseekV3Layer
         .Rules({LayerRule::kTypes, "mlp_layer_types", "moe"},
@@ -409,7 +409,7 @@ constexpr FamilyLayer kDeepseekV4Layer =
         .Experts({"ffn.experts.{expert}", kNumbered})
         .Shared({"ffn.shared_experts", kNumbered});
 
-// One row a family, in alphabetical order.
+// One row per family, in alphabetical order.
 constexpr Family kFamilies[] = {
     {"afmoe",
      kHy3.Shared(2).BlockNorm().Norm(NormKind::kWeightInF32).Eps(1e-5f), 64, 6,
@@ -566,7 +566,7 @@ constexpr Family kFamilies[] = {
      "its config.json; routing as deepseek_v3", &kDeepseekV3Layer,
      "Kimi K2 to K2.6"},
     {"kimi_k25", "kimi_k2"},
-    // 1.0 in one fixture: what the checkpoint says goes.
+    // The factor is 1.0 in one fixture; the checkpoint's value counts.
     {"kimi_k3",
      kGlm4.Scale(2.827f)
          .FixedAct(Activation::kSitu)
@@ -716,7 +716,7 @@ constexpr Family kFamilies[] = {
      288, 8, "modeling_step3p7.py:582", nullptr, "Step-3.5, 3.7-Flash"},
     {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
     {"unlimited_ocr_text", "unlimited_ocr"},
-    // Its skip expert is the last.
+    // The skip expert is the last one.
     {"zaya",
      kSoftmax.Bias()
          .InModelType()

@@ -26,11 +26,11 @@ enum Vector : size_t {
   kExpertScale,     // [num_experts]
   kGateUpBias,      // [num_experts, 2 * intermediate], as the layout has them
   kDownBias,        // [num_experts, hidden]
-  kLayerScalar,     // [1], multiplies all that the layer gives
+  kLayerScalar,     // [1], multiplies the layer's whole output
   kVectors
 };
 
-// Which layers have experts that moe_layer can run.
+// Selects the layers with experts that moe_layer can run.
 struct LayerRule {
   enum Kind {
     kDense,        // not the layers in this list
@@ -38,20 +38,20 @@ struct LayerRule {
     kFirst,        // the layers from this number on
     kLast,         // the layers up to this number
     kListed,       // the layers in this list
-    kTypes,        // the layers that this list of a word each calls so
+    kTypes,        // the layers that have the word `type` in this list
     kFirstByHash,  // as kFirst: the layers before it route by token id
     kFlags,        // layers with a 1 in this list, or multiples of this number
   };
   Kind kind = kDense;
-  // A key of config.json. The rule says nothing where the file lacks it.
+  // A key of config.json. Without it, the rule does not apply.
   const char* key = nullptr;
   const char* type = "sparse";  // of kTypes
 };
 
 // One way to store experts: `gate` [intermediate, hidden], `up` and `down`; or
-// `gate_up` with both, gate first or, interleaved, in turns. Each name is the
-// module's and one of these. Without {expert} in the module's name, one tensor
-// has all experts.
+// `gate_up` with both, gate first or, interleaved, in turns. A tensor's name is
+// the module's name followed by one of these. If the module's name lacks
+// {expert}, one tensor has all experts.
 struct ExpertNames {
   const char *gate = nullptr, *up = nullptr, *down = nullptr;
   const char* gate_up = nullptr;
@@ -76,41 +76,40 @@ struct ExpertTensors {
   ExpertNames names = kProj;
 };
 
-// Names of tensors are those of checkpoints, which are not always
-// transformers' own, because it renames while it loads (conversion_mapping.py
-// of 5.23). {root} stands for one of `roots`, {layer} and {expert} for numbers.
-// The names that config.json has for the fields of ModelConfig are in
-// preset_fields.h.
+// The names of a layer's tensors in checkpoints. transformers' names may
+// differ, because it renames while it loads (conversion_mapping.py of 5.23).
+// {root} stands for one of `roots`, {layer} and {expert} for numbers.
+// preset_fields.h has the names of ModelConfig's fields in config.json.
 struct FamilyLayer {
   // Other keys of config.json.
   const char* num_layers = "num_hidden_layers";
   const char* hidden = "hidden_size";
   const char* intermediate = "moe_intermediate_size";  // of one expert
-  // The shared expert's width; null: it is n_shared_experts times
+  // The shared expert's width; null: the width is n_shared_experts times
   // `intermediate`, and may be 0.
   const char* shared_intermediate = nullptr;
   bool shared_is_optional = false;  // that width may be 0 or absent
-  // A switch that adds the experts; it has to be true.
+  // A switch that adds the experts; it must be true.
   const char* enabled_by = nullptr;
-  const char* hidden_act = "silu";  // the only one, where config.json has any
-  std::array<LayerRule, 4> rules = {};  // all of them have to agree
+  const char* hidden_act = "silu";      // required, if config.json has the key
+  std::array<LayerRule, 4> rules = {};  // a layer must pass all of them
 
   // The router's norm is divided by sqrt(hidden), too: Gemma 4.
   bool router_norm_by_root = false;
-  // The bias is one of the router's matmul, for weights as well: gpt-oss.
+  // The router's matmul adds the bias, so it changes weights, too: gpt-oss.
   bool bias_in_logits = false;
 
-  // The first under which the checkpoint has the first norm.
+  // {root} is the first of these with which the checkpoint has kNorm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
   const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
-  // Null where a family has no such tensor. kNextNorm is the next layer's.
+  // Null if the family lacks the tensor. kNextNorm is the next layer's.
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // after the last layer
   const char* router = nullptr;
   // moe_layer takes the first way to store experts that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
-  // A family without shared experts has no module here.
+  // The module is null for a family without shared experts.
   ExpertTensors shared = {};
   // [1, hidden]: the sigmoid of its product with a token weights the shared
   // expert.

@@ -29,20 +29,21 @@ using internal::WorkTile;
 
 // Gate and up are two products of three.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
-// Blocks of about one cost are cut evenly where a worker's share is below so
-// many least pieces: there is none left then to fill gaps with. One token's 8
-// experts on 128 workers take 1.10 of the ideal time, and 1.29 otherwise.
+// Blocks of about one cost are cut evenly if a worker's share is below this
+// many least pieces, because too few pieces would be left to fill gaps. One
+// token's 8 experts on 128 workers take 1.10 of the ideal time, and 1.29
+// otherwise.
 constexpr size_t kEvenShare = 16;
-// Where no even cut keeps workers busy, each worker takes one part of gate and
-// up if it has so many for each block. One token's 8 experts on 48 to 127
-// workers take 1.12 of the ideal time in the mean and 1.20 at most, and 1.17
-// and 1.28 otherwise.
+// If no even cut keeps workers busy, each worker takes one part of gate and up,
+// provided that there are this many workers for each block. One token's 8
+// experts on 48 to 127 workers take 1.12 of the ideal time in the mean and 1.20
+// at most, and 1.17 and 1.28 otherwise.
 constexpr size_t kWorkersOfBlock = 6;
-// Times in this cut, as costs times so much.
+// Times in this cut are costs times kFine.
 constexpr size_t kFine = 256;
 
-// When workers are done with gate and up. Times that differ by less than a 32nd
-// count as one.
+// The times at which workers end gate and up. Times that differ by less than a
+// 32nd count as one.
 class Finishes {
  public:
   // False if this is a ninth time, because there is memory for eight.
@@ -64,7 +65,7 @@ class Finishes {
   size_t First() const { return *std::min_element(times_, times_ + size_); }
   size_t Last() const { return *std::max_element(times_, times_ + size_); }
 
-  // When so many parts of such a time are done by workers who claim them, to a
+  // The time at which workers who claim these parts have done all of them, to a
   // 64th of a part.
   size_t End(size_t parts, size_t part) const {
     size_t low = 0, high = Last() + parts * part;
@@ -99,7 +100,7 @@ internal::WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
   return work;
 }
 
-// Stands for an executor of so many threads, of whom nothing else is asked.
+// An executor that only knows its number of threads.
 class Crew final : public Executor {
  public:
   explicit Crew(size_t threads) : threads_(threads) {}
@@ -126,7 +127,7 @@ struct PlanMemory {
   size_t num_tiles, num_shared, num_tasks, num_scratch;
 };
 
-// Whether PlanExperts() takes these options.
+// True if PlanExperts() accepts these options.
 bool AreInRange(const ExpertsPlanOptions& options) {
   for (const calls::Option& option : calls::ExpertsPlanCall::kOptions) {
     if (!internal::IsInRange(option.range.of, option.range,
@@ -162,7 +163,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->rows_per_token = taker->Take<int32_t>(tokens);
   memory->blocks = taker->Take<ExpertBlock>(blocks);
   memory->tasks = taker->Take<ExpertTask>(memory->num_tasks);
-  // These two are not needed any more when the plan is made.
+  // These two are not needed any more after planning.
   memory->tiles = taker->Take<WorkTile>(memory->num_tiles);
   memory->scratch = taker->Take<int32_t>(memory->num_scratch);
   return !taker->overflows();
@@ -206,8 +207,8 @@ class Planner {
     return std::max<size_t>(1, shared_cost);
   }
 
-  // Rows [first, first + rows) in so many blocks of whole tiles of rows, as
-  // even as they may be.
+  // Cuts rows [first, first + rows) into blocks of whole tiles of rows, as even
+  // as possible.
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
     const size_t tile_rows = internal::TileRows(options_);
@@ -263,7 +264,7 @@ class Planner {
               });
   }
 
-  // The largest piece to be claimed where so much is left.
+  // The largest piece to claim when `left` remains.
   size_t Limit(size_t left) const {
     return std::max(
         {left / (kPiecesOfShare * options_.workers), least_, size_t{1}});
@@ -281,8 +282,8 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // Whether blocks of about one cost, which all are cut, and those of a shared
-  // expert are to be cut in equal turns.
+  // True if blocks of about one cost, which all are cut, and the blocks of a
+  // shared expert are to be cut in equal turns.
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
     size_t least = SIZE_MAX, most = 0;  // of routed blocks

@@ -156,7 +156,7 @@ class Reader {
   Reader(const ModelConfig& config, const internal::FamilyFields& fields)
       : config_(config), fields_(fields) {}
 
-  // The first field that is missing, or has no sound value.
+  // The first field that is missing or has an invalid value.
   Status Check() const {
     for (const Field& field : kFields) {
       if (!Reads(field.field)) continue;
@@ -172,7 +172,7 @@ class Reader {
     return Status();
   }
 
-  // The value, where the family reads the field and the configuration has it.
+  // The value, if the family reads the field and the configuration has it.
   template <class T>
   std::optional<T> Get(std::optional<T> ModelConfig::*field,
                        ConfigField which) const {
@@ -274,7 +274,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
 }
 
 Status ReadScore(const Reader& read, Preset* preset) {
-  // Cohere2's other selection is a recipe of its own.
+  // Each of Cohere2's two selections is a separate recipe.
   if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
     const bool is_sigmoid = IsText(*selection, "sigmoid");
     if (!is_sigmoid && !IsText(*selection, "softmax")) {
@@ -429,7 +429,8 @@ Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
   return Status();
 }
 
-// A number or a text as a field's value; false where it is not of its kind.
+// Converts a number or a text to a field's value. False if it is of another
+// kind.
 bool Convert(double value, std::optional<size_t>* field) {
   if (!(value >= 0 && value <= INT32_MAX) || value != std::floor(value)) {
     return false;
@@ -458,7 +459,7 @@ bool Convert(const char*, std::optional<T>*) {
   return false;
 }
 
-// The name that config.json has as `key`, or null. DBRX's are in an object.
+// The name equal to `key`, or null. DBRX's names are in an object.
 const Name* FindName(const char* key) {
   constexpr char kInside[] = "ffn_config.";
   if (std::strncmp(key, kInside, sizeof(kInside) - 1) == 0) {
@@ -479,8 +480,8 @@ bool IsSame(const std::optional<const char*>& a,
   return a.has_value() == b.has_value() && (!a.has_value() || IsText(*a, *b));
 }
 
-// Calls put(field) for the field that has the key; false: the field cannot take
-// the value.
+// Calls put(field) for the field that has the key. put() returns false if the
+// field cannot take the value.
 template <class Put>
 Status SetAny(const char* key, ModelConfig* config, const Put& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap
@@ -495,7 +496,7 @@ Status SetAny(const char* key, ModelConfig* config, const Put& put) {
       return Invalid(
           kOfAnotherKind[static_cast<size_t>(name - kNames.data())].text);
     }
-    // A struct of the caller may have a number that is too large.
+    // The caller's struct may hold a number that is too large.
     const bool is_other = set_by != 0 && set_by != name->number &&
                           set_by <= CountNames(kFields[name->field]);
     // null does not unset a field that another name has set.

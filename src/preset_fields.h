@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The fields of ModelConfig as a list, and those that each family reads.
+// The fields of ModelConfig as a list, and the fields that each family reads.
 
 #ifndef SWITCHYARD_SRC_PRESET_FIELDS_H_
 #define SWITCHYARD_SRC_PRESET_FIELDS_H_
@@ -11,7 +11,7 @@
 #include "switchyard/presets.h"
 
 // X(field of ModelConfig, its other names in config.json, each with a zero). A
-// name with a dot is one inside of an object.
+// name with a dot is inside an object.
 #define SWITCHYARD_CONFIG_FIELDS(X)                             \
   X(num_experts,                                                \
     "n_routed_experts\0"                                        \
@@ -120,11 +120,11 @@ class ConfigFields {
   uint32_t bits_ = 0;
 };
 
-// Which fields a family's configuration has, and what becomes of some of them.
+// The fields of a family's configuration, and the special use of some of them.
 struct FamilyFields {
   ConfigFields needs;  // missing ones are errors
   ConfigFields reads;  // missing ones leave the default
-  // routed_scaling_factor is CombineScales::routed, not RouteOptions' own.
+  // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
   bool scales_sum = false;
   // The weights are divided by top_k, and the sum is multiplied by it.
   bool divides_by_top_k = false;

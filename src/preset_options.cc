@@ -39,7 +39,7 @@ double ValueOf(Kind kind, const unsigned char* at) {
   std::memcpy(&number, at, sizeof(number));
   return number;
 }
-// The largest value of an option that is no float.
+// The largest value of an option that is not a float.
 int MostOf(Kind kind) {
   if (kind == Kind::kFlag) return 1;
   return calls::SizeOf(kind) == 1 ? 255 : INT32_MAX;
@@ -58,7 +58,8 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
-// The name that was meant is one without its part, as "eps" of "combine.eps".
+// Suggests a name after it has removed the part, such as "eps" of
+// "combine.eps".
 Status RefuseName(const char* name) {
   internal::Details details;
   details.Put("got ").Put(name);
@@ -112,7 +113,7 @@ void PutNeeded(const char*, const Option& option, internal::Details* to) {
     before = ", ";
   }
 }
-// put(option, its place) for the option of that name.
+// Calls put(option, its place) for the option of that name.
 template <class Value, class Set>
 Status SetAny(const char* name, Value value, Preset* preset, const Set& put) {
   const internal::DefaultFpEnv fp_env;  // the caller's may trap

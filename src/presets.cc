@@ -30,8 +30,8 @@ struct Table {
   std::array<FamilyFields, std::size(kFamilies)> fields;
 };
 
-// A copy's options are those of the row that it names. A copy of no row, or
-// rows out of order, do not compile.
+// A copy gets the options of the row that it names. A copy of an unknown row,
+// or rows out of order, do not compile.
 constexpr Table Resolved() {
   Table table = {};
   for (size_t i = 0; i < std::size(kFamilies); ++i) {
@@ -94,8 +94,8 @@ constexpr auto MakeDidYouMean() {
 }
 constexpr auto kDidYouMean = MakeDidYouMean();
 
-// "Qwen3Moe" of "Qwen3MoeForCausalLM" and of "Qwen3MoeModel", transformers'
-// names of classes. Other names stay as they are.
+// "Qwen3Moe" for transformers' class names "Qwen3MoeForCausalLM" and
+// "Qwen3MoeModel". Other names stay unchanged.
 std::string_view FamilyOfClass(std::string_view name) {
   if (name.empty() || name[0] < 'A' || name[0] > 'Z') return name;
   constexpr std::string_view kModel = "Model";

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PlanExperts() cuts experts' rows into tiles that threads claim. In a header,
-// because the digests and the simulator call it, too, and a shared library does
-// not export it.
+// Cuts experts' rows into tiles that threads claim, for PlanExperts(). In a
+// header, because the digests and the simulator call it, too, and a shared
+// library does not export it.
 
 #ifndef SWITCHYARD_SRC_WORK_LIST_H_
 #define SWITCHYARD_SRC_WORK_LIST_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard::internal {
 
-// Rows [first_row, first_row + rows) of packed ones, all of one expert.
+// Packed rows [first_row, first_row + rows), all of one expert.
 struct WorkTile {
   int64_t first_row = 0;
   int32_t rows = 0;
@@ -33,16 +33,16 @@ struct WorkListOptions {
   size_t workers = 1;  // that claim, at least 1
   // A tile begins at a multiple of this many rows of its expert, at least 1.
   size_t tile_rows = 16;
-  // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit:
-  // tile_cost stands for reading the expert's weights, and min_rows says that
-  // fewer rows take as long.
+  // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
+  // tile_cost stands for reading the expert's weights. Fewer rows than min_rows
+  // take as long as min_rows.
   size_t min_rows = 0;
   size_t tile_cost = 0;
   size_t row_cost = 1;
 };
 
-// How many tiles there may be for so many rows in all: min(num_rows,
-// num_experts) + num_rows / tile_rows. SIZE_MAX if this overflows.
+// The most tiles that num_rows rows can make: min(num_rows, num_experts) +
+// num_rows / tile_rows. SIZE_MAX if this overflows.
 inline size_t WorkListSize(size_t num_rows, size_t num_experts,
                            const WorkListOptions& options) {
   size_t size = 0;
@@ -60,19 +60,19 @@ inline size_t TileCost(const WorkListOptions& options, size_t rows) {
   return options.tile_cost + options.row_cost * CountedRows(options, rows);
 }
 
-// The largest tile is `halves` halves of a worker's share of what is left, the
-// smallest so many times the least that is worth its cost; none of part of an
-// expert: 0.
+// The largest tile is `halves` halves of a worker's share of the remaining
+// cost. The smallest has `smallest` times the least rows that are worth a
+// tile's cost. If `halves` is 0, experts are not cut.
 struct CutPlan {
   size_t halves, smallest;
 };
-// Cuts are free if a tile costs nothing but its rows. Otherwise each has its
-// price, and only a try tells the best number of cuts: one of these plans is
+// Cuts are free if a tile costs only its rows. Otherwise each cut adds cost,
+// and only trying plans finds the best number of cuts: one of these plans is
 // within 0.04 of the best of 20.
 inline constexpr CutPlan kFreeCuts = {1, 1};
 inline constexpr CutPlan kCutPlans[] = {{0, 0}, {2, 4}, {2, 2}, {2, 1}};
 inline constexpr CutPlan kUntried = {2, 2};
-// The finishing times of so many workers fit on the stack.
+// The finishing times of this many workers fit on the stack.
 inline constexpr size_t kMaxTriedWorkers = 1024;
 
 // In rows.
@@ -125,10 +125,11 @@ inline size_t CutTiles(const WorkListInputs& inputs,
   return static_cast<size_t>(next - tiles);
 }
 
-// When the last of the workers is ready, each claiming a tile when it is.
+// The time at which the last worker ends, if each worker claims a tile whenever
+// it is ready.
 inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
                          size_t size) {
-  size_t ready[kMaxTriedWorkers] = {};  // a heap, the first one on top
+  size_t ready[kMaxTriedWorkers] = {};  // a heap, the earliest on top
   const size_t workers = options.workers;
   size_t last = 0;
   for (size_t i = 0; i < size; ++i) {
@@ -147,7 +148,7 @@ inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
   return last;
 }
 
-// The list that is best by trial.
+// Tries all plans and makes the list that ends first.
 inline size_t CutTilesByTrial(const WorkListInputs& inputs,
                               const WorkListOptions& options, size_t left,
                               WorkTile* tiles) {
@@ -165,32 +166,32 @@ inline size_t CutTilesByTrial(const WorkListInputs& inputs,
   return is_there ? size : CutTiles(inputs, options, *best, left, tiles);
 }
 
-// Cuts each expert's rows to tiles, sorted by cost, the largest first, so that
-// workers that claim them in order are ready at the same time:
+// Cuts each expert's rows into tiles and sorts them by cost, the largest first,
+// so that workers that claim them in order end at about the same time:
 //
 //   std::atomic<size_t> next{0};  // then on each thread
 //   for (size_t i; (i = next++) < num_tiles;) Gemm(tiles[i]);
 //
-// A tile is as large as half of a worker's share of what is left, by cost, but
-// not below tile_rows and min_rows: large tiles while there is much to do,
-// small ones at the end. Where a tile has a cost of its own, fewer cuts may be
-// better: of four lists, from whole experts to tiles whose rows cost as much as
-// the tile itself, it is the one with which the last worker is ready first (up
-// to 1024 workers). Tiles of the same cost are in the order of experts and
-// rows. An expert without rows has none.
+// A tile costs half of a worker's share of the remaining cost, but has at
+// least tile_rows and min_rows rows: large tiles come first, small ones at the
+// end. With a tile_cost, fewer cuts may be better. Up to 1024 workers, it then
+// tries four lists, from whole experts to tiles with rows that cost as much as
+// tile_cost, and takes the list with which the last worker ends first. Tiles
+// of the same cost are in the order of experts and rows. An expert without
+// rows has no tile.
 //
-// Without tile_cost and min_rows, the last worker is ready less than the time
-// of tile_rows rows after the mean of all (by simulation, of uniform ids and of
-// Zipf's law, 2 to 256 workers).
+// Without tile_cost and min_rows, the last worker ends less than the time of
+// tile_rows rows after the mean of all workers (in simulations of uniform ids
+// and of Zipf's law, 2 to 256 workers).
 //
 // Serial, without vectors: about 25 ns a tile, most of it sorting; four times
 // that with tile_cost.
 //
-// `tiles` has room for WorkListSize. Returns the number of tiles, or SIZE_MAX,
-// with nothing written, if the cost of all rows exceeds 63 bits.
+// `tiles` has room for WorkListSize() tiles. Returns the number of tiles, or
+// SIZE_MAX, with nothing written, if the cost of all rows exceeds 63 bits.
 inline size_t MakeWorkList(const WorkListInputs& inputs,
                            const WorkListOptions& options, WorkTile* tiles) {
-  size_t left = 0;  // the cost of rows that are in no tile yet
+  size_t left = 0;  // the cost of rows that are not in a tile yet
   for (const int32_t count : inputs.tokens_per_expert) {
     if (count == 0) continue;
     size_t cost = 0;

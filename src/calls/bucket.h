@@ -14,7 +14,7 @@ namespace switchyard::calls {
 
 inline constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// Sorts of [tokens, top_k] ids into so many buckets.
+// A sort of [tokens, top_k] ids into `buckets` buckets.
 struct SortSizes {
   size_t tokens, top_k, buckets;
 };

@@ -12,11 +12,12 @@
 
 namespace switchyard::calls {
 
-// Destinations of tokens, of which a copy is known by a bit on the stack.
+// The most destinations of tokens, because a bit per destination on the stack
+// marks a token's copies.
 constexpr size_t kMaxBuckets = 65536;
 
 struct MapSizes : SortSizes {
-  size_t kept_top_k;  // copies of a token: one a destination
+  size_t kept_top_k;  // the most copies of a token: one per destination
   size_t num_ids;
 };
 struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
