@@ -24,7 +24,7 @@ const Shape kShapes[] = {{1, 1, 1},     {1, 8, 128},  {5, 3, 8},
 constexpr Load kLoads[] = {Load::kUniform, Load::kZipf, Load::kOneExpert,
                            Load::kStrangers};
 
-// check(shape, load, ids, seed) for each shape and load.
+// Calls check(shape, load, ids, seed) for each shape and load.
 template <class Check>
 void ForEveryCase(uint64_t seed, Check check) {
   for (const Shape& s : kShapes) {
@@ -42,8 +42,7 @@ TEST_P(BucketTest, PackedLikeTheReference) {
                                       ids);
       CheckPacked({topk_ids.view()}, ids, s, slack);
     }
-    // There is no row_index and no report; claims of one thread are in order
-    // too.
+    // Without row_index and report. Claims of one thread are in order, too.
     Packed b(s);
     PackedBuckets out = b.Out();
     out.row_index = {};
@@ -59,8 +58,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
   });
 }
 
-// Counting compares vectors of ids where there are few experts, in chunks, with
-// single ids behind.
+// With few experts, counting compares vectors of ids, in chunks, and then
+// single ids.
 TEST_P(BucketTest, FewExpertsAtEveryLength) {
   std::vector<size_t> lengths = {159,  160,       193,        2047,        2048,
                                  2049, 2048 + 65, 2048 + 161, 3 * 2048 + 1};
@@ -76,8 +75,8 @@ TEST_P(BucketTest, FewExpertsAtEveryLength) {
   }
 }
 
-// `given`, which come to the ids `ids`, sorted to rows with canaries in the
-// gaps and around.
+// Sorts `given` to rows with canaries in the gaps and around. `ids` are the
+// same ids as int32.
 template <class Id>
 void ExpectStridedSort(const std::vector<Id>& given,
                        const std::vector<int32_t>& ids, const Shape& s,
@@ -131,8 +130,8 @@ TEST_P(BucketTest, AnyShape) {
   }
 }
 
-// The same pairs for the same ids as another type. `strangers` are ids of that
-// type that int32 does not have, to be dropped like any other.
+// Ids of another type give the same pairs. `strangers` are ids of that type
+// outside int32, which must be dropped like other invalid ids.
 template <class Id>
 void ExpectSameFor(const std::vector<Id>& strangers) {
   ForEveryCase(500, [&](const Shape& s, Load load, std::vector<int32_t> ids,
@@ -160,7 +159,7 @@ TEST_P(BucketTest, WideIds) {
                           -1});
 }
 
-// The public tests of the kernel's origin: 5 tokens, 8 experts, 3 slots.
+// The public tests of the original kernel: 5 tokens, 8 experts, 3 slots.
 TEST_P(BucketTest, KnownAnswers) {
   std::vector<int32_t> ids;
   for (int b = 0; b < 5; ++b) {
@@ -186,7 +185,7 @@ TEST_P(BucketTest, KnownAnswers) {
   ASSERT_OK(MakeDispatchArgs({report.max_rows, 8, 2048}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 32, 8}));
 
-  // The host reference's layout: tight stride, zero padding.
+  // The layout of the original host reference: tight stride, zero padding.
   ids = {1, 3, 1, 0};
   counts.assign(4, -1);
   table.assign(8, -1);
@@ -223,13 +222,13 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
     EXPECT_EQ(counts.Values(), r.tokens_per_expert);
     EXPECT_EQ(report, BucketReport(r, tight));
   }
-  // The last row needs room for its own pairs only, unless it is padded.
+  // Without padding, the last row only needs room for its pairs.
   const Guarded<int32_t> counts(1, 6), table(1, 5 * 120 + tight);
   EXPECT_OK(BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}));
 }
 
-// Results are the same either way; the function cannot know whose ids are
-// whose.
+// Results are the same either way, because the function cannot tell a wrong id
+// from another node's.
 TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
   const std::vector<int32_t> ids = {0, 2, -1, 1, 2, 3};
   const std::string error =
@@ -263,7 +262,7 @@ TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
 TEST_P(BucketTest, NoTokens) {
   std::vector<int32_t> counts(4, -1), offsets(5, -1), none;
   Report report = kUnwritten;
-  // Views have a type even where they have no data.
+  // A view without data still has a type.
   ExpectError(BucketPacked({}, {counts, offsets, none, {}, &report}),
               "BucketPacked: topk_ids: not given");
   EXPECT_EQ(report, kUnwritten);
@@ -272,8 +271,8 @@ TEST_P(BucketTest, NoTokens) {
   EXPECT_EQ(counts, std::vector<int32_t>(4, 0));
   EXPECT_EQ(offsets, std::vector<int32_t>(5, 0));
   EXPECT_EQ(report, BucketReport({}));
-  // Whatever the table's size: a stride of tokens * top_k is 0 here. Without
-  // slots it is the same.
+  // Any table size is fine: a stride of tokens * top_k is 0 here. So is it
+  // without slots.
   const Guarded<int32_t> table(1, 3);
   const int32_t* const nowhere = nullptr;
   for (const size_t stride : {0u, 1u, 5u}) {
@@ -289,7 +288,7 @@ TEST_P(BucketTest, NoTokens) {
   std::vector<uint32_t> args(3);
   ASSERT_OK(MakeDispatchArgs({0, 4, 64}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 1, 4}));
-  // So that a kernel of this ISA ran.
+  // The test expects that a kernel of this ISA ran.
   const std::vector<int32_t> one = {0};
   std::vector<int32_t> pairs(1);
   ASSERT_OK(BucketPacked({one}, {counts, offsets, pairs}));
@@ -303,9 +302,9 @@ SWITCHYARD_FOR_EVERY_ISA(BucketCollideTest);
 class BucketCollidePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketCollidePoolTest);
 
-// A sort to rows of `stride`, and what it has to come to.
+// A sort to rows of `stride`, and its wanted result.
 struct Rows {
-  // The last row has `last` elements, and its end is the page's.
+  // The last row has `last` elements and ends at the end of a page.
   Rows(const Shape& shape, std::vector<int32_t> values, size_t stride,
        size_t last, bool pad)
       : s(shape),
@@ -326,7 +325,8 @@ struct Rows {
     }
   }
 
-  // sort(outputs, options) for both orders; only one is the same bits.
+  // Calls sort(outputs, options) for both orders. Only one order has fixed
+  // bits.
   template <class Sort>
   void Check(const Sort& sort, bool ordered = true) {
     Report report = kUnwritten;
@@ -349,7 +349,7 @@ struct Rows {
       int32_t* const row = begin + e * row_stride;
       std::sort(row, row + exact.tokens_per_expert[e]);
     }
-    // Not EXPECT_EQ: it would print a table.
+    // EXPECT_EQ would print the whole table.
     const auto [found, wanted] =
         std::mismatch(begin, begin + expected.size(), expected.begin());
     ASSERT_EQ(found, begin + expected.size())
@@ -370,8 +370,8 @@ size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 TEST_P(BucketCollideTest, LikeTheReference) {
   uint64_t seed = 2000;
-  // Up to a tile, a tile, more; more slots than a tile has pairs; more experts
-  // than tiles are for; ids that are few or all the same.
+  // Less than a tile, one tile, more; more slots than pairs in a tile; more
+  // experts than tiles support; few different ids, or only one.
   for (const Shape& s :
        {Shape{16, 8, 17}, Shape{500, 2, 64}, Shape{512, 8, 128},
         Shape{1024, 8, 128}, Shape{1025, 8, 128}, Shape{3001, 7, 300},
@@ -397,8 +397,8 @@ TEST_P(BucketCollideTest, LikeTheReference) {
   }
 }
 
-// Any shape, stride, load, type of ids and place of the table; 20,000 cases on
-// a machine with AVX-512.
+// Random shapes, strides, loads, types of ids and places of the table; 20,000
+// cases on a machine with AVX-512.
 TEST_P(BucketCollideTest, AnyShape) {
   for (uint64_t seed = 10000; seed < 13400; ++seed) {
     Random random(seed);
@@ -445,7 +445,7 @@ TEST_P(BucketCollideTest, ATooShortStrideLeavesTheRowsAlone) {
   EXPECT_EQ(report, BucketReport(r, r.max_rows));
 }
 
-// Blocks that start in the middle of rows; scratch from none to more than
+// Blocks that start in the middle of rows, with scratch from none to more than
 // enough.
 TEST_P(BucketCollidePoolTest, InBlocks) {
   uint64_t seed = 3000;
@@ -496,11 +496,11 @@ TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
     const size_t size = scratch.span().size;
     executor().Rendezvous();
     check(size, BucketOrder::kAscending);
-    // One thread does it without asking the executor at all.
+    // A single thread does not use the executor.
     EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
               executor().ExpectedThreads());
     scratch.ExpectIntact("scratch");
-    // Less scratch than asked for, or none: the same.
+    // Less scratch, or none, gives the same results.
     check(0, BucketOrder::kAscending);
     check(size - (size != 0), BucketOrder::kAscending);
     check(size, BucketOrder::kClaim);
@@ -538,7 +538,7 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
     const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
     const BucketInputs in = {View(ids, s), scratch.span()};
     const size_t tight = r.max_rows;
-    // Room for all pairs in each row, or only just enough and padding.
+    // Each row has room for all pairs, or just enough room and padding.
     const bool padding = experts > 5;
     const size_t stride = padding ? tight + 3 : pairs;
     for (const BucketOrder order : kOrders) {
@@ -568,7 +568,7 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
   }
 }
 
-// Block boundaries everywhere: many sizes, executors that split into blocks.
+// Many sizes and executors that split into blocks, for many block boundaries.
 TEST_P(BucketPoolTest, OddSizes) {
   for (uint64_t seed = 300; seed < 312; ++seed) {
     Random random(seed);
@@ -586,8 +586,7 @@ TEST_P(BucketPoolTest, OddSizes) {
   }
 }
 
-// The sizes around which the number of blocks changes, or the last one is
-// short.
+// Sizes near a change of the number of blocks, or with a short last block.
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
@@ -608,8 +607,8 @@ TEST_P(BucketPoolTest, BlockBoundaries) {
   }
 }
 
-// e * row_stride beyond 2^32: 512 experts and 900,000 tokens of 10. The table
-// is 18 GB of address space, of which only what is written gets memory.
+// e * row_stride exceeds 2^32: 512 experts and 900,000 tokens of 10. The table
+// is 18 GB of address space; only written pages get memory.
 TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
   const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k, size = s.experts * stride;
@@ -630,7 +629,7 @@ TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
                             {counts, {table, size}, stride}, {order, true},
                             executor()));
     EXPECT_EQ(counts[511], 2);
-    // Claimed by different blocks, they may be in any order.
+    // Different blocks claim them, so they may be in any order.
     EXPECT_EQ(row[0] + row[1], static_cast<int32_t>(stride) + 6);
     if (order == BucketOrder::kAscending) {
       EXPECT_EQ(row[0], 7);
@@ -654,7 +653,7 @@ TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
     ExpectPacked(ids, s, b, ordered);
     const reference::Buckets r = reference::Bucket(ids, s.experts);
     EXPECT_EQ(b.pairs.Values() == r.pairs, ordered);
-    // Claims need no scratch to be shared out.
+    // Several threads claim without scratch.
     if (!ordered) {
       Packed c(s);
       ASSERT_OK(BucketPacked({View(ids, s)}, c.Out(), {order}, backwards));
@@ -676,7 +675,7 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
       EXPECT_EQ(BucketPacked(in, b.Out(), {order}, for_packed).code(),
                 fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
       EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
-      // Padding is tested as well.
+      // With padding.
       std::vector<int32_t> counts(s.experts), table(s.experts * 1500);
       Report report = kUnwritten;
       EXPECT_EQ(BucketStrided(in, {counts, table, 1500, true, &report}, {order},

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every invalid argument of combine.h and its message; nothing is written.
+// Tests every invalid argument of combine.h and its message. Nothing is
+// written.
 
 #include "tests/call_errors.h"
 
@@ -45,8 +46,8 @@ class CombineErrors
     normed_sums_.ExpectUntouched("normed.sums");
   }
 
-  // Spoils the call with the norm and, unless the error is the norm's own,
-  // without.
+  // Spoils the call with the norm and, unless the error is in the norm, without
+  // it.
   void Expect(const std::string& message,
               const std::function<void(Call&)>& spoil) const override {
     CallErrors::Expect(message, spoil);
@@ -66,7 +67,7 @@ class CombineErrors
 TEST_F(CombineErrors, EveryLineOfItsTable) {
   ExpectExecutorErrorsAreReported();
   ExpectSpoiltCallsAreRefused<calls::CombineCall>();
-  // Codes, with their scales and sums.
+  // Codes with scales and sums.
   const Call floats = call_;
   const std::vector<float> parts(64);
   call_.in.rows = {
@@ -84,7 +85,7 @@ TEST_F(CombineErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::CombineCall>();
 }
 
-// Rows are read as f32, bf16 and f16, or codes with a scale for each.
+// Combine reads rows of f32, bf16 and f16, or codes with a scale per row.
 TEST_F(CombineErrors, QuantizedRows) {
   const auto spoil = [&](const std::string& message, const ConstAnyRows& rows) {
     EXPECT_ERROR("rows" + message, c.in.rows = rows);
@@ -96,7 +97,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   const ConstAnyMatrix one(scales.data(), 6, 1);
   spoil(".scales: given with a type without",
         {ConstAnyMatrix(case_.rows.data(), 6, 5), one});
-  // quantize.h has these formats, but they are not read here.
+  // quantize.h has these formats, but Combine does not read them.
   const auto both = [&](const ConstAnyRows& rows, size_t cols) {
     EXPECT_ERROR("rows" + takes, c.in.rows = rows,
                  c.out.out.cols = c.out.out.stride = cols);
@@ -110,7 +111,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   both({ConstAnyMatrix(data, Type::kF8E4M3, 6, 5, 5), e8m0}, 5);
 }
 
-// `normed` in a format, with what goes with it.
+// `normed` in a quantised format, with scales and sums.
 TEST_F(CombineErrors, QuantizedNormed) {
   float* const n = normed_.data();
   call_.out.normed = {AnyMatrix(static_cast<void*>(n), Type::kI8, 3, 5, 5),
@@ -152,7 +153,7 @@ TEST_F(CombineErrors, NothingToDoIsFine) {
   EXPECT_OK(Combine(in, {{nowhere, 0, 0}, {nowhere, 0, 0}}, {0.0f}));
 }
 
-// A call with everything that Combine has, two shared experts among it.
+// A call with all inputs of Combine, including two shared experts.
 class CombineFormErrors : public CombineErrors {
  protected:
   CombineFormErrors() : shared_(3 * 2 * 5), gate_(3 * 2), vector_(5) {
@@ -192,7 +193,7 @@ TEST_F(CombineFormErrors, Shapes) {
                c.in.residual = {}, c.in.vectors.residual_bias = {});
 }
 
-// There are no routed experts.
+// Calls without routed experts.
 TEST_F(CombineErrors, NoRows) {
   Call bare = call_;
   bare.in.rows = {};
@@ -221,7 +222,7 @@ TEST_F(CombineErrors, NoRows) {
   });
 }
 
-// normed alone may be the residual, but only exactly.
+// Without `out`, normed may be the residual, but only the same view.
 TEST_F(CombineFormErrors, NormedAlone) {
   float* const n = normed_.data();
   EXPECT_ERROR("normed: overlaps residual without being the same view",
@@ -236,7 +237,7 @@ TEST_F(CombineFormErrors, NormedAlone) {
 
 constexpr size_t kRows = 3, kCols = 40;
 
-// Rows of i8 of 32 columns, with sums: every part there is.
+// Rows of i8 with a scale per 32 columns and sums: all parts.
 const Format kParts = {"", Type::kI8, 32, Type::kF32, true};
 
 class QuantizeErrors
@@ -275,7 +276,7 @@ TEST_F(QuantizeErrors, Shapes) {
                c.out.rows.scales.cols = 1);
 }
 
-// An output is made to fit the inputs, so it is the one to blame.
+// The message blames the output, because callers make outputs to fit inputs.
 TEST_F(QuantizeErrors, BlamesATransposedOutput) {
   EXPECT_ERROR(
       "rows: is not [from.rows, from.cols]",
@@ -378,7 +379,7 @@ TEST_F(ScatterErrors, NothingToDoIsFine) {
   EXPECT_EQ(report.skipped, 0u);
   EXPECT_OK(ScatterRows({{none, 0, 4}, {index_.data(), 0, 2}},
                         {{nowhere, 0, 4}, &report}));
-  // No packed rows at all: -1 is fine, all else is not.
+  // Without packed rows, -1 is the only valid index.
   std::vector<float> out(16, 1.0f);
   ExpectError(ScatterRows({{none, 0, 4}, {index_.data(), 2, 2}},
                           {{out.data(), 4, 4}, &report}),
@@ -389,7 +390,7 @@ TEST_F(ScatterErrors, NothingToDoIsFine) {
   EXPECT_EQ(out, std::vector<float>(16));
 }
 
-// The errors of GatherRows that gather_test.cc has not.
+// The errors of GatherRows that gather_test.cc does not test.
 class GatherPartsErrors
     : public CallErrors<GatherInputs, GatherOutputs, GatherOptions> {
  protected:
@@ -416,9 +417,9 @@ TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
                c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
 }
 
-// Every invalid argument of bucket.h and its message; nothing is written.
+// Tests every invalid argument of bucket.h and its message. Nothing is written.
 
-// 4 tokens of 2 pairs and 3 experts: what both functions have.
+// 4 tokens of 2 pairs and 3 experts, for both functions.
 template <class Out>
 class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
  protected:
@@ -474,8 +475,8 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
   ExpectCommonErrors();
 }
 
-// Nothing else has as many places as there are experts, so either of the two
-// might be wrong.
+// Only these two arrays depend on the number of experts, so either may be
+// wrong.
 TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
   for (const size_t missing : {1u, 2u}) {
     EXPECT_ERROR("tokens_per_expert: size is not num_experts",
@@ -551,8 +552,8 @@ TEST(DispatchArgs, TilesMatter) {
   EXPECT_EQ(args, (std::vector<uint32_t>{UINT32_MAX, 0, 9}));
 }
 
-// Every invalid argument of BucketAligned and MapPairs and its message; nothing
-// is written.
+// Tests every invalid argument of BucketAligned and MapPairs and its message.
+// Nothing is written.
 
 // 4 tokens of 2 pairs and 3 experts.
 class AlignedErrors
@@ -608,7 +609,7 @@ TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
                c.out.active_experts = {});
   EXPECT_ERROR("offsets: size is not num_experts + 1", --c.out.offsets.size;
                c.out.active_experts = {});
-  // A third one says which of them is wrong.
+  // A third array decides which one is wrong.
   EXPECT_ERROR("tokens_per_expert: size is not num_experts",
                ++c.out.tokens_per_expert.size);
   EXPECT_ERROR("offsets: size is not num_experts + 1", ++c.out.offsets.size);
@@ -621,7 +622,7 @@ TEST_F(AlignedErrors, BlamesATransposedOutput) {
                c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
 }
 
-// The ids are right, and their map is not.
+// The ids are right, but the map is wrong.
 TEST_F(AlignedErrors, NamesTheMapThatIsWrong) {
   for (const int32_t wrong : {3, 77, -2, INT32_MIN}) {
     const std::vector<int32_t> map = {0, wrong, 2, 0, 0};
@@ -667,8 +668,8 @@ class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
     table_.Fill({0, 1, 1, 0, 0});
     int32_t* at = ints_.data();
     int64_t* at64 = longs_.data();
-    // Far enough from each other that one in the place of another overlaps no
-    // third.
+    // Views are so far apart that one in the place of another overlaps no third
+    // view.
     const auto span = [&](size_t size) {
       at += size + 16;
       return Span<int32_t>(at - size, size);
@@ -743,7 +744,7 @@ TEST_F(MapErrors, Indices) {
                c.out.copy_index = {});
 }
 
-// Alone, because other indices would outvote it.
+// Only one index is given, because other indices would outvote it.
 TEST_F(MapErrors, BlamesATransposedOutput) {
   EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
@@ -768,7 +769,7 @@ TEST_F(MapErrors, Options) {
   }
 }
 
-// 65537 destinations are fine for pairs.
+// Pairs may have 65537 destinations.
 TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   std::vector<int32_t> counts(65537), offsets(65538), tokens(8),
       token_counts(65537), token_offsets(65538);
@@ -787,7 +788,7 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
-// Every invalid argument of hyper.h and its message; nothing is written.
+// Tests every invalid argument of hyper.h and its message. Nothing is written.
 
 class HyperErrors : public CallErrors<HyperInputs, HyperOutputs, HyperOptions> {
  protected:
@@ -836,7 +837,7 @@ TEST_F(HyperErrors, WhatGoesTogether) {
                c.out.normed = {}, c.in.norm_weight = {});
 }
 
-// A token's streams in one row: the other arguments are right.
+// All of a token's streams are in one row. The other arguments are right.
 TEST_F(HyperErrors, BlamesStreamsThatAreSideBySide) {
   EXPECT_ERROR(
       "streams: is [tokens, num_streams * hidden], and has to be [tokens * "

@@ -17,7 +17,7 @@ SWITCHYARD_FOR_EVERY_ISA(MapTest);
 class MapPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(MapPoolTest);
 
-// One of the two lists, in guarded memory.
+// One of the two lists of a map (pairs, tokens), in guarded memory.
 struct Rows {
   Rows(size_t destinations, size_t most, size_t slack)
       : counts(1, destinations, 0, slack),
@@ -54,15 +54,15 @@ struct Rows {
   Guarded<int64_t> element_counts, element_offsets;
 };
 
-// Whether a map has an element that is neither -1 nor one of so many.
+// True if a map has an element outside [-1, size).
 bool HasStrangers(const std::vector<int32_t>& map, size_t size) {
   return std::any_of(map.begin(), map.end(), [size](int32_t to) {
     return to < -1 || to >= static_cast<int64_t>(size);
   });
 }
 
-// Everything that a call writes, and what that should be. s.experts are those
-// of the table.
+// A call's inputs and outputs, and the wanted outputs. s.experts is the size of
+// the table.
 struct Map {
   Map(const Shape& shape, std::vector<int32_t> values,
       std::vector<int32_t> destinations, size_t num_destinations,
@@ -133,7 +133,7 @@ struct Map {
   Report report = kUnwritten;
 };
 
-// Some experts live nowhere, or at no destination that there is.
+// Some experts have no destination, or one out of range.
 std::vector<int32_t> MakeTable(size_t experts, size_t destinations,
                                uint64_t seed) {
   Random random(seed);
@@ -156,7 +156,7 @@ Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
 TEST_P(MapTest, AnyShapeLikeTheReference) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(2000 + seed);
-    // Around a word of the bits that say where a token has been.
+    // Sizes around a 64-bit word of the bits that mark a token's destinations.
     const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
     const size_t destinations = some[random.Below(8)];
     const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
@@ -169,8 +169,8 @@ TEST_P(MapTest, AnyShapeLikeTheReference) {
   }
 }
 
-// A token of more pairs than are looked at together, with gaps behind and
-// without.
+// Tokens with more pairs than the kernel handles together, with and without
+// gaps after each row.
 TEST_P(MapTest, LongTokens) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Map c = MakeCase(4 * seed + seed % 3, {3, 5001, 400}, 70);
@@ -195,7 +195,7 @@ TEST_P(MapTest, RangesLikeTheirTable) {
   }
 }
 
-// int64 ids whose low halves are valid ids.
+// int64 ids with low halves that are valid ids.
 TEST_P(MapTest, WideIds) {
   const Shape s = {100, 8, 60};
   std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 5);
@@ -217,12 +217,12 @@ TEST_P(MapTest, WideIds) {
 TEST_P(MapTest, LeavesOutWhatIsNotThere) {
   Map c = MakeCase(8, {50, 6, 40}, 9);
   c.options.allow_dropped = true;
-  // Counts of pairs are enough, and bring no rows.
+  // Only the counts of pairs, without rows.
   MapOutputs out;
   out.pairs.counts = c.pairs.counts.span();
   ASSERT_OK(MapPairs(c.In(), out, c.options));
   EXPECT_EQ(c.pairs.counts.Values(), c.exact_pairs.counts);
-  // Tokens without rows of pairs.
+  // Lists of tokens without rows of pairs.
   out.tokens = {c.tokens.counts.span(), c.tokens.offsets.span(),
                 c.tokens.rows.span()};
   ASSERT_OK(MapPairs(c.In(), out, c.options));
@@ -258,17 +258,17 @@ TEST_P(MapTest, KnownAnswers) {
 TEST_P(MapTest, NoTokens) {
   Map c({0, 4, 5}, {}, {1, 0, 2, 1, 1}, 3, 1);
   c.Expect(MapPairs(c.In(), c.Out(), c.options));
-  Map d = MakeCase(1, {2, 2, 2}, 2);  // so that a kernel of this ISA ran
+  Map d = MakeCase(1, {2, 2, 2}, 2);  // runs a kernel of this ISA
   d.Expect(MapPairs(d.In(), d.Out(), d.options));
 }
 
-// The way there and back that the header describes, over ranks that are
-// vectors here, comes to what one rank does alone.
+// The layer that the header describes, there and back, has the same result as
+// one rank alone. Ranks are vectors here.
 TEST_P(MapTest, ThereAndBack) {
   constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
   const std::vector<int32_t> ids =
       MakeIds({kTokens, kTopK, kExperts}, Load::kZipf, 3);
-  // An expert multiplies by its index + 1; all is exact.
+  // Each expert multiplies by its index + 1, which is exact here.
   std::vector<float> x(kTokens * kH), wanted(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>(Hash(5, i) % 64);
@@ -294,7 +294,7 @@ TEST_P(MapTest, ThereAndBack) {
                         {one_each.data(), kTokens, 1}},
                        {{there.data(), sent, kH}}));
   for (size_t r = 0; r < kRanks; ++r) {
-    // The rows that this rank got, and the ids of each.
+    // The rows that this rank received, and their ids.
     const auto first = static_cast<size_t>(offsets[r]);
     const auto n = static_cast<size_t>(counts[r]);
     std::vector<int32_t> got_ids, map(kExperts, -1);
@@ -378,7 +378,7 @@ SWITCHYARD_FOR_EVERY_ISA(BucketAlignedTest);
 class BucketAlignedPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketAlignedPoolTest);
 
-// Everything that a call writes, in guarded memory, and what that should be.
+// A call's inputs and outputs in guarded memory, and the wanted outputs.
 struct Aligned {
   Aligned(const Shape& shape, std::vector<int32_t> values,
           std::vector<int32_t> expert_map, const AlignedOptions& given,
@@ -465,7 +465,7 @@ struct Aligned {
   Report report = kUnwritten;
 };
 
-// Half of the ids are another node's, or come to what is no expert.
+// Half of the ids are another node's, or map to an invalid expert.
 std::vector<int32_t> MakeMap(size_t ids, size_t experts, uint64_t seed) {
   Random random(seed);
   std::vector<int32_t> map;
@@ -515,8 +515,7 @@ TEST_P(BucketAlignedTest, AnyShapeLikeTheReference) {
   }
 }
 
-// Ids of other types: strangers that are valid ids once they are cut to 32
-// bits.
+// Ids of other types. Some invalid ids become valid if they are cut to 32 bits.
 TEST_P(BucketAlignedTest, WideAndUnsignedIds) {
   for (const bool mapped : {false, true}) {
     const Shape s = {301, 8, 60};
@@ -541,7 +540,7 @@ TEST_P(BucketAlignedTest, WideAndUnsignedIds) {
   }
 }
 
-// Optional outputs are optional, each.
+// Each optional output may be left out.
 TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
   for (int left_out = 0; left_out < 5; ++left_out) {
     Aligned c = MakeAligned(77, {40, 6, 30});
@@ -566,7 +565,7 @@ TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
   }
 }
 
-// The example of vLLM's moe_align_block_size, whose experts count from 1 there.
+// The example of vLLM's moe_align_block_size, where experts count from 1.
 TEST_P(BucketAlignedTest, KnownAnswers) {
   const std::vector<int32_t> ids = {1, 2, 3, 0, 1, 3, 0, 2, 3, 0, 1, 2};
   std::vector<int32_t> counts(4), offsets(5), pairs(24), experts(6);
@@ -584,7 +583,8 @@ TEST_P(BucketAlignedTest, KnownAnswers) {
   EXPECT_EQ(offsets[4], 16);
 }
 
-// Two a pair: the first pairs are kept, in the order of tokens.
+// The capacity is two pairs per expert: the first pairs are kept, in the order
+// of tokens.
 TEST_P(BucketAlignedTest, CapacityKeepsTheFirst) {
   const std::vector<int32_t> ids = {1, 0, 1, 1, 0, 1};
   std::vector<int32_t> counts(2), offsets(3), pairs(4), index(6);
@@ -605,7 +605,7 @@ TEST_P(BucketAlignedTest, CapacityKeepsTheFirst) {
 TEST_P(BucketAlignedTest, NoTokens) {
   Aligned c({0, 4, 5}, {}, {}, {3, 7, true, false}, 3);
   c.Expect(BucketAligned(c.In(), c.Out(), c.options));
-  // So that a kernel of this ISA ran.
+  // The test expects that a kernel of this ISA ran.
   Aligned d = MakeAligned(1, {2, 2, 2});
   d.Expect(BucketAligned(d.In(), d.Out(), d.options));
 }

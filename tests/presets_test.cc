@@ -41,7 +41,7 @@ struct Routed {
   }
 };
 
-// The configuration that says what the preset has by default.
+// A configuration with the preset's defaults.
 ModelConfig ConfigOf(const Preset& preset) {
   const RouteOptions& route = preset.route;
   const CombineOptions& combine = preset.combine;
@@ -50,7 +50,7 @@ ModelConfig ConfigOf(const Preset& preset) {
                        route.num_zero_experts;
   config.num_experts_per_tok = preset.top_k == 0 ? 6 : preset.top_k;
   config.norm_topk_prob = route.renormalize;
-  // One of the two is 1.
+  // One of these two factors is 1.
   config.routed_scaling_factor =
       route.routed_scaling_factor * combine.scales.routed;
   if (route.num_expert_group != 0) {
@@ -79,7 +79,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.swiglu_alpha = preset.activate.alpha;
   config.mlp_gate_softcap = preset.activate.beta;
   config.mlp_up_softcap = preset.activate.linear_beta;
-  // Cohere2's class has none by default, and a LayerNorm.
+  // Cohere2's class has no rms_norm_eps by default, and a LayerNorm.
   if (std::strncmp(preset.family, "cohere2", 7) != 0) {
     config.rms_norm_eps = combine.eps;
   }
@@ -95,8 +95,8 @@ Preset Configured(Preset preset) {
   return preset;
 }
 
-// kTokens random rows of logits, and the biases or scales that the preset has,
-// in its default configuration.
+// RouteTopK on kTokens random rows of logits, with the preset's biases or
+// scales and its default configuration.
 class PresetCall {
  public:
   explicit PresetCall(const Preset& preset)
@@ -156,7 +156,7 @@ TEST(Presets, AreInOrderAndFoundByName) {
     EXPECT_GT(std::strlen(preset.source), 10u) << preset.family;
     EXPECT_STREQ(Find(preset.family).family, preset.family);
   }
-  // 72 families without three that are not served, and those not in
+  // 72 families, without the three unsupported ones and the families outside
   // transformers.
   EXPECT_GT(std::count_if(Presets().begin(), Presets().end(),
                           [](const Preset& p) {
@@ -173,7 +173,7 @@ TEST(Presets, UnknownNamesAreRefused) {
   for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
-  // Near to one, written another way, or of any length.
+  // Names near to a preset's, other spellings, and names of any length.
   for (const auto& [name, meant] : {std::pair("deepseek_v3 ", "deepseek_v3"),
                                     {"DEEPSEEK_V3", "deepseek_v3"},
                                     {"qwen3-moe", "qwen3_moe"},
@@ -192,7 +192,7 @@ TEST(Presets, UnknownNamesAreRefused) {
   EXPECT_STREQ(preset.family, "untouched");
 }
 
-// All that a configuration may change, but for route.needs_config.
+// Everything that a configuration may change, except route.needs_config.
 std::vector<double> Changeable(const Preset& p) {
   const CombineForm& form = p.form;
   std::vector<double> values = {double(p.num_experts),
@@ -213,7 +213,7 @@ std::vector<double> Changeable(const Preset& p) {
   return values;
 }
 
-// A config.json has the class as "architectures".
+// config.json has the name of the class in "architectures".
 TEST(Presets, NamesOfClassesAreHinted) {
   for (const auto& [name, meant] : std::map<std::string, std::string>{
            {"Qwen3MoeForCausalLM", "qwen3_moe"},
@@ -238,12 +238,12 @@ TEST(Presets, TheirOwnConfigurationChangesNothing) {
     if (preset.num_experts == 0) preset.num_experts = configured.num_experts;
     if (preset.top_k == 0) preset.top_k = configured.top_k;
     EXPECT_EQ(Changeable(configured), Changeable(preset));
-    // The same again, now that it has been applied.
+    // Applying the configuration again changes nothing.
     EXPECT_TRUE(Changeable(Configured(configured)) == Changeable(preset));
   }
 }
 
-// Qwen3-30B-A3B: the class's default is not what its checkpoints say.
+// Qwen3-30B-A3B's checkpoints differ from the default of their class.
 TEST(Presets, WeightsOfQwen3AddUpToOne) {
   Preset preset = Find("qwen3_moe");
   EXPECT_FALSE(preset.route.renormalize);
@@ -366,7 +366,7 @@ TEST(Presets, TextsOfAConfigurationAreApplied) {
   EXPECT_EQ(preset.route.topk_group, 3u);
 }
 
-// The fields without which a family's configuration is not one, by name.
+// The names of the fields that a family's configuration must have.
 std::string FieldsNeeded(const char* family) {
   std::string needed;
   Preset preset = Find(family);
@@ -393,7 +393,7 @@ TEST(Presets, MissingFieldsAreNamed) {
   EXPECT_EQ(FieldsNeeded("qwen3_moe"),
             "num_experts num_experts_per_tok norm_topk_prob rms_norm_eps");
   EXPECT_EQ(FieldsNeeded("cohere2_moe"), "num_experts num_experts_per_tok");
-  // Of every row the fields that it says, which docs/models.md has.
+  // Each row needs exactly the fields that it lists, as in docs/models.md.
   for (const Family& family : kFamilies) {
     if (family.preset.same_as != nullptr) continue;
     std::string needed;
@@ -477,7 +477,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
     spoil(&config);
     ExpectError(ApplyConfig(config, &preset), want);
   }
-  // A field that the family does not have may be anything.
+  // A field that the family does not have may have any value.
   Preset preset = Find("mixtral");
   ModelConfig config = ConfigOf(preset);
   config.n_group = 77;
@@ -522,7 +522,7 @@ TEST(Presets, FieldsAreSetByTheirNames) {
     ExpectError(SetField(key, value, &config),
                 std::string("SetField: config: ") + want);
   }
-  // A number as text: the file's own key, and the kind that it wants.
+  // A number as text: the message has the file's key and the wanted kind.
   const std::pair<const char*, const char*> texts[] = {
       {"n_routed_experts",
        "n_routed_experts is not a whole number from 0 to 2^31 - 1"},
@@ -562,17 +562,18 @@ TEST(Presets, NamesOfOneFieldAgree) {
       SetField("layernorm_epsilon", 1e-6, &config),
       "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
       "both name one field");
-  // A program's own assignment may be overwritten.
+  // SetField() may overwrite a direct assignment.
   config = {};
   config.num_experts = 8;
   EXPECT_OK(SetField("n_routed_experts", 9, &config));
   EXPECT_EQ(config.num_experts, 9u);
-  for (uint8_t& name : config.names.of) name = 255;  // not SetField()'s
+  for (uint8_t& name : config.names.of)
+    name = 255;  // never set so by SetField()
   EXPECT_OK(SetField("num_experts", 10, &config));
   EXPECT_EQ(config.num_experts, 10u);
 }
 
-// A literal 0 is no null pointer here, and whole numbers of any type are
+// A literal 0 is a number here, not a null pointer. Integers of any type are
 // numbers.
 TEST(Presets, FieldsTakeNumbersOfAnyType) {
   ModelConfig config;
@@ -596,7 +597,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   // null does not unset a field that another name has set.
   EXPECT_OK(SetNull("num_experts", &config));
   EXPECT_OK(SetNull("num_hidden_layers", &config));
-  // As MiMo-V2-Flash has it.
+  // As in MiMo-V2-Flash's config.json.
   EXPECT_OK(SetField("routed_scaling_factor", 2, &config));
   EXPECT_OK(SetNull("routed_scaling_factor", &config));
   Preset preset = Find("mimo_v2_flash");
@@ -608,7 +609,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   ExpectError(ApplyConfig(config, &preset),
               "ApplyConfig: config: routed_scaling_factor is missing");
 
-  // DBRX does not divide then, and by default does.
+  // With null, DBRX does not divide; by default it does.
   for (const bool is_null : {false, true}) {
     config = {};
     EXPECT_OK(SetField("ffn_config.moe_num_experts", 16, &config));
@@ -629,7 +630,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   ExpectError(SetNull("num_experts", nullptr), "SetNull: config: is null");
 }
 
-// Fields that a family's class does not read, whatever they say.
+// Fields that a family's class does not read have no effect.
 TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
   const auto unchanged = [](const char* family, const char* key, auto value) {
     Preset preset = Find(family);
@@ -641,7 +642,7 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_EQ(Changeable(with_field), Changeable(preset))
         << family << ' ' << key;
   };
-  // Both classes have one shared expert of a width of its own.
+  // Both classes have one shared expert with a separate width.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);
@@ -664,7 +665,7 @@ std::string Configured(const PublicConfig& from) {
   Preset preset;
   Status status = FindPreset(from.family, &preset);
   ModelConfig config;
-  std::vector<std::string> words;  // ModelConfig points into them
+  std::vector<std::string> words;  // ModelConfig points into these
   std::istringstream fields(from.fields);
   for (std::string word; fields >> word;) words.push_back(word);
   for (const std::string& word : words) {
@@ -702,7 +703,7 @@ TEST(Presets, PublicConfigurationsGiveTheirOptions) {
   }
 }
 
-// A score, method or bias of another family is refused under any name.
+// A score, method or bias of another family is refused under each of its names.
 TEST(Presets, ScoresAndMethodsAreThoseOfTheFamily) {
   const struct {
     const char *family, *key, *value, *want;
@@ -885,8 +886,8 @@ Status Normed(const Preset& preset, const std::vector<float>& x,
   return Combine(in, out, options);
 }
 
-// docs/models.md has them, and norms.py of tools/parity compares them with
-// transformers.
+// docs/models.md lists the norms, and norms.py of tools/parity compares them
+// with transformers.
 TEST(Presets, NormsAreThoseOfTheirFamilies) {
   size_t refused = 0, plus_one = 0;
   for (const Preset& preset : Presets()) {
@@ -912,7 +913,7 @@ TEST(Presets, NormsAreThoseOfTheirFamilies) {
   EXPECT_GE(plus_one, 12u);
 }
 
-// Cohere2's norm is an RMSNorm where the configuration has its eps.
+// Cohere2's norm is an RMSNorm if the configuration has rms_norm_eps.
 TEST(Presets, ANormFollowsItsEps) {
   Preset preset = Find("cohere2_moe");
   ModelConfig config;
@@ -951,7 +952,7 @@ TEST_P(PresetsTest, EveryOneRoutes) {
         sum += routed.weights[t * call.slots + j];
       }
       EXPECT_GT(sum, 0.0f);
-      // All but Inkling's shared experts are selected.
+      // The sum includes all experts except Inkling's shared ones.
       if (preset.route.renormalize && !preset.expert_scale) {
         EXPECT_NEAR(sum, preset.route.routed_scaling_factor, 1e-5f);
       }
@@ -959,7 +960,7 @@ TEST_P(PresetsTest, EveryOneRoutes) {
   }
 }
 
-// Logits of a row: of all experts, and of those that were selected.
+// A row's logits: all experts', and the selected experts'.
 struct RowLogits {
   std::vector<double> all, selected;
 };
@@ -972,7 +973,7 @@ double Exp(double x) { return std::exp(x); }
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double SqrtSoftplus(double x) { return std::sqrt(std::log1p(std::exp(x))); }
 
-// One of each kind, by its formula, for whatever was selected.
+// One family of each kind: checks the selected experts' weights by its formula.
 TEST_P(PresetsTest, KnownRecipes) {
   using Weight = double (*)(const RowLogits&, double);
   const Weight softmax_of_selected = [](const RowLogits& row, double x) {

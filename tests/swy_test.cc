@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program as users run it, and the corpus of digests behind `swy verify`.
+// Runs the program as users do, and tests the corpus of digests of `swy
+// verify`.
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,8 +21,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The bits are those in the repository in the worst order on several threads,
-// too; `swy verify` below computes them in order, on every ISA.
+// Several threads in the worst order give the digests of the repository, too.
+// `swy verify` below computes them in order, on every ISA.
 class CorpusTest : public IsaPoolTest {};
 
 TEST_P(CorpusTest, GivesTheKeptDigests) {
@@ -62,7 +63,7 @@ TEST(Corpus, HasNoTwoCasesOfOneName) {
   }
 }
 
-// A digest that changes with nothing would match for ever.
+// A digest that never changes would match any result.
 TEST(Corpus, ADigestSeesEveryBitOfAnElementAndTheShape) {
   std::vector<float> values = {1.0f, -0.0f, 3.0f, 4.0f};
   const auto digest = [&values](size_t rows, size_t cols) {
@@ -98,7 +99,7 @@ TEST(Swy, IsaListsWhatTheLibraryHas) {
   EXPECT_TRUE(outcome.Printed("runs, active")) << outcome.out;
 }
 
-// A third of the cases in a sixth of the time, 9 s: CorpusTest has all.
+// Runs a third of the cases in a sixth of the time, 9 s. CorpusTest runs all.
 TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
   const Outcome outcome =
       SwyOk("verify --kernel activate bucket gather hyper map");
@@ -183,7 +184,7 @@ TEST(Swy, AnUnknownCommandIsNamed) {
   }
 }
 
-// A line for each number of workers; one worker has nothing to wait for.
+// Prints a line for each number of workers. One worker never waits.
 TEST(Swy, PlanSimulatesSchedules) {
   const std::vector<std::string> lines =
       Lines(SwyOk("plan --tokens 3 --skew zipf --workers 1 16").out);
@@ -201,7 +202,7 @@ TEST(Swy, PlanSimulatesSchedules) {
     EXPECT_LE(numbers[4], most);
     EXPECT_NEAR(numbers[3] / numbers[2], numbers[4], 0.01);
   }
-  // Fewer experts than workers, which whole tiles leave without work.
+  // With fewer experts than workers, whole tiles leave workers idle.
   EXPECT_EQ(Lines(SwyOk("plan --experts 8 --top-k 1").out).size(), 9u);
 }
 
@@ -276,7 +277,7 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("verify --isa ''"), "--isa");
   ExpectError(Swy("verify --kernel rout"), "--kernel: rout not in {activate,");
   ExpectError(Swy("verify --print=maybe"), "--print: takes no value");
-  // CLI11 would take a number, and anything of --help.
+  // CLI11 would accept a number for --print, and any value for --help.
   ExpectError(Swy("verify --print=3"), "--print: takes no value");
   ExpectError(Swy("--help=3"), "--help: takes no value");
   ExpectError(Swy("isa --help=no"), "--help: takes no value");
@@ -298,14 +299,15 @@ TEST(Swy, MetalIsRefusedWithoutTheDevice) {
 }
 #endif
 
-// Every kernel refuses to run on another ISA than the one asked for. In a
-// process of its own: the variable is read once.
+// Every kernel refuses to run if the requested ISA does not exist. Needs a
+// separate process, because the variable is read once.
 TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         setenv("SWITCHYARD_ISA", "AVX99", 1);
-        // One case of ten: their data takes longer than to be refused.
+        // One case of ten, because making the data takes longer than the
+        // refusal.
         const std::vector<corpus::Case> cases = corpus::Cases();
         bool refused = !cases.empty();
         for (size_t i = 0; i < cases.size(); i += 10) {

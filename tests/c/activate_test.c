@@ -24,7 +24,7 @@ void TestActivate(void) {
   out.out = swy_plain_rows(swy_dense(out_rows, SWY_F32, 2, 2));
   CHECK_OK(swy_activate(&in, &out, NULL, NULL));
   CHECK_FLOATS(out_rows[0], wanted, 4);
-  // Errors that C++ finds, in an argument and in an option.
+  // Errors that the C++ function finds, in an argument and in an option.
   options.layout = SWY_UNGATED;
   CHECK_INVALID(swy_activate(&in, &out, &options, NULL),
                 "Activate: up: given with kUngated");

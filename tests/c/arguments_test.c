@@ -1,21 +1,21 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Mistakes that only C can make, and functions that belong to no kernel.
+// Mistakes that only C callers can make, and functions without a kernel.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/c/check.h"
 
-// A struct of a newer caller's: 16 bytes that this library does not know.
+// A newer caller's struct: it has 16 bytes that this library does not know.
 #define LONGER(Struct)   \
   struct {               \
     Struct known;        \
     unsigned char b[16]; \
   }
 
-// All that may be wrong with one struct of a call that is else as it was.
+// Every mistake in one struct of an otherwise valid call.
 #define ARGUMENT(argument, call, prefix)                                  \
   do {                                                                    \
     const uint32_t size = argument.known.size;                            \
@@ -41,7 +41,7 @@
     CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
-// Who calls: alone, or by an executor.
+// Calls without or with an executor.
 #define CALL_NOBODY(function, in, out, options) function(in, out, options)
 #define CALL_EXECUTOR(function, in, out, options) \
   function(in, out, options, NULL)
@@ -64,7 +64,7 @@
     ARGUMENT(options, last(function, &in.known, &out.known, &options.known), \
              name ": options");                                              \
   } while (0)
-// A function with a report, or threads.
+// Checks the report of a function that has one, and calls with an executor.
 #define CHECK_REPORT_1(function, name, In, IN, Out, OUT, last)          \
   do {                                                                  \
     LONGER(swy_report) report = {SWY_REPORT_INIT, {0}};                 \
@@ -91,7 +91,8 @@
     CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
                   ": executor: parallel_for is null, or concurrency is 0"); \
   } while (0)
-// A layer's call without its fifth argument, and inputs that have a `combine`.
+// Calls of a layer's functions without the fifth argument, and with inputs that
+// have a `combine`.
 static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
 #define SWY_SUMMED_EXPERTS_INIT                                           \
   {                                                                       \
@@ -145,8 +146,8 @@ static void TestParts(void) {
 #define CHECK_REPORT_0(...)
 #define CHECK_NOBODY(...)
 
-// Each function of the headers that has inputs, outputs and options:
-// structs.awk.
+// Tests every function of the headers with inputs, outputs and options, as
+// structs.awk lists them.
 void TestArguments(void) {
 #define S(...)
 #define E(...)
@@ -164,7 +165,8 @@ void TestArguments(void) {
   TestParts();
 }
 
-// Flags of any struct that a call reads. They are numbers in C only.
+// Checks a flag of a struct. Flags are numbers in C only, so they may be
+// invalid.
 #define CHECK_FLAG(call, message, details)                    \
   do {                                                        \
     const swy_status refused = (call);                        \
@@ -191,7 +193,7 @@ void TestFlags(void) {
   options.renormalize = -1;
   CHECK_FLAG(swy_route_top_k(&route, &routed, &options, NULL),
              "RouteTopK: options", "got renormalize -1");
-  // Not in a struct that ends before it.
+  // A struct that ends before the flag is valid.
   options.renormalize = 1;
   options.bias_in_weight = 2;
   options.size = (uint32_t)offsetof(swy_route_options, bias_in_weight);
@@ -226,7 +228,7 @@ void TestFlags(void) {
              "got n_group 7");
 }
 
-// The longest struct that is looked at, and one byte more.
+// The longest struct that is valid, and one byte more.
 void TestLongest(void) {
   union {
     swy_dispatch_options known;
@@ -254,7 +256,7 @@ void TestLongest(void) {
                 "MakeDispatchArgs: options" TOO_LONG);
 }
 
-// Functions that return a size have no other way to say so.
+// Functions that return a size can only report errors by the size.
 void TestSizes(void) {
   swy_executor threads = SWY_EXECUTOR_INIT;
   threads.size = 0;
@@ -336,8 +338,8 @@ void TestExecutors(void) {
               "Executor: parallel_for failed without a message", __FILE__,
               __LINE__);
   CHECK(calls == 2);
-  // The grain follows from the cost of a fork, which a caller that was compiled
-  // before there was one does not say.
+  // The grain follows from the cost of a fork. Callers compiled before fork_ns
+  // existed do not set it.
   grain = seen_grain;
   failing.fork_ns = ThreeMicroseconds;
   CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
@@ -346,7 +348,7 @@ void TestExecutors(void) {
   CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
   CHECK(seen_grain == grain && calls == 4);
   CHECK(tbb == NULL || tbb->fork_ns(tbb->context) == 30000);
-  // A build without TBB has no such pool.
+  // A build without TBB returns NULL.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));
   // 7 * 9 is 15, 7 * 2 is 14, of 16.

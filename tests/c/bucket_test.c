@@ -5,7 +5,7 @@
 
 #include "tests/c/check.h"
 
-// Four tokens with two slots to three experts; the last pair has no expert.
+// Four tokens with two slots, three experts; the last pair has no expert.
 static int32_t ids[4][2] = {{2, 0}, {0, 1}, {2, 0}, {0, 9}};
 static const int32_t kTpe[3] = {4, 1, 2};
 static const int32_t kOffsets[4] = {0, 4, 5, 7};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Shared by the tests in C. Each CHECK that does not hold is a line on stderr,
-// and main() fails.
+// Shared by the tests in C. A CHECK that fails writes a line to stderr, and
+// main() fails.
 
 #ifndef SWITCHYARD_TESTS_C_CHECK_H_
 #define SWITCHYARD_TESTS_C_CHECK_H_
@@ -21,7 +21,7 @@
 // `count` of each.
 #define CHECK_INTS(found, wanted, count) \
   CheckInts((found), (wanted), (count), __FILE__, __LINE__)
-// To within 3e-6 of the largest that is wanted, or both NaN.
+// Equal to within 3e-6 of the largest wanted value, or both NaN.
 #define CHECK_FLOATS(found, wanted, count) \
   CheckFloats((found), (wanted), (count), __FILE__, __LINE__)
 
@@ -33,10 +33,10 @@ void CheckInts(const int32_t* found, const int32_t* wanted, size_t count,
 void CheckFloats(const float* found, const float* wanted, size_t count,
                  const char* file, int line);
 
-// Threads of a caller's: each range of one index, last first, on two threads.
+// A caller's threads: ranges of one index, the last first, on two threads.
 extern const swy_executor kThreads;
 
-// The tests. Those of kernels run on every ISA.
+// The tests. Tests of kernels run on every ISA.
 void TestRoute(void);
 void TestBucket(void);
 void TestActivate(void);

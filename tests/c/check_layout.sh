@@ -1,12 +1,12 @@
 #!/bin/bash
 # check_layout.sh LIST PROGRAM...
-# What PROGRAM prints of the structs and enumerators of switchyard.h is LIST.
+# Checks that PROGRAM prints LIST: the structs and enumerators of switchyard.h.
 set -euo pipefail
 
 list=$1
 shift
 printed=$("$@") || { echo "FAILED: $* does not run" >&2; exit 1; }
-# Each field behind its struct's name, so that the order of lines says nothing.
+# Writes each field after its struct's name, so that lines can be sorted.
 named() { awk '/^[^ ]/ { of = $1; print } /^ / { print of ":" $0 }' "$@" | LC_ALL=C sort; }
 if ! diff <(named "$list") <(named <<<"$printed") >&2; then
   echo "FAILED: < in ${list##*/}, > in switchyard.h. Structs with a size may grow at their end, enumerations too; nothing else may change." >&2

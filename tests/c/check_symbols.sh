@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_symbols.sh NM LIST LIBRARY
-# The functions of the C ABI that LIBRARY, static or shared, has for others are
-# those of LIST, layout.txt, no fewer and no more.
+# Checks that LIBRARY, static or shared, exports exactly the functions of the C
+# ABI in LIST (layout.txt).
 set -euo pipefail
 export LC_ALL=C
 

@@ -34,7 +34,7 @@ void TestCombine(void) {
     CHECK_OK(swy_combine(&in, &out, NULL, NULL));
     CHECK(out_rows[0][0] == 1.0f && out_rows[0][1] == 1.0f);
     CHECK(out_rows[1][0] == 2.0f && out_rows[1][1] == 2.0f);
-    // It is said once where rows are.
+    // The order of rows may be given only once.
     in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: given with token_order");
@@ -45,7 +45,7 @@ void TestCombine(void) {
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: data is null");
   }
-  // Stale indices are counted, not followed.
+  // Stale indices are counted and skipped.
   in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
   row_index[0][0] = 4;
   CHECK_FAILED(swy_combine(&in, &out, NULL, NULL),

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Each field of each struct of switchyard.h arrives in the one of the C++ API,
-// and no other does; what is not given has the default.
+// Each field of each struct of switchyard.h arrives in its field of the C++ API
+// and in no other one. Fields that are not given have their defaults.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,8 @@ namespace {
 
 static_assert(NumFields<Report>() == 11);  // the count itself
 
-// Whether a value of C is that of C++, told without the conversions.
+// True if a value of C equals one of C++. Does not use the library's
+// conversions.
 template <class T>
 bool Same(const T& c, const T& cpp) {
   return c == cpp;
@@ -33,7 +34,7 @@ bool Same(int32_t c, Type cpp) { return c == static_cast<int32_t>(cpp); }
 bool Same(const calls::Pointer& c, const calls::Pointer& cpp) {
   return std::memcmp(&c, &cpp, sizeof(c)) == 0;
 }
-// It is Reporting's.
+// Reporting converts reports.
 bool Same(swy_report*, Report*) { return true; }
 template <class Void>
 bool Same(const swy_matrix& c, const BasicAnyMatrix<Void>& cpp) {
@@ -62,7 +63,7 @@ template <class CSpan, class T>
 bool Same(const CSpan& c, const Span<T>& cpp) {
   return static_cast<const void*>(c.data) == cpp.data && c.size == cpp.size;
 }
-// The same of a field of two structs.
+// The same for a field of two structs.
 bool Same(const Field& field, const void* c, const void* cpp) {
   bool same = false;
   WithTypes(field.kind, [&](auto types) {
@@ -73,7 +74,7 @@ bool Same(const Field& field, const void* c, const void* cpp) {
   return same;
 }
 
-// Another value of each field, each different from the one before.
+// Changes a field's value. Each new value differs from the ones before.
 size_t number = 1;
 void Change(int32_t* value) { *value = *value == 0; }
 void Change(uint32_t* value) { *value += 3; }
@@ -123,7 +124,8 @@ CppOf<C> Read(const C& c) {
   return cpp;
 }
 
-// test(value of the struct as its macro makes it), for each that has a table.
+// Calls test(the struct as its macro initialises it) for each struct with a
+// table.
 template <class Test, class C>
 void TestStruct(const Test& test, const char* name, const C& initial) {
   if constexpr (!std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>) {
@@ -134,7 +136,7 @@ void TestStruct(const Test& test, const char* name, const C& initial) {
 template <class C>
 constexpr bool kHasTable =
     !std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>;
-// Structs that grow have a size of 32 bits.
+// Structs that may grow have a 32-bit size.
 template <class C>
 constexpr auto HasSizeField(int) -> decltype(C::size, true) {
   return std::is_same_v<decltype(C::size), uint32_t>;
@@ -198,7 +200,8 @@ TEST(Fields, ArriveEachAlone) {
   });
 }
 
-// In memory that ends where the struct does, which AddressSanitizer sees.
+// The memory ends with the struct, so that AddressSanitizer finds reads beyond
+// it.
 TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
@@ -219,7 +222,7 @@ TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   });
 }
 
-// An older caller's padding would be taken for a later field.
+// Padding in an older caller's struct would be read as a later field.
 TEST(Fields, LeaveNoPaddingBehindThem) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
@@ -240,8 +243,8 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
   });
 }
 
-// Versions of a struct end where a field does, and are no shorter than the
-// first one was. A part's fields end in the middle of one.
+// Each version of a struct ends with a field, and is at least as long as the
+// first version. A nested struct's fields end in the middle of a field.
 TEST(Sizes, AreThoseOfVersions) {
   size_t structs = 0;
   const auto test = [&](const auto& initial, const char* name,
@@ -288,7 +291,7 @@ TEST(Sizes, AreThoseOfVersions) {
   EXPECT_GE(structs, 49u);
 }
 
-// A value of C++, written to structs of C of every size.
+// Writes a C++ value to C structs of every size.
 template <class C>
 void ExpectEachWritten(const C& before) {
   C changed = before;
@@ -335,7 +338,7 @@ TEST(Reporting, TellsWhatWasSet) {
   EXPECT_EQ(Reporting(nullptr, ArgumentTexts()).report(), nullptr);
 }
 
-// An enumerator that does not fit the C++ type is none of its members.
+// An enumerator that does not fit the C++ type converts to no member of it.
 TEST(Enums, DoNotWrap) {
   for (const int32_t value : {-1, 256, 257, 1 << 30}) {
     swy_route_options options = SWY_ROUTE_OPTIONS_INIT;

@@ -6,8 +6,8 @@
 
 #include "tests/c/check.h"
 
-// Tokens of two slots; the third expert has none of them, and there is a shared
-// expert, as wide as the others.
+// Tokens have two slots. The third expert gets no tokens. A shared expert is as
+// wide as the others.
 enum { kTokens = 7, kTopK = 2, kExperts = 4, kHidden = 40, kInter = 24 };
 enum { kPairs = kTokens * kTopK };
 static int32_t ids[kPairs] = {0, 1, 3, 0, 0, 1, 1, 0, 3, 1, 0, 3, 1, 3};
@@ -23,8 +23,8 @@ static void Fill(float* values, size_t count, size_t seed) {
   for (i = 0; i < count; ++i) values[i] = Value(seed, i);
 }
 
-// The engine's product, of weights that are made where they are read. The one
-// that fails, if any.
+// The engine's product. It computes weights when it reads them. One product may
+// be set to fail.
 struct Product {
   int32_t failing_product, failing_expert;
   swy_status status;
@@ -68,7 +68,7 @@ struct Layer {
   struct Product product;
   swy_expert_gemm gemm;
 };
-// A null plan's memory if there is none.
+// Makes and plans the layer. Returns 0 if memory runs out.
 static int MakeLayer(struct Layer* l, size_t workers) {
   const swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
   const swy_combine_inputs combine = SWY_COMBINE_INPUTS_INIT;
@@ -139,7 +139,8 @@ static swy_status Run(struct Layer* l, const swy_executor* executor) {
   return swy_run_experts(&l->in, &l->outputs, &l->options, &l->gemm, executor);
 }
 
-// However many run it; c_experts_test compares layers with those of C++.
+// Any number of workers gives the same bits. (c_experts_test compares layers
+// with those of C++.)
 static void TestBits(void) {
   struct Layer alone, layer;
   size_t workers;
@@ -158,7 +159,7 @@ static void TestBits(void) {
   CHECK(memcmp(layer.normed, alone.normed, sizeof alone.normed) == 0);
 }
 
-// The error of a product is the layer's.
+// The layer returns the error of a product.
 static void TestFailures(void) {
   struct Layer layer;
   int32_t product, expert;
@@ -186,7 +187,7 @@ static void TestFailures(void) {
 #define REFUSED(message) \
   CHECK_INVALID(Run(&layer, NULL), "RunExperts: " message)
 // Without down_operands, as in structs of older programs, the down product
-// reads what the others do.
+// reads the same operands as the others.
 static void TestDownOperands(void) {
   swy_row_format format = {SWY_I8, SWY_F32, 32, 0};
   struct Layer layer;
@@ -250,7 +251,7 @@ static void TestErrors(void) {
 
     layer.in.plan = NULL;
     REFUSED("plan: not given");
-    // Of any bytes, like a struct that a call which failed did not write.
+    // A plan of arbitrary bytes, as a failed call leaves it.
     layer.in.plan = &never_made;
     for (i = 0; i < 256; i += 51) {
       memset(&never_made, (int)i, sizeof never_made);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Prints the facts that a program compiled against switchyard.h relies on:
-// sizes of structs, offsets, sizes and defaults of fields, and the enumerators,
-// which have to be those of C++ by value and name. The bindings of other
-// languages test theirs against it.
+// sizes of structs, offsets, sizes and defaults of fields, and the enumerators.
+// Fails if enumerators differ from C++ in value or name. The bindings of other
+// languages compare their layouts with this list.
 
 #include <cctype>
 #include <cstddef>
@@ -41,7 +41,7 @@ struct Enumerator {
   const char* name;
   int value;
 };
-// Prints them; false unless they are those of E.
+// Prints enumerators. False if they differ from those of E.
 template <class E>
 bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   std::printf("enum %s\n", name);
@@ -64,7 +64,7 @@ bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   return is_same;
 }
 
-// The C++ enumeration of each in C. One that is missing here does not compile.
+// The C++ enumeration for each C enumeration. A missing one does not compile.
 using swy_status_code_cpp = StatusCode;
 using swy_type_cpp = Type;
 using swy_score_cpp = Score;

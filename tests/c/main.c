@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The C ABI from C99, on every ISA of this machine.
+// Tests the C ABI from C99, on every ISA of this machine.
 
 #include <math.h>
 #include <pthread.h>
@@ -115,7 +115,7 @@ static void TestDetails(void) {
   CHECK(strcmp(swy_status_details(refused), "") == 0);
 }
 
-// An enumerator that C++ has no room for is not shown as one that it has.
+// An enumerator that does not fit the C++ type is not shown as a valid one.
 static void TestDetailsOfEnumerators(void) {
   static const int32_t kNone[] = {-1, 255, 256, 1 << 30};
   float from[12] = {0}, to[12];

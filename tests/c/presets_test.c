@@ -7,8 +7,8 @@
 
 #include "tests/c/check.h"
 
-// An older caller's options have room for some families and not for others,
-// where these would be without what they need: nothing is written then.
+// An older caller's options lack the fields that some families need. For these
+// families nothing is written.
 #define END(Struct, field) \
   (uint32_t)(offsetof(Struct, field) + sizeof(((Struct*)NULL)->field))
 static int IsOfNoVersion(swy_preset* preset, swy_route_options* options) {
@@ -24,7 +24,7 @@ static void TestOlderPresets(void) {
   swy_preset preset = no_preset;
   swy_route_options options = defaults;
   uint32_t size;
-  // No family's options are without their configuration's.
+  // Options that end before needs_config are refused.
   for (size = sizeof(uint32_t); size <= sizeof options; ++size) {
     options = defaults;
     preset = no_preset;
@@ -43,7 +43,7 @@ static void TestOlderPresets(void) {
       CHECK(options.size == size && options.topk_group == 4);
     }
   }
-  // No version's preset was ever shorter.
+  // A preset that ends before top_k is refused.
   for (size = sizeof(uint32_t); size <= sizeof preset; ++size) {
     preset = no_preset;
     options = defaults;
@@ -125,7 +125,7 @@ void TestConfig(void) {
   preset.activate = &activate;
   preset.combine = &combine;
   preset.form = &form;
-  // Nothing routes without the configuration.
+  // RouteTopK needs the configuration first.
   CHECK_OK(swy_find_preset("qwen3_moe", &preset, &route));
   CHECK(route.needs_config == 1);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
@@ -134,7 +134,7 @@ void TestConfig(void) {
   CHECK(combine.eps == 1e-5f && activate.activation == SWY_SILU);
   CHECK(form.has_residual == 1 && form.num_shared_experts == 0);
   CHECK(preset.activate == &activate && preset.size == sizeof preset);
-  // A flag may be 0, which is not the same as missing.
+  // A flag of 0 is not a missing flag.
   config.norm_topk_prob = swy_flag(0);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
   CHECK(route.renormalize == 0);
@@ -144,7 +144,7 @@ void TestConfig(void) {
                 "ApplyConfig: config: norm_topk_prob is missing");
   CHECK(route.renormalize == 71);
 
-  // Another activation and form, by a config.json's own names.
+  // Another activation and form, by config.json's names.
   {
     const swy_model_config initial = SWY_MODEL_CONFIG_INIT;
     config = initial;
@@ -170,7 +170,7 @@ void TestConfig(void) {
   CHECK_INVALID(swy_set_text("hidden_act", "gelu", NULL),
                 "SetField: config: is null");
   CHECK(config.num_experts.value == 64);
-  // Two names of one field, null, and a name inside of an object.
+  // Two names of one field, null, and a name inside an object.
   CHECK_INVALID(
       swy_set_number("n_routed_experts", 65, &config),
       "SetField: config: n_routed_experts differs from moe_num_experts, "
@@ -184,7 +184,8 @@ void TestConfig(void) {
   CHECK(config.moe_normalize_expert_weights.is_set == 1);
   CHECK_INVALID(swy_set_null(NULL, &config), "SetNull: key: is null");
   CHECK_INVALID(swy_set_null("num_experts", NULL), "SetNull: config: is null");
-  // An older caller's has no room for a field: it is not dropped.
+  // An older caller's struct without the field: an error, so that no value is
+  // lost.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
   CHECK_INVALID(
@@ -193,7 +194,7 @@ void TestConfig(void) {
   config.size = (uint32_t)sizeof config;
   CHECK(config.mlp_beta_factor.is_set == 0);
 
-  // The structs that a preset points to are checked, and written all or none.
+  // All structs that a preset points to are checked before any is written.
   SetQwen3(&config);
   combine.size = END(swy_combine_options, round_like_unfused);
   activate.alpha = 71.0f;
@@ -208,7 +209,7 @@ void TestConfig(void) {
   CHECK_INVALID(swy_find_preset("qwen3_moe", &preset, &route),
                 "FindPreset: preset.form" TOO_LONG);
   CHECK(activate.alpha == 71.0f && route.renormalize == 71);
-  // A preset of a version without these pointers.
+  // The preset of a version without these pointers.
   preset.size = (uint32_t)offsetof(swy_preset, activate);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
   CHECK(activate.alpha == 71.0f && route.renormalize == 1);

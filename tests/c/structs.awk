@@ -1,12 +1,15 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# awk -f structs.awk HEADER...: the structs, enumerations and functions of
-# switchyard.h as S(struct, whether it has defaults, its initialiser, F(field)
-# ...), E(enumeration, N(enumerator) ...) and P(function). A function of inputs, outputs,
-# options and perhaps who calls is a CALL(function, "its name in C++", who, whether it has a
-# report, x, X, y, Y, z, Z), too, of inputs swy_x and SWY_X_INIT, outputs and options. The
-# macro that initialises swy_x is SWY_X_INIT or SWY_NO_X.
+# awk -f structs.awk HEADER...: prints the structs, enumerations and functions of
+# switchyard.h as
+#   S(struct, 1 if it has defaults, its initialiser, F(field) ...)
+#   E(enumeration, N(enumerator) ...)
+#   P(function)
+#   CALL(function, "its name in C++", who, 1 if it has a report, x, X, y, Y, z, Z)
+# CALL is printed, too, for a function of inputs, outputs, options and perhaps the
+# one who calls: x and X stand for inputs swy_x and SWY_X_INIT, y and z for outputs
+# and options. The macro that initialises swy_x is SWY_X_INIT or SWY_NO_X.
 { sub(/\/\/.*/, "") }
 /^typedef struct swy_[A-Za-z0-9_]+ \{|^enum swy_[A-Za-z0-9_]+ \{/ {
   is_struct = /^typedef/
@@ -17,7 +20,7 @@
 name != "" { text = text $0 }
 name != "" && /\}/ {
   gsub(/[{}]/, "", text)
-  if (is_struct) sub(/[^;]*;$/, "", text)  # the name behind it
+  if (is_struct) sub(/[^;]*;$/, "", text)  # the name after it
   names = ""
   count = split(text, parts, is_struct ? ";" : ",")
   for (i = 1; i <= count; ++i) {
@@ -67,7 +70,7 @@ END {
   macro_of["swy_row_format"] = "{}"
   for (i = 1; i <= structs; ++i) {
     of = order[i]
-    # Callers fill the fields of these, whatever the macro says.
+    # Callers fill the fields of these structs, even if the macro has defaults.
     is_filled = of ~ /^swy_(matrix|rows|executor)$/
     print "S(" of ", " (of in macro_of && !is_filled) ", " \
       (of in macro_of ? macro_of[of] : "{}") "," fields_of[of] ")"

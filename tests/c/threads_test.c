@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A layer with quantised weights from a router's logits on: each row of a batch
-// has the bits that it has alone, on 1 to 64 threads of the caller's.
+// Runs a layer with quantised weights, from the router's logits on: each row
+// of a batch has the same bits as alone, on 1 to 64 threads of the caller.
 
 // Barriers are not in C99.
 #define _POSIX_C_SOURCE 200112L
@@ -57,8 +57,8 @@ static void* RunShare(void* context) {
   }
   return NULL;
 }
-// Up to the pool's threads, every index has its own. No thread begins before
-// the last one is there.
+// Starts a thread for each index, up to the pool's number of threads. No thread
+// begins before all have started.
 static swy_status RunOnPool(void* context, size_t count, size_t grain,
                             swy_body body, void* body_context) {
   struct Pool* pool = (struct Pool*)context;
@@ -100,7 +100,7 @@ struct Result {
   float out[kTokens * kHidden], normed[kTokens * kHidden];
 };
 
-// `count` tokens from `first` on.
+// Runs `count` tokens from `first` on.
 static void RunLayer(const swy_layer_weights* layer, size_t first, size_t count,
                      size_t workers, const swy_executor* executor,
                      struct Result* result) {
