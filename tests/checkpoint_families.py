@@ -25,7 +25,7 @@ class Family:
     tensors: dict  # name -> float32 or float16, as stored
     logits: Callable  # of hidden states
     select: Callable  # of logits: ids
-    block: Callable  # of hidden states and ids: those behind the block
+    block: Callable  # of hidden states and ids: the hidden states after the block
     next_norm: Callable | None = None
     layer: int = 1
 

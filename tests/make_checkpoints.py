@@ -15,7 +15,7 @@ import json
 import pathlib
 import sys
 
-sys.dont_write_bytecode = True  # the sources' folder stays as it is
+sys.dont_write_bytecode = True  # to write nothing to the sources' folder
 
 import numpy as np
 import safetensors
@@ -23,7 +23,7 @@ import safetensors.numpy
 
 import checkpoint_families
 
-TOKENS = 600  # so that one expert has more rows than the program takes at once
+TOKENS = 600  # so that one expert has more rows than the program handles at once
 HIDDEN = 72
 INTER = 40
 SHARED = 56

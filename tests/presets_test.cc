@@ -952,7 +952,7 @@ TEST_P(PresetsTest, EveryOneRoutes) {
         sum += routed.weights[t * call.slots + j];
       }
       EXPECT_GT(sum, 0.0f);
-      // The sum includes all experts except Inkling's shared ones.
+      // All slots have selected experts, except Inkling's shared ones.
       if (preset.route.renormalize && !preset.expert_scale) {
         EXPECT_NEAR(sum, preset.route.routed_scaling_factor, 1e-5f);
       }

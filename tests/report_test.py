@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""bench/report.py on hand-written files of Google Benchmark's."""
+"""Tests bench/report.py with hand-written files in Google Benchmark's format."""
 
 import json
 import pathlib

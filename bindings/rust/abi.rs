@@ -1,16 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Writes `sys` from `switchyard.h`, its structs, enumerators and functions, and
-//! the safe enumerations and structs. Part of the build script, so that Rust says
-//! nothing of the C ABI a second time. The headers are a small, regular dialect of
-//! C; anything else is refused.
+//! Writes `sys` (the structs, enumerators and functions of `switchyard.h`), and the
+//! safe enumerations and structs. Part of the build script, so that no Rust code
+//! repeats the C ABI. Accepts only the small, regular dialect of C in the headers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Structs that have no safe twin of their own: the crate's own types, and arguments
-/// of functions that take each by itself.
+/// Structs without a generated safe twin: the crate has a type for them, or a
+/// function takes their fields as separate arguments.
 const OWN: &[&str] = &[
     "swy_config_names",
     "swy_block_q8_0",
@@ -44,7 +43,7 @@ const OWN: &[&str] = &[
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
 ];
-/// Inputs that are not of the type that inputs of their C type have.
+/// Inputs with another Rust type than other inputs of the same C type.
 const SPECIAL: &[(&str, &str)] = &[
     ("swy_hyper_inputs.streams", "Source<'a>"),
     ("swy_activate_inputs.gate", "Source<'a>"),
@@ -56,7 +55,7 @@ const SPECIAL: &[(&str, &str)] = &[
     ("swy_map_inputs.scratch", "&'a mut [i32]"),
 ];
 
-/// The files that the crate includes, by name, or the error.
+/// The files that the crate includes, with their names, or the error.
 pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, String> {
     let text: String = headers.iter().map(|header| plain(header)).collect();
     let mut abi = Abi {
@@ -92,7 +91,7 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
     for line in headers.iter().flat_map(|header| header.lines()) {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         let words: Vec<&str> = code.split_whitespace().collect();
-        // A comment beside a field or enumerator goes on below it.
+        // The next lines continue a comment beside a field or enumerator.
         if words.is_empty() && line.starts_with("   ") && !beside.is_empty() {
             *comments.get_mut(&beside).unwrap() += comment;
             continue;
@@ -120,7 +119,8 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
     }
     comments
 }
-/// Text as a sentence of rustdoc, where brackets would be links.
+/// A comment as a sentence of rustdoc. Brackets become code, or rustdoc would read
+/// them as links.
 fn documented(text: &str) -> String {
     let mut depth = 0;
     let mut doc = String::new();
@@ -139,7 +139,7 @@ fn documented(text: &str) -> String {
         }
     }
     let end = if doc.ends_with(|c: char| c == '.' || c == ':') { "" } else { "." };
-    // A name stays as it is.
+    // Does not capitalise a name.
     match doc.split(' ').next() {
         Some(word) if word.contains('_') => doc + end,
         _ => doc[..1].to_uppercase() + &doc[1..] + end,
@@ -181,7 +181,7 @@ fn values(body: &str) -> Vec<String> {
     all
 }
 
-/// Without comments and the preprocessor's lines.
+/// The header without comments and the preprocessor's lines.
 fn plain(header: &str) -> String {
     let mut is_directive = false;
     let mut text = String::new();
@@ -296,14 +296,14 @@ impl Abi {
             writeln!(self.enumerators, "    {} = {},", names[names.len() - 1], value).unwrap();
             self.takes(",");
         }
-        // The crate has an enumeration of its own for status codes.
+        // The crate has another enumeration for status codes.
         if name != "swy_status_code" {
             self.write_values(&name, &names);
         }
         self.expect(";")
     }
-    /// `Score::SqrtSoftplus` for SWY_SCORE_SQRT_SOFTPLUS: without the words that
-    /// all of the enumeration begin with.
+    /// `Score::SqrtSoftplus` for SWY_SCORE_SQRT_SOFTPLUS: leaves out the words that
+    /// all enumerators begin with.
     fn write_values(&mut self, name: &str, names: &[String]) {
         let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
         let is_shared = |i: usize| words.iter().all(|w| w.len() > i + 1 && w[i] == words[0][i]);
@@ -322,7 +322,7 @@ impl Abi {
     }
     fn doc(&self, of: &str) -> String {
         let comment = self.comment(of);
-        // The name of a field's enumeration is its type.
+        // If the comment names an enumeration, that is the field's type.
         let (of, comment) = match comment.strip_prefix("enum ") {
             Some(rest) => rest.split_once(", ").unwrap_or((rest, "")),
             None => (of, comment),
@@ -355,7 +355,7 @@ impl Abi {
         Ok(())
     }
 
-    /// A constant of C as one of Rust.
+    /// A C constant in Rust.
     fn value(&self, kind: &str, value: &str) -> Result<String, String> {
         if let Some(of) = self.structs.iter().find(|of| of.name == kind) {
             let list = match self.macros.get(value) {
@@ -387,7 +387,7 @@ impl Abi {
             value => value.replace("(uint32_t)sizeof(", "size_of::<").replace(')', ">()"),
         })
     }
-    /// The constant of a struct's macro, and its safe twin.
+    /// Writes the constant for a struct's macro, and the struct's safe twin.
     fn write_struct(&mut self, of: &Struct) -> Result<(), String> {
         let of_name = of.name.trim_start_matches("swy_").to_uppercase();
         let names = [format!("SWY_{}_INIT", of_name), format!("SWY_NO_{}", of_name)];
@@ -428,7 +428,7 @@ impl Abi {
         }
         text
     }
-    /// An int32_t is the enumeration that its comment names, or a flag.
+    /// The type of a field. An int32_t is the enumeration in its comment, or a flag.
     fn plain_kind(&self, kind: &str, name: &str) -> String {
         match kind {
             "i32" => {
@@ -456,7 +456,7 @@ impl Abi {
         self.options += &text;
     }
     fn write_views(&mut self, of: &Struct) {
-        // Parts of inputs are read, but for those that only outputs have.
+        // Inputs and their nested structs are read, except the ones that only outputs use.
         let is_read = of.name.ends_with("_inputs")
             || (of.fields[0].name != "size" && of.name != "swy_map_rows");
         let fields = self.write_fields(of, |field, name| {
@@ -530,8 +530,8 @@ impl Abi {
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
     }
-    /// The safe twin of a function whose structs all have one, and whose inputs none that
-    /// is looked at first.
+    /// Writes the safe twin of a function if all its structs have one and its inputs
+    /// need no check in Rust first.
     fn write_safe_function(&mut self, name: &str, parameters: &[Declared]) {
         let structs: Vec<&str> = parameters
             .iter()
@@ -570,7 +570,7 @@ pub fn {}(
 ) -> Result<{}, crate::Error> {{
     with_report(|{}| {{
         let (inputs, outputs) = (inputs.view(), outputs.{});
-        // SAFETY: views of slices that are borrowed for as long.
+        // SAFETY: the views point into slices that are borrowed during the call.
         pool.with(|pool| unsafe {{ sys::{}(&inputs, &outputs, &options.to_c(), pool) }})
     }}){}
 }}
@@ -644,7 +644,7 @@ pub fn {}(
             return Ok(Declared { name, kind });
         }
         let name = match self.next() {
-            // Words that only Rust keeps for itself.
+            // Keywords of Rust only.
             name if ["in", "match", "move", "ref", "type", "use", "where"].contains(&&name[..]) => {
                 format!("r#{}", name)
             }
@@ -683,7 +683,7 @@ fn is_view(kind: &str) -> bool {
     kind == "swy_matrix" || kind == "swy_rows" || kind.ends_with("_span")
 }
 
-/// The initialiser of a struct's size, if it has one.
+/// The initialiser of a struct's `size` field, if it has one.
 fn own(of: &Struct) -> String {
     match of.fields[0].name.as_str() {
         "size" => format!("size: sys::size_of::<sys::{}>()", of.name),
@@ -694,7 +694,7 @@ fn own(of: &Struct) -> String {
 fn twin(name: &str) -> String {
     camel(&name.split('_').skip(1).collect::<Vec<_>>())
 }
-/// "Q8_0", "F8E4M3" and "SqrtSoftplus" of their words.
+/// "Q8_0", "F8E4M3" or "SqrtSoftplus", from the words of a C name.
 fn camel(words: &[&str]) -> String {
     let mut name = String::new();
     for word in words {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Links the library installed below `SWITCHYARD_PREFIX`, or builds one with CMake: that
-//! in `native`, which a published crate has, or the one that this crate lies in.
+//! Links the library installed below `SWITCHYARD_PREFIX`, or builds one with CMake: from
+//! the `native` folder of a published crate, or from the repository around this crate.
 
 mod abi;
 
@@ -40,7 +40,7 @@ fn build() -> PathBuf {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
     let (build, prefix) = (out.join("build"), out.join("prefix"));
-    // CMake's own choice is make, which machines with Ninja may not have.
+    // CMake would choose make, which machines with Ninja may not have.
     if env::var_os("CMAKE_GENERATOR").is_none()
         && Command::new("ninja").arg("--version").output().is_ok()
     {
@@ -72,7 +72,7 @@ fn find_pc(folder: &Path, depth: usize) -> Option<PathBuf> {
         .find_map(|path| find_pc(&path, depth - 1))
 }
 
-/// Writes what the crate includes from the headers of the library that is linked.
+/// Writes the files that the crate includes, from the headers of the linked library.
 fn write_abi(prefix: &Path) {
     let folder = prefix.join("include/switchyard/c");
     println!("cargo:rerun-if-changed={}", folder.display());

@@ -3,7 +3,7 @@
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # all models are made here
+os.environ["HF_HUB_OFFLINE"] = "1"  # tests make all models themselves
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ import switchyard.transformers
 
 @pytest.fixture(autouse=True)
 def _alike():
-    """The same numbers and threads for each test, and warnings as if it were the first."""
+    """Each test has the same random numbers and threads, and warnings are shown again."""
     torch.manual_seed(1)
     torch.set_num_threads(2)
     switchyard.transformers._warned.clear()

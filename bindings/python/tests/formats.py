@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of each format as floats, decoded as expert_weights.h says; and the bounds of tests."""
+"""Decodes weights of each format to floats, by expert_weights.h; and the bounds of the tests."""
 
 import torch
 
@@ -10,7 +10,7 @@ FORMATS = ("int8", "q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
 # Bounds of the error of a layer's output, by its RMS, if weights and rows are normally distributed.
 # Measured: 0.025, 0.015, 0.15, 0.21, 0.13 and 0.04.
 ERRORS = {"int8": 0.04, "q8_0": 0.025, "q4_0": 0.2, "mxfp4": 0.28, "q4_K": 0.18, "q6_K": 0.06}
-# The same of the rows' own int8 codes: a scale for each 32 columns, or for 256 or a row.
+# The bounds for rows in int8 codes: a scale for each 32 columns, or for 256 or a row.
 ROWS_ERROR = 0.04
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
 

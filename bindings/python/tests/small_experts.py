@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every class of transformers that runs experts by an implementation, small."""
+"""Small modules of every class of transformers that lets an implementation run its experts."""
 
 import importlib
 import inspect
@@ -13,7 +13,7 @@ import transformers
 MODELS = pathlib.Path(transformers.__file__).parent / "models"
 _DECORATED = re.compile(r"^@use_experts_implementation.*\nclass (\w+)", re.MULTILINE)
 EXPERTS, HIDDEN, INTERMEDIATE = 8, 64, 48
-# Names that configurations have for these sizes.
+# The names of these sizes in configurations.
 _SAYS = (
     (("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), EXPERTS),
     (("hidden_size", "moe_hidden_size", "moe_latent_size"), HIDDEN),
@@ -31,7 +31,7 @@ def decorated():
 
 
 class _Small:
-    """A configuration as it is by default, but small."""
+    """A default configuration, but with small sizes."""
 
     def __init__(self, default):
         self._default = default
@@ -46,8 +46,8 @@ class _Small:
         try:
             many = isinstance(getattr(self._default, name), list)
         except AttributeError as error:
-            # A class that has it by another name must not be taken for this one;
-            # but there are those that have one for each layer.
+            # The class has this size under another name, unless the error is that it has a
+            # value per layer.
             if "per-layer" not in str(error):
                 raise
             many = False
@@ -55,7 +55,7 @@ class _Small:
 
 
 def _configurations(family, name):
-    """Those of the family, the likeliest of the class first."""
+    """The configuration classes of the family, the likeliest one for `name` first."""
     module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
     classes = [c for n, c in vars(module).items() if n.endswith("Config") and isinstance(c, type)
                and c.__module__ == module.__name__]
@@ -70,19 +70,19 @@ def make(family, name, dtype=torch.float32):
     """The experts module with random parameters."""
     code = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     cls = getattr(code, name)
-    # Ernie's vision experts are not as wide as those of text.
+    # Ernie's vision experts have another width than its text experts.
     asked = "intermediate_size" in inspect.signature(cls).parameters
     more = {"intermediate_size": INTERMEDIATE} if asked else {}
     for config in _configurations(family, name):
         try:
             module = cls(_Small(config()), **more).eval()
             break
-        except (AttributeError, TypeError):  # of another part of the model
+        except (AttributeError, TypeError):  # a configuration of another part of the model
             continue
     else:
         raise ValueError(f"{family}: no configuration makes a {name}")
     with torch.no_grad():
         for p in module.parameters():
-            # Large enough for limits to be met.
+            # Large enough that limits apply.
             p.normal_(std=3.0 / HIDDEN ** 0.5 if p.dim() == 3 else 0.5)
     return module.to(dtype)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around an exchange of rows between processes, and the example of one."""
+"""Tests the calls around an exchange of rows between processes, and the example of one."""
 
 import pathlib
 import random
@@ -128,7 +128,7 @@ def test_experts_may_lie_between_ids_but_not_in_them(dtype):
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("dtype", (*LARGEST, torch.float32, torch.bfloat16, torch.float16))
 def test_rows_through_a_message(dtype, threads):
-    """There and back; each row with its scale, and nothing between them is written."""
+    """There and back; each row with its scale, and gaps between rows are not written."""
     torch.set_num_threads(threads)
     tokens, hidden, top_k = 40, 64, 3
     ids = torch.stack([torch.randperm(8)[:top_k] for _ in range(tokens)])

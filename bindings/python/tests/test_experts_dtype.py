@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""patch(model, experts_dtype=...): models whose experts are quantised."""
+"""patch(model, experts_dtype=...): models with quantised experts."""
 
 import copy
 import itertools
@@ -27,16 +27,16 @@ from switchyard import _families, _quantized
 from switchyard.transformers import ExpertsConfig, patch, unpatch
 
 TOKENS = torch.randint(2, 97, (1, 40), generator=torch.Generator().manual_seed(1))
-# The blocks of every format divide these.
+# Multiples of every format's block.
 WIDE = {"hidden_size": 256, "moe_intermediate_size": 256, "intermediate_size": 256}
 
 
 def wide(family, dtype=torch.float32):
-    # OLMoE's heads share all of the width.
+    # OLMoE's heads divide the whole width.
     return make(family, dtype, **WIDE, **({"head_dim": 64} if family == "olmoe" else {}))
 
 
-# Two layers pass the error on; a token that is routed to another expert is left to the median.
+# Two layers add up their errors. The median ignores tokens that go to another expert.
 LOGITS_ERROR = 2.5
 
 
@@ -96,7 +96,7 @@ FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))
 @pytest.mark.parametrize("family, name, dtype", [
     (*which, dtype) for which, dtype in zip(small_experts.decorated(), FORMAT_OF)])
 def test_modules(family, name, dtype):
-    """Every class that is decorated, in a format of its turn."""
+    """Every decorated class, each in one format in turn."""
     module = small_experts.make(family, name)
     kind = _families.DECORATED
     if getattr(module, "has_post_expert_norm", False):
@@ -165,7 +165,7 @@ def test_report():
         "multiple of 256",
         "2 x Qwen3MoeTopKRouter: by switchyard",
         "experts' weights: 0.59 MB before, 0.17 MB now"]
-    assert "before" not in str(patch(model))  # nothing was done again
+    assert "before" not in str(patch(model))  # the second call did nothing
     model = wide("qwen3_moe")
     mlp(model).experts.act_fn = torch.nn.Tanh()
     done = patch(model, experts_dtype="q4_K")
@@ -253,7 +253,7 @@ def test_the_originals_are_gone():
                          ids=["model", "part"])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_interruptions(of, at, monkeypatch, tmp_path):
-    """Layers before it are quantised, those behind it are floats, and one in the middle says so."""
+    """Earlier layers are quantised, later ones are floats, and the half-done one is an error."""
     model = wide("qwen3_moe")
     want = logits_of(model)
     pack, packed = _quantized.pack, []
@@ -334,7 +334,7 @@ def test_compiles_in_one_piece():
 
 
 def test_adapters():
-    """Of attention: before and after. Of experts: these stay floats until it is merged."""
+    """LoRA on attention works before and after patch(). With LoRA, experts stay floats."""
     model = wide("qwen3_moe")
     attention = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False, lora_alpha=64)
     wrapped = peft.get_peft_model(copy.deepcopy(model), attention).eval()
@@ -370,11 +370,11 @@ def test_is_saved_and_loaded(family, tmp_path):
     want = logits_of(model)
     model.save_pretrained(tmp_path / "quantised", max_shard_size="1MB")
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "quantised")
-    patch(loaded)  # its routers
+    patch(loaded)  # only its routers
     assert torch.equal(logits_of(loaded), want)
     config = json.loads((tmp_path / "quantised/config.json").read_text())["quantization_config"]
     assert config["quant_method"] == "switchyard" and config["experts_dtype"] == name
-    # Quantised while it is loaded: the same bytes; and saved again.
+    # Quantising while loading gives the same bytes. The model can be saved again.
     other = AutoModelForCausalLM.from_pretrained(tmp_path / "floats",
                                                  quantization_config=ExpertsConfig(name))
     assert not [n for n, p in other.named_parameters() if p.device.type == "meta"]
@@ -427,7 +427,7 @@ def test_a_model_with_the_config_of_a_quantised_one_is_saved(tmp_path):
 
 
 def test_a_wrong_checkpoint_is_an_error(tmp_path):
-    """Formats that do not fit the packed tensors, and names that no format has."""
+    """Formats that do not fit the packed tensors, and names of unknown formats."""
     model = wide("qwen3_moe")
     patch(model, experts_dtype="q4_0")
     model.save_pretrained(tmp_path)
@@ -451,7 +451,7 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("quantised", [True, False])
 def test_a_checkpoint_without_some_experts_is_an_error(quantised, tmp_path):
-    """transformers leaves memory that nobody has written to, with a warning."""
+    """transformers leaves memory unwritten, with a warning."""
     model = wide("qwen3_moe")
     if quantised:
         patch(model, experts_dtype="q4_0")
@@ -492,7 +492,7 @@ def test_places_are_chosen_by_the_bytes_of_the_format(tmp_path):
 
 
 def test_any_packed_bytes_are_read(tmp_path):
-    """Of a broken file: scales of NaN and infinity make NaN, and nothing crashes."""
+    """A broken file: scales of NaN and infinity give NaN, and nothing crashes."""
     model = wide("qwen3_moe")
     for name in FORMATS:
         one = copy.deepcopy(model)
@@ -509,7 +509,7 @@ GGML_TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
 
 @pytest.mark.parametrize("up, down", [("q4_K", "q6_K"), ("q4_0", "q4_0"), ("q8_0", "q8_0")])
 def test_experts_of_a_GGUF(up, down):
-    """As transformers' GgufExperts has them: multiplied as they are, and packed on request."""
+    """The blocks of transformers' GgufExperts: multiplied as stored, and packed on request."""
     from transformers.integrations.gguf.utils import GgufExperts
 
     model = wide("qwen3_moe")

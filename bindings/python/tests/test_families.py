@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every class of transformers that runs experts by an implementation, beside its own."""
+"""Every class of transformers that lets an implementation run its experts, compared with eager."""
 
 import copy
 
@@ -26,7 +26,7 @@ def _run(module, implementation, hidden, ids, weights):
 
 @pytest.mark.parametrize("family, name", small_experts.decorated())
 def test_meets_the_bound_of_eager(family, name):
-    torch.set_num_threads(1)  # eager's many small steps wait for each other
+    torch.set_num_threads(1)  # threads would slow down eager's many small steps
     module = small_experts.make(family, name)
     if name in LEFT_ALONE:
         with pytest.raises(_experts.Unsupported, match=LEFT_ALONE[name]):

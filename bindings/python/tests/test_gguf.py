@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""GGUF files: their experts keep the blocks on a CPU."""
+"""GGUF files: on a CPU, their experts keep the file's blocks."""
 
 import struct
 
@@ -16,7 +16,7 @@ import switchyard.transformers
 
 E, H, I = 8, 256, 256
 TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
-# Names of a file by parts of transformers' own.
+# Parts of transformers' names, and the names in a file.
 NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
          "model.layers": "blk", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
@@ -49,7 +49,7 @@ def tensors_of(up, down):
             continue
         for ours, theirs in NAMES.items():
             name = name.replace(ours, theirs)
-        values = tensor + 1 if "norm" in name else tensor  # a file has norms so
+        values = tensor + 1 if "norm" in name else tensor  # files store norms as 1 + weight
         tensors[name] = 0, tensor.shape, values.numpy().tobytes()
     for layer in range(2):
         for name, kind, rows, cols in (("gate", up, I, H), ("up", up, I, H), ("down", down, H, I)):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""It compiles with the headers of each torch that pyproject.toml promises.
+"""The binding compiles with the headers of each torch that pyproject.toml promises.
 
 The installed torch is the newest; SWITCHYARD_TORCH_HEADERS is a folder with the headers of
 others, torch/include in a folder of the version's name each (scripts/setup.sh engines).
@@ -37,7 +37,7 @@ def test_compiles(version):
 
     sources = sorted((PYTHON / "csrc").glob("*.cc"))
     assert sources
-    # Torch's headers take two seconds a source: on all cores at a time.
+    # Torch's headers take two seconds per source, so all cores compile.
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in pool.map(check, sources):
             assert done.returncode == 0, done.stderr[:2000]

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The operators themselves."""
+"""Tests the operators without models."""
 
 import threading
 
@@ -22,7 +22,7 @@ def arguments(dtype=torch.float32, tokens=T, **replaced):
 
 def expected(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
              transposed=False):
-    """SiLU experts one pair after the other, in double precision."""
+    """SiLU experts, one pair after another, in double precision."""
     out = torch.zeros(len(hidden), down.shape[2 if transposed else 1], dtype=torch.float64)
     for t in range(len(hidden)):
         for e, w in zip(topk_ids[t].tolist(), topk_weights[t].double()):
@@ -146,7 +146,7 @@ def test_empty():
 def test_ids_of_other_ranks(tokens):
     named = arguments(tokens=tokens)
     named["topk_ids"][0, 1] = E
-    # Their weights do not matter, nor does what is not a number.
+    # The weights of these ids are ignored, even NaN.
     named["topk_weights"][0, 1] = float("nan")
     check(switchyard.experts(**named, allow_dropped=True), expected(**named))
     for wrong in (E, -1, 2 ** 40):
@@ -189,7 +189,7 @@ def test_derivatives_in_forward_mode_are_refused():
                      ("activate", torch.ops.switchyard.activate)):
         with pytest.raises(RuntimeError, match=f"{op}: autograd: has no derivative"):
             torch.func.jvp(call, (logits,), (logits,))
-    # Constants are none of its inputs.
+    # Constants are not inputs that need a derivative.
     torch.func.jvp(lambda x: x * torch.ops.switchyard.activate(logits).sum(), (logits,), (logits,))
 
 
@@ -233,7 +233,7 @@ def test_a_gate_of_its_own(tokens, biased):
 
 
 def test_activations_of_minus_infinity_are_limits():
-    """README says so: torch gives NaN, its -inf * 0."""
+    """As README promises. torch gives NaN here, from -inf * 0."""
     rows = torch.tensor([[float("-inf"), 1.0]])
     for activation, torchs in (("silu", torch.nn.functional.silu), ("gelu", torch.nn.functional.gelu)):
         assert torch.ops.switchyard.activate(rows, f"activation={activation}")[0, 0] == 0

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that oneDNN has packed: the same results, and never those of other weights."""
+"""Weights packed by oneDNN give the same results, and never the results of other weights."""
 
 import copy
 import gc
@@ -25,7 +25,7 @@ def packed_of(named, transposed=False):
     try:
         return Packed(Weights(named["up"], named["down"]), transposed)
     except Unsupported as why:
-        # Every CPU has f32; bf16 and f16 only some.
+        # Every CPU packs f32; only some pack bf16 and f16.
         assert named["up"].dtype != torch.float32, why
         pytest.skip(str(why))
 
@@ -177,7 +177,7 @@ def test_patch(family, heard):
     assert f"{len(done.experts)} x {type(experts_of(model)).__name__}: by switchyard, " \
         "its weights packed for oneDNN, beside their own memory" in str(done)
     torch.testing.assert_close(logits_of(model, tokens), want)
-    # Another model's copies are its own, and it has none.
+    # A copy of a model has no packed weights.
     experts = experts_of(model)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(experts))):
         assert not [m for m in other.modules() if m in _packed]
@@ -203,7 +203,7 @@ def test_changed_weights_are_read_as_they_lie(heard):
 
 
 def test_writes_through_data_are_seen_where_they_change_experts(heard):
-    """torch counts none of them: peft's merge() is one."""
+    """Writes that torch does not count: peft's merge() is one."""
     model = make("qwen3_moe")
     tokens = torch.randint(2, 97, (2, 9))
     switchyard.transformers.patch(model, pack_weights=True)
@@ -219,7 +219,7 @@ def test_a_call_packs_anew():
     model = make("qwen3_moe")
     tokens = torch.randint(2, 97, (2, 9))
     switchyard.transformers.patch(model, pack_weights=True)
-    model.model.layers[0].mlp.experts.down_proj.data[:, 0].mul_(-30)  # one row: nobody sees it
+    model.model.layers[0].mlp.experts.down_proj.data[:, 0].mul_(-30)  # goes unnoticed
     done = switchyard.transformers.patch(model, pack_weights=True)
     assert len(done.packed) == 2
     after = logits_of(model, tokens)

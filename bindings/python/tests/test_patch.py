@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which routers patch() takes over, and that they stay what they were."""
+"""Tests that patch() replaces the routers it should, and that results stay the same."""
 
 import copy
 import os
@@ -14,8 +14,8 @@ from switchyard import _routers
 from switchyard._experts import Unsupported
 from switchyard.transformers import _patch_router
 
-# How each family's router is made is in the comparison with the presets, which reads their rows by
-# a library of the same build.
+# tools/parity has the code that makes each family's router. It reads the presets from a library of
+# the same build.
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "parity"))
 import families  # noqa: E402  isort: skip
@@ -56,7 +56,7 @@ def test_router(family, dtype):
         with pytest.raises(Unsupported, match=LEFT_ALONE[family.name]):
             _routers.plan_of(router, dtype)
         return
-    # Other rows than those that were tried.
+    # Other rows than the ones that patch() tried.
     rows = torch.randn(100, router.weight.shape[1] if hasattr(router, "weight") else 64).to(dtype)
     more = ()
     if family.folder in ("hy_v3", "minimax_m2", "dots3_note", "lfm2_moe"):
@@ -71,7 +71,7 @@ def test_router(family, dtype):
     want_ids, order = ids.sort(1)
     ours, our_order = got_ids.sort(1)
     same = (want_ids == ours).all(1)
-    # bf16 keys tie, and then torch.topk takes any.
+    # If bf16 keys tie, torch.topk may select any of them.
     assert same.float().mean() >= (1 if logits.dtype == torch.float32 else 0.8)
     torch.testing.assert_close(got_weights.gather(1, our_order)[same],
                                weights.gather(1, order)[same],

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What patch() says is what runs, whatever it is given; and a name that runs nothing fails."""
+"""patch() reports exactly the modules that run; a name that runs nothing is an error."""
 
 import contextlib
 
@@ -58,7 +58,7 @@ def test_wrapped(wrapper):
         with torch.no_grad(), torch.profiler.profile() as profile:
             got = wrapped(TOKENS, use_cache=False).logits
         counts = {e.key: e.count for e in profile.key_averages()}
-        # Each is counted twice: as an operator with derivatives, and as the one for the CPU.
+        # Each call is counted twice: by the operator with derivatives and by the one for the CPU.
         assert counts["switchyard::experts"] == counts["switchyard::route"] == 4
     else:
         run(wrapped)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How often operators of Switchyard ran."""
+"""Counts the calls of Switchyard's operators."""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -21,7 +21,7 @@ class _Count(TorchDispatchMode):
 
 
 def what_ran(call):
-    """(experts, routers) that ran by Switchyard, and what call() returned."""
+    """The numbers of experts and routers that Switchyard ran, and the result of call()."""
     with torch.no_grad(), _Count() as count:
         result = call()
     return tuple(count.counts.values()), result

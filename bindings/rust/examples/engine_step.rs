@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! One MoE block as an engine runs it: route, plan, experts with residual and the next
-//! layer's norm. `MoeBlock` is what to copy; `Weights::multiply` is where your own GEMM
-//! goes.
+//! layer's norm. Copy `MoeBlock`, and put your GEMM into `Weights::multiply`.
 //!
 //! `cargo run --release --example engine_step [tokens]`
 
@@ -15,7 +14,7 @@ const INTERMEDIATE: usize = 192;
 const EXPERTS: usize = 32;
 const TOP_K: usize = 4;
 
-/// Weights of a layer, each expert's behind the other's.
+/// The weights of a layer, expert after expert.
 struct Weights {
     router: Vec<f32>, // [HIDDEN, EXPERTS]
     gate: Vec<f32>,   // EXPERTS of [HIDDEN, INTERMEDIATE]
@@ -24,7 +23,7 @@ struct Weights {
     norm: Vec<f32>,   // [HIDDEN]
 }
 
-/// out = x * weights, of which each row is of `cols` columns and `out` begins at
+/// out = x * weights. Weights have `cols` columns per row; `out` starts at column
 /// `first`.
 fn multiply_row(x: &[f32], weights: &[f32], cols: usize, first: usize, out: &mut [f32]) {
     out.fill(0.0);
@@ -41,7 +40,7 @@ impl Weights {
             ExpertProduct::Down => (&self.down, HIDDEN),
             _ => return Err(Error::new(Code::Internal, "multiply: no such product")),
         };
-        let expert = tile.expert.unwrap_or(0); // there is no shared one
+        let expert = tile.expert.unwrap_or(0); // without a shared expert
         let weights = &weights[expert * HIDDEN * INTERMEDIATE..][..HIDDEN * INTERMEDIATE];
         for r in 0..tile.out.rows() {
             let x = tile.rows.values.row(r);
@@ -51,7 +50,7 @@ impl Weights {
     }
 }
 
-/// Memory of a block, which calls reuse.
+/// A block's options and memory, which calls reuse.
 struct MoeBlock {
     route: RouteOptions,
     shape: ExpertsPlanOptions,
@@ -64,7 +63,7 @@ struct MoeBlock {
 }
 impl MoeBlock {
     fn new(pool: Pool<'_>) -> Result<MoeBlock, Error> {
-        // An engine that has a checkpoint passes its config.json to Preset::from_json.
+        // With a checkpoint, pass its config.json to Preset::from_json instead.
         let config = ModelConfig {
             num_experts: Some(EXPERTS as u32),
             num_experts_per_tok: Some(TOP_K as u32),
@@ -83,7 +82,7 @@ impl MoeBlock {
                 ..Default::default()
             },
             experts: ExpertsOptions {
-                // Checkpoints have gate and up in one matrix.
+                // The preset has the layout of checkpoints: gate and up in one matrix.
                 activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
                 combine: preset.combine,
                 ..Default::default()
@@ -96,7 +95,7 @@ impl MoeBlock {
         })
     }
 
-    /// `residual += experts(hidden)`, and `normed` is what the next layer reads.
+    /// `residual += experts(hidden)`. The next layer reads `normed`.
     fn run(
         &mut self,
         weights: &Weights,
@@ -159,8 +158,8 @@ fn random(count: usize, scale: f32, seed: &mut u64) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A token's block in double precision, without the library: what is added to its
-/// residual.
+/// A token's block in double precision, without the library. Returns the values that the
+/// block adds to the residual.
 fn naive(weights: &Weights, hidden: &[f32]) -> Vec<f64> {
     let product = |x: &[f64], w: &[f32], cols: usize| -> Vec<f64> {
         let term = |i: usize, j: usize| x[i] * f64::from(w[i * cols + j]);

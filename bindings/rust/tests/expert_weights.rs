@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Products with quantised weights are their formulas, packed and as stored, and layers
-//! of them have the same bits on any pool.
+//! Products with quantised weights follow their formulas, packed and as stored. Layers
+//! with such weights have the same bits on any pool.
 
 use std::num::NonZeroUsize;
 use switchyard::*;
@@ -64,7 +64,7 @@ fn sizes_are_those_of_blocks() {
 
 #[test]
 fn products_are_their_formula_packed_and_as_stored() {
-    // Experts of 20 columns in q4_0, of which column 17 has scale 2; codes are less 8.
+    // Experts of 20 columns in q4_0. Column 17 has scale 2; codes have an offset of 8.
     const COLUMNS: usize = 20;
     let code = |e: usize, r: usize, i: usize| ((e * 5 + r * 3 + i * 7) % 16) as u8;
     let mut bytes = Vec::new();
@@ -114,7 +114,7 @@ fn products_are_their_formula_packed_and_as_stored() {
     assert!(message(multiply(&packed, 0, 15)).starts_with("MultiplyTile: tile.first_column: "));
 }
 
-/// A layer's products: floats that are quantised to two formats.
+/// A layer's weights as floats, to be quantised to two formats.
 struct Floats {
     gate: Vec<f32>,
     up: Vec<f32>,
@@ -215,7 +215,7 @@ fn layers_are_close_to_floats_with_the_bits_of_one_thread() {
         }
     }
 
-    // Weights that are left out, and those of other sizes.
+    // Weights that are left out, or have other sizes.
     let without = LayerWeights { down: ExpertWeights::default(), ..layer };
     assert_eq!(message(run(&without, 1, Pool::Serial)), "LayerWeights: down: not given");
     let swapped = LayerWeights { up: layer.down, ..layer };
@@ -267,7 +267,7 @@ fn weights_are_checked() {
     let result = pack(&weights, Matrix::new(&[1.0f32; 96], 3, 32).unwrap(), &mut memory);
     assert_eq!(message(result), "PackWeights: weights.data: not given, nor floats, or both");
 
-    // Experts, columns and rows that the weights do not have are not read.
+    // Experts, columns and rows outside the weights are not read.
     let rows = [BlockQ8_0 { d: 0x3C00, qs: [1; 32] }; 2];
     let multiply = |weights: &ExpertWeights<'_>, expert, first_column, cols: usize| {
         let mut out = vec![7.0f32; cols];

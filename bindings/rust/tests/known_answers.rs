@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use switchyard::*;
 
-/// ISAs are the process's.
+/// The cap of ISAs counts for the whole process, so tests take turns.
 static ISA: Mutex<()> = Mutex::new(());
 
 fn on_every_isa(test: impl Fn()) {
@@ -84,7 +84,7 @@ fn buckets_and_dispatch_arguments() {
         assert_eq!((tpe, offsets), ([4, 2, 2], [0, 4, 6, 8]));
         assert_eq!((pairs, index), ([1, 2, 5, 6, 3, 7, 0, 4], [6, 0, 1, 4, 7, 2, 3, 5]));
 
-        // Expert 1 is elsewhere; 8 is the sentinel.
+        // Expert 1 is on another node; 8 is the sentinel.
         let options = AlignedOptions {
             block_size: 3,
             fill_unused: true,
@@ -249,7 +249,7 @@ fn residuals_in_place_of_the_only_output() {
         let normed = MatrixMut::new(&mut apart, 2, 2).unwrap().into();
         let outputs = CombineOutputs { normed, ..Default::default() };
         combine(&inputs(from), outputs, &options, Pool::Serial).unwrap();
-        // The residual is what normed held.
+        // The residual is the old content of normed.
         let normed = MatrixMut::new(&mut in_place, 2, 2).unwrap().into();
         let outputs = CombineOutputs { normed, ..Default::default() };
         combine(&inputs(Source::InPlace), outputs, &options, Pool::Serial).unwrap();

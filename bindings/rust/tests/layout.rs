@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Rust lays the structs of switchyard.h out as C does, with the same defaults.
+//! The structs of switchyard.h have the same layout and defaults in Rust as in C.
 
 use std::collections::{BTreeMap, BTreeSet};
 use switchyard::sys;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Safe code cannot make the library read or write outside of a slice.
+//! Safe code cannot make the library read or write outside a slice.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -70,7 +70,7 @@ fn spans_are_checked_by_the_library() {
     assert_eq!(error.to_string(), format!("{}: got 3, needs at least 4", error.message));
     assert_eq!((tpe, offsets), ([0; 2], [0; 3]));
 
-    // The table is too short for the busiest expert: the error says what it needs.
+    // The table is too short for the busiest expert: the error has the needed size.
     let mut table = [77; 2];
     let strided = StridedBuckets {
         tokens_per_expert: &mut tpe,
@@ -114,7 +114,7 @@ fn nothing_is_in_place_of_no_output() {
         message(run(CombineOutputs::default())),
         "Combine: residual: in place, without out or normed"
     );
-    // A residual is no codes.
+    // A residual may not be codes.
     let (mut codes, mut scales) = ([3i8; 4], [3.0f32; 2]);
     let normed = RowsMut {
         values: MatrixMut::new(&mut codes, 2, 2).unwrap(),
@@ -131,7 +131,7 @@ fn nothing_is_in_place_of_no_output() {
     let result = activate(&inputs, RowsMut::default(), &ActivateOptions::default(), Pool::Serial);
     assert_eq!(message(result), "Activate: gate: in place, without out");
 
-    // Streams that are only read have to be given.
+    // Streams that are only read must be given.
     let mut scales = [3.0f32; 2];
     let inputs = HyperInputs { streams: Source::InPlace, ..Default::default() };
     let outputs =
@@ -181,7 +181,7 @@ fn empty_lists_are_not_left_out() {
 
 /// Panics in the middle of its work.
 struct Panics;
-// SAFETY: no body runs any more when it unwinds.
+// SAFETY: all bodies have ended when it unwinds.
 unsafe impl Executor for Panics {
     fn concurrency(&self) -> usize {
         1
@@ -214,7 +214,7 @@ fn panics_do_not_cross_the_library() {
     assert_eq!((error.code, error.message), (Code::Internal, "Executor: panicked"));
 }
 
-/// Runs all on the calling thread, and notes the grain.
+/// Runs everything on the calling thread, and records the grain.
 struct Forks {
     ns: Option<usize>,
     grain: std::sync::atomic::AtomicUsize,
@@ -242,7 +242,7 @@ fn the_grain_follows_from_the_cost_of_a_fork() {
     };
     let forty = grain(Some(40_000));
     assert_eq!(grain(Some(4_000)), forty / 10);
-    // One that panics is not worth a fork.
+    // If fork_ns panics, the call does not fork.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let none = grain(None);
@@ -252,7 +252,8 @@ fn the_grain_follows_from_the_cost_of_a_fork() {
 
 /// Runs each index alone, the last first, on two threads.
 struct Backwards;
-// SAFETY: each index once, by its parity, and the scope waits.
+// SAFETY: each thread takes the indices of one parity, so each runs once, and the scope
+// waits.
 unsafe impl Executor for Backwards {
     fn concurrency(&self) -> usize {
         2
@@ -278,7 +279,7 @@ fn pools_give_the_same() {
         let threads = ScopedThreads(NonZeroUsize::new(threads).unwrap());
         assert_eq!(route(Pool::Own(&threads), 5000).unwrap(), wanted);
     }
-    // A build without TBB has none.
+    // A build without TBB returns None.
     if let Some(tbb) = Tbb::new(Some(2)) {
         assert_eq!(route(Pool::Tbb(&tbb), 5000).unwrap(), wanted);
         assert!(Tbb::new(None).is_some());
