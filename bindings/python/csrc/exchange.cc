@@ -21,7 +21,7 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Rows as they lie in a message, or columns of one.
+// Rows of a tensor, which may be columns of a larger message.
 AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
                const char* scales_argument, const OptionalTensor& scales) {
   AnyRows rows = MatrixOf(op, argument, tensor);
@@ -48,8 +48,9 @@ ConstAnyMatrix IndexOf(const char* op, const char* argument,
   return index;
 }
 
-// Whether `column` shares bytes with ids, each of `id_bytes` and of any
-// strides: other columns of the message that the ids lie in are not refused.
+// True if `column` shares bytes with ids of `id_bytes` and any strides.
+// Compares elements, so that `column` may be another column of the ids'
+// message.
 bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   const Shape shape(ids);
   const int64_t last_row = shape.sizes[0] - 1, top_k = shape.sizes[1];
@@ -68,8 +69,8 @@ bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   for (size_t r = 0; r < column.rows; ++r) {
     const int64_t element = bytes_behind_ids(column.Row<int32_t>(r));
     for (int64_t slot = 0; slot < top_k; ++slot) {
-      // An id has 4 bytes or more, so one that meets the element has its first
-      // or its last.
+      // An id has 4 bytes or more, so an id that overlaps the element covers
+      // its first or its last byte.
       for (const int64_t byte : {element, element + 3}) {
         const int64_t at = byte - slot * slot_bytes;
         const int64_t row =
@@ -82,8 +83,8 @@ bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
 }
 
 // MapPairs: counts, offsets, rows and pair_index of pairs, all int32. Expert e
-// lives at destination e / experts_per_destination; in `experts`, int32 of
-// [pairs, 1], each row gets the remainder.
+// lives at destination e / experts_per_destination. `experts`, int32 of [pairs,
+// 1], gets the remainder for each row.
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
     int64_t experts_per_destination, const OptionalTensor& experts) {
@@ -131,7 +132,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
   return {counts, offsets, rows, pair_index};
 }
 
-// GatherRows, into memory that is there: rows[r] = tokens[pairs[r] / top_k], in
+// GatherRows into the caller's memory: rows[r] = tokens[pairs[r] / top_k], in
 // the dtype of rows. float8 and int8 have scales, [rows, 1] of float32.
 void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                 int64_t top_k, const OptionalTensor& token_scales,
@@ -155,7 +156,8 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                    {}, pool));
 }
 
-// Combine: the weighted sum of each token's rows, in `dtype` or that of rows.
+// Combine: the weighted sum of each token's rows, in `dtype` or the rows'
+// dtype.
 Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
                    const Tensor& row_index, const OptionalTensor& row_scales,
                    std::optional<ScalarType> dtype) {

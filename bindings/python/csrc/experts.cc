@@ -39,7 +39,7 @@ ActivateOptions OptionsOf(const char* op, const std::string& text) {
   return preset.activate;
 }
 
-// A layer's arguments that are not its weights.
+// A layer's arguments, except its weights.
 struct Rows {
   ConstAnyMatrix hidden, ids, weights;
   ActivateOptions activate;
@@ -110,8 +110,8 @@ void CheckLayer(const Rows& rows, const Layer& layer) {
         kOp, "gate", "not of the shape and dtype of up");
 }
 
-// The layer's products, a tile on the thread that calls. An exception is kept
-// for the thread that called the operator.
+// The layer's products. The calling thread multiplies a tile. An exception is
+// kept for the thread that called the operator.
 class Products {
  public:
   explicit Products(const Layer& layer) : layer_(layer) {}
@@ -123,7 +123,7 @@ class Products {
                                      : tile.product == ExpertProduct::kGate
                                          ? *layer_.gate
                                          : layer_.up;
-      // Activate adds the other biases.
+      // Activate adds the biases of gate and up.
       projection.Multiply(tile.expert, tile.rows, tile.first_column, tile.out,
                           /*add_bias=*/is_down);
       return Status();
@@ -133,7 +133,7 @@ class Products {
       return Status(StatusCode::kInternal, "a product failed");
     }
   }
-  // Throws what a product has thrown, after all have ended.
+  // Rethrows a product's exception, after all products have ended.
   void Rethrow() const {
     if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   }
@@ -152,8 +152,8 @@ void AddBias(const T* bias, const AnyMatrix& out) {
   }
 }
 
-// The products of a layer in a format of the library's, which are f32, and
-// down's bias of any float type.
+// A layer's products with weights in a format of the library. Results are f32;
+// down's bias may have any float type.
 struct QuantizedProducts {
   LayerWeights weights;
   ConstAnyMatrix down_bias;
@@ -183,11 +183,11 @@ struct QuantizedProducts {
     }
     return status;
   }
-  void Rethrow() const {}  // it throws nothing
+  void Rethrow() const {}  // products do not throw
 };
 
-// The options of a call: `shape` has the experts' number, sizes and costs;
-// `options` the formats of rows.
+// Runs a call. `shape` has the experts' number, sizes and costs; `options` has
+// the formats of rows.
 template <class Gemm>
 Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
            ExpertsOptions options, const ConstAnyMatrix& up_bias,
@@ -203,8 +203,8 @@ Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
   shape.hidden = rows.hidden.cols;
   shape.workers = pool.Concurrency();
   shape.allow_dropped = true;
-  // A worker's share of few tokens is cut to some two parts. A single row takes
-  // longer by parts of the columns of transposed weights: 5.2 ms instead of 3.3
+  // With few tokens, a worker's share is cut into about two parts. A single
+  // row is slower in column parts of transposed weights: 5.2 ms instead of 3.3
   // for bf16 of 2880 x 5760.
   shape.least_cost = shape.weight_cost *
                      std::min(tokens * rows.top_k(), shape.num_experts) /
@@ -326,7 +326,7 @@ Tensor QuantizedExperts(const Tensor& hidden, const Tensor& topk_ids,
   return Run(kQuantized, rows, shape, types, up_biases, products);
 }
 
-// The step between the experts' two products, alone.
+// Runs only the step between the experts' two products.
 Tensor ActivateRows(const Tensor& up, const std::string& text) {
   constexpr char kActivate[] = "activate";
   const ActivateOptions options = OptionsOf(kActivate, text);

@@ -18,8 +18,8 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// A tensor over memory that somebody else owns. A handle as it is: a
-// torch::stable::Tensor is a shared_ptr more.
+// A tensor over memory that it does not own. A plain handle, because a
+// torch::stable::Tensor would add a shared_ptr.
 struct DeleteHandle {
   void operator()(AtenTensorHandle handle) const {
     aoti_torch_delete_tensor_object(handle);
@@ -42,7 +42,7 @@ Handle Over(const ConstAnyMatrix& m) {
   const int64_t strides[] = {static_cast<int64_t>(m.stride), 1};
   return Over(m.data, m.type, 2, sizes, strides);
 }
-// Columns of one row.
+// A tensor over columns of one row.
 Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
   const size_t begin = static_cast<size_t>(row) * m.stride + first;
   const int64_t size = static_cast<int64_t>(count), stride = 1;
@@ -50,9 +50,9 @@ Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
               1, &size, &stride);
 }
 
-// Whether oneDNN makes floats of bf16: it takes AVX-512 for enough to multiply
-// bf16, which only later CPUs have instructions for. On AVX2 torch does not ask
-// it.
+// True if oneDNN would convert bf16 to floats. It accepts bf16 on any AVX-512
+// CPU, but only later ones have instructions to multiply bf16. On AVX2 torch
+// does not ask oneDNN.
 bool OneDnnConvertsBF16() {
 #if defined(__x86_64__)
   static const bool does = [] {
@@ -67,11 +67,12 @@ bool OneDnnConvertsBF16() {
   return false;
 #endif
 }
-// torch multiplies bf16 and f16 by oneDNN where that has instructions for them.
-// Elsewhere it makes a dot product for each output, which reads all weights for
-// each row, and for transposed weights a scalar loop. The library's tile reads
-// weights once for all rows. (AVX2, 2048 x 768 in bf16, two threads, torch over
-// ours: 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32 rows 4.25.)
+// torch multiplies bf16 and f16 by oneDNN if the CPU has instructions for
+// them. Otherwise it computes a dot product for each output, which reads all
+// weights for each row; for transposed weights it runs a scalar loop. The
+// library's tile reads weights once for all rows. (AVX2, 2048 x 768 in bf16,
+// two threads, torch over ours: 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32 rows
+// 4.25.)
 bool TorchHasNoGemmFor(Type type) {
 #if defined(__x86_64__)
   const auto asks = [](const char* name) {
@@ -90,7 +91,8 @@ bool TorchHasNoGemmFor(Type type) {
 }
 constexpr size_t kFewestTileRows = 2;
 
-// A product of so few rows takes a thread longer then than one of each row.
+// If oneDNN converts bf16, a product of up to this many rows takes longer than
+// one product per row.
 // (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a Zen 4, 2880 x 5760: 1 row 2.2 ms, 2
 // rows 6.4, 3 rows 7.1, 4 rows 8.1.)
 constexpr size_t kMostSingleRows = 3;
@@ -141,8 +143,9 @@ void Projection::UsePacked(const char* op, const PackedProduct& packed) {
   packed_ = &packed.experts;
 }
 
-// Into memory of torch's own, and from there: of 32 rows a hundredth of the
-// product's time. By the dispatcher, for it is not among the stable functions.
+// Multiplies into memory of torch and copies the result, which takes a
+// hundredth of the product's time for 32 rows. Calls the dispatcher, because
+// the function is not part of the stable ABI.
 void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
                                 const AnyMatrix& out, bool add_bias) const {
   using torch::stable::detail::from;
@@ -169,7 +172,7 @@ void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
   }
 }
 
-// Rounds once: the bias is added to f32.
+// Rounds once, because the bias is added in f32.
 void Projection::MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
                                size_t first_column, const AnyMatrix& out,
                                bool add_bias) const {
@@ -211,7 +214,7 @@ void Projection::MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
 void Projection::Multiply(int64_t expert, const ConstAnyMatrix& rows,
                           size_t first_column, const AnyMatrix& out,
                           bool add_bias) const {
-  // One row of f32 takes 1.1 of the time that it takes as weights lie.
+  // With packed weights, one row of f32 takes 1.1 of the time with plain ones.
   if (packed_ != nullptr && (rows.rows > 1 || type_ != Type::kF32)) {
     return MultiplyPacked(expert, rows, out, add_bias);
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The library of operators torch.ops.switchyard.*, of which each file registers
-// its own when it is loaded.
+// The library of operators torch.ops.switchyard.*. Each file registers its
+// operators at load time.
 
 #include <torch/csrc/stable/library.h>
 

@@ -1,25 +1,26 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Wheels load with glibc 2.28 and the C++ library of GCC 8, as torch's own do.
-// They are compiled with newer headers, which expect of these libraries what is
-// defined here.
+// Wheels load with glibc 2.28 and the C++ library of GCC 8, as torch's wheels
+// do. They are compiled with newer headers, which use symbols that these
+// libraries lack. This file defines them.
 
 #include <exception>
 #include <new>
 #include <sstream>
 
-// glibc 2.32: whether a process has one thread, so that shared_ptr counts
-// without atomics. It always counts with them here.
+// glibc 2.32: true if the process has one thread, so that shared_ptr counts
+// without atomics. Always false here, so shared_ptr always counts with atomics.
 extern "C" __attribute__((visibility("hidden"))) char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
-// GCC 9: constructors that are declared `extern template`.
+// GCC 9 declares these constructors `extern template`.
 template std::basic_stringstream<char>::basic_stringstream();
 template std::basic_ostringstream<char>::basic_ostringstream();
 
-// GCC 11: a pointer's count of its exception. Constructor and destructor are
-// inline now; those that libraries have had since GCC 4.4 count.
+// GCC 11: an exception_ptr's reference count. The constructor and destructor
+// are inline now and call these functions, which use the constructor and
+// destructor that libraries have exported since GCC 4.4.
 namespace older {
 void CopyPointer(void* to, const void* from) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
@@ -34,7 +35,7 @@ void std::__exception_ptr::exception_ptr::_M_release() noexcept {
   older::DropPointer(this);
 }
 
-// GCC 11: what a new[] of too many elements calls.
+// GCC 11: a new[] of too many elements calls this.
 namespace std {
 void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 }  // namespace std

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The argument `options` of operators: "name=value name=value", by the names of
-// SetOption(), so that an option of the library needs no line here.
+// Reads the argument `options` of operators, "name=value name=value". The names
+// are SetOption()'s, so that a new option of the library needs no code here.
 
 #ifndef SWITCHYARD_PYTHON_OPTIONS_H_
 #define SWITCHYARD_PYTHON_OPTIONS_H_
@@ -17,7 +17,7 @@
 namespace switchyard {
 namespace python {
 
-// set(name, value), with a double where the value is a number.
+// Calls set(name, value), with a double if the value is a number.
 template <class Set>
 Status SetByText(const std::string& name, const char* value, const Set& set) {
   char* end = nullptr;

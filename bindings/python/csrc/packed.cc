@@ -19,7 +19,7 @@ struct All {
   int64_t last = 0;
 };
 All& all() {
-  // Never destroyed: Python drops what it has when it pleases.
+  // Never destroyed, because Python may drop entries until the process ends.
   static All& instance = *new All;
   return instance;
 }
@@ -59,7 +59,7 @@ int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down) {
 }
 
 void DropPacked(int64_t number) {
-  std::shared_ptr<const Packed> dropped;  // is freed behind the lock
+  std::shared_ptr<const Packed> dropped;  // freed after the lock
   const std::lock_guard<std::mutex> lock(all().mutex);
   const auto found = all().by_number.find(number);
   if (found == all().by_number.end()) return;

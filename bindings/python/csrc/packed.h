@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights in the form that oneDNN likes to read, kept by number: such tensors
-// are opaque, and what passes them through torch.compile is a plain integer.
+// Weights packed by oneDNN, kept in a table by number. Such tensors are
+// opaque, so a plain integer stands for them in torch.compile.
 
 #ifndef SWITCHYARD_PYTHON_PACKED_H_
 #define SWITCHYARD_PYTHON_PACKED_H_
@@ -27,13 +27,13 @@ struct Packed {
   PackedProduct up, down;
 };
 
-// Returns its number, which is not 0. For any thread. Fails unless all tensors
-// are oneDNN's, of one shape and dtype in each product: what oneDNN is given is
-// read by the shape that it has, not by the one that a layer expects.
+// Returns the number of a new entry, which is not 0. Any thread may call it.
+// Fails unless all tensors are oneDNN's and have one shape and dtype in each
+// product, because oneDNN reads weights by their shape, not by the layer's.
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down);
-// The memory goes when no call uses it any more.
+// The last call that uses the memory frees it.
 void DropPacked(int64_t number);
-// Null for 0; an error of `op` where there is none of that number.
+// Null for 0. An unknown number is an error of `op`.
 std::shared_ptr<const Packed> FindPacked(const char* op, int64_t number);
 
 }  // namespace python

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK by a preset's name.
+// RouteTopK with a preset's options.
 
 #include "switchyard/route.h"
 
@@ -28,7 +28,7 @@ namespace {
 constexpr char kOp[] = "route";
 constexpr char kPreset[] = "preset";
 
-// " name=value" of each option of routing.
+// Writes " name=value" for each option of routing.
 void PutOptions(const Preset& preset, std::ostream& text) {
   for (size_t i = 0; OptionAt(preset, i).name != nullptr; ++i) {
     const PresetOption option = OptionAt(preset, i);
@@ -37,7 +37,7 @@ void PutOptions(const Preset& preset, std::ostream& text) {
   }
 }
 
-// The preset of that name; an unknown one fails with the nearest name there is.
+// The preset of that name. The error of an unknown name has the nearest name.
 Preset FindNamed(const char* op, const char* argument,
                  const std::string& name) {
   Preset preset;
@@ -56,8 +56,8 @@ ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
   return MatrixOf(kOp, argument, row, keeper);
 }
 
-// Ids, weights, weights of identity experts. `options` replaces some of the
-// preset's, "renormalize=1 num_expert_group=8".
+// Returns ids, weights, and weights of identity experts. `options` replaces
+// some options of the preset, "renormalize=1 num_expert_group=8".
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset_name, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
@@ -104,13 +104,13 @@ std::string PresetsAsText() {
 }
 
 // A preset with its config.json applied: num_experts, top_k and all options.
-// `config` has a line for each scalar of that file: "norm_topk_prob=1", a text
-// behind a quote, and the key alone for null.
+// `config` has a line for each scalar of that file: "norm_topk_prob=1", a quote
+// before a text, and only the key for null.
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);
   ModelConfig fields;
-  std::vector<std::string> texts;  // ModelConfig points into them
+  std::vector<std::string> texts;  // ModelConfig points into these
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (const std::string& text : texts) {

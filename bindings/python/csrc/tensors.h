@@ -19,7 +19,7 @@
 #include "switchyard/views.h"
 
 // Throws if a call of torch's C interface failed. The macro of 2.12 and later
-// also says why; 2.10 and 2.11 have only the other.
+// also has the cause; 2.10 and 2.11 only have the older macro.
 #ifdef STABLE_TORCH_ERROR_CODE_CHECK
 #define SWITCHYARD_CHECK_TORCH(call) STABLE_TORCH_ERROR_CODE_CHECK(call)
 #else
@@ -82,14 +82,14 @@ inline void CheckFloat(const char* op, const char* argument, Type type) {
   Check(type == Type::kF32 || type == Type::kBF16 || type == Type::kF16, op,
         argument, "not float32, bfloat16 or float16");
 }
-// The type of a result, whose dtype the caller may choose.
+// The type of a result of the dtype that the caller chose.
 inline Type FloatOf(const char* op, ScalarType dtype) {
   Check(dtype == ScalarType::Float || dtype == ScalarType::BFloat16 ||
             dtype == ScalarType::Half,
         op, "dtype", "not float32, bfloat16 or float16");
   return TypeOfDtype(op, "dtype", dtype);
 }
-// torch's number of a type: a float's or an integer's.
+// torch's number of a float or integer type.
 inline int32_t DtypeOf(Type type) {
   return type == Type::kF32    ? aoti_torch_dtype_float32()
          : type == Type::kBF16 ? aoti_torch_dtype_bfloat16()
@@ -98,7 +98,7 @@ inline int32_t DtypeOf(Type type) {
                                : aoti_torch_dtype_int32();
 }
 
-// A tensor's shape, read once: each look is a call into torch.
+// A tensor's shape, read once, because each query is a call into torch.
 struct Shape {
   int64_t dim = 0;
   const int64_t* sizes = nullptr;
@@ -110,9 +110,9 @@ struct Shape {
         strides(tensor.strides().data()) {}
 };
 
-// A tensor with rows of elements that follow each other. With a `keeper` a copy
-// does for one whose elements do not, and that keeps it; without, it is
-// written.
+// A view of a tensor with rows of contiguous elements. If elements are not
+// contiguous, makes a copy that `keeper` holds. Without `keeper` the tensor is
+// an output, which must be contiguous.
 inline AnyMatrix MatrixOf(const char* op, const char* argument,
                           const Tensor& tensor, Tensor* keeper = nullptr) {
   const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
@@ -136,7 +136,7 @@ inline int64_t IdAt(const ConstAnyMatrix& ids, size_t row, size_t slot) {
                                 : ids.Row<int32_t>(row)[slot];
 }
 
-// Memory of torch's that has not been written: a float's or an integer's.
+// A new tensor of a float or integer type, not initialised.
 template <class... Sizes>
 Tensor Empty(Type type, Sizes... of_dimensions) {
   constexpr int64_t kDims = sizeof...(Sizes);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads that torch has, whichever OpenMP it was built with: a second pool
-// on the same cores would cost twice.
+// An executor on torch's threads, with any OpenMP that torch was built with. A
+// second pool on the same cores would cost twice.
 
 #ifndef SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
 #define SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
@@ -39,8 +39,8 @@ class TorchExecutor final : public Executor {
       loop.Run(0, 1, 0);
       return Status();
     }
-    // No more workers than threads, so torch gives each thread one, or, inside
-    // of another parallel region, all to this one.
+    // Workers are at most as many as threads, so torch gives each thread one.
+    // Inside another parallel region it gives all of them to this thread.
     const AOTITorchError error = torch_parallel_for(
         0, static_cast<int64_t>(loop.pieces().workers()), 1, &Run, &loop);
     return error == TORCH_SUCCESS

@@ -14,7 +14,7 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Names and types of the formats: Python and the errors have them from here.
+// Names and types of the formats, for Python and for errors.
 struct Named {
   const char* name;
   WeightFormat format;
@@ -47,7 +47,7 @@ ExpertWeights Stored(WeightFormat format, int64_t rows, int64_t cols) {
   return weights;
 }
 
-// The least number of columns that the format takes: those of its block.
+// The least number of columns of the format: a block.
 int64_t BlockColumns(WeightFormat format) {
   for (const int64_t cols : {1, 32, 64, 128, 256}) {
     if (ExpertWeightsSize(Stored(format, 1, cols)) != SIZE_MAX) return cols;
@@ -59,7 +59,8 @@ int64_t BlockBytes(WeightFormat format) {
       ExpertWeightsSize(Stored(format, 1, BlockColumns(format))));
 }
 
-// Bytes of an expert; an error where the format has no such number of columns.
+// Bytes of an expert; an error if the format cannot have this number of
+// columns.
 int64_t PackedSize(const char* op, const char* argument, WeightFormat format,
                    int64_t rows, int64_t cols) {
   Check(rows > 0 && cols > 0, op, argument, "empty");
@@ -73,7 +74,7 @@ int64_t PackedSize(const char* op, const char* argument, WeightFormat format,
   return static_cast<int64_t>(size);
 }
 
-// Rows of a tensor as stored, without gaps within an expert.
+// True if the rows of an expert are stored without gaps.
 bool RowsFollow(const Shape& shape) {
   return (shape.sizes[2] <= 1 || shape.strides[2] == 1) &&
          (shape.sizes[1] <= 1 || shape.strides[1] == shape.sizes[2]);

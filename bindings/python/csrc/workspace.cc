@@ -18,8 +18,8 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 std::atomic<size_t> kept_bytes{size_t{256} << 20};
 
-// The memory that a thread keeps between two calls. A call takes it, so that
-// one that runs inside of another (of a hook, say) has memory of its own.
+// The memory that a thread keeps between two calls. A call takes it, so that a
+// nested call (from a hook, for example) gets other memory.
 struct Kept {
   Bytes bytes;
   size_t size = 0;
@@ -49,7 +49,7 @@ Workspace::Workspace(Kind kind, size_t count)
   size_ = (count * sizeof(int32_t) + kHugePage) / kHugePage * kHugePage;
   bytes_.reset(std::aligned_alloc(kHugePage, size_));
   if (bytes_ == nullptr) throw std::bad_alloc();
-  // Advice: without huge pages it is only slower.
+  // Only advice: without huge pages the call is slower.
   (void)madvise(bytes_.get(), size_, MADV_HUGEPAGE);
 }
 

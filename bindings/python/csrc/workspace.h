@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Scratch of a call, kept by the thread for its next one up to a limit.
+// Scratch of a call. The thread keeps it for its next call, up to a limit.
 
 #ifndef SWITCHYARD_PYTHON_WORKSPACE_H_
 #define SWITCHYARD_PYTHON_WORKSPACE_H_
@@ -15,8 +15,8 @@
 namespace switchyard {
 namespace python {
 
-// Bytes of each kind that a thread keeps; what a call needs beyond is given
-// back behind it.
+// Bytes of each kind that a thread keeps. A call frees the memory beyond this
+// limit when it ends.
 size_t KeptBytes();
 void SetKeptBytes(size_t bytes);
 
@@ -27,7 +27,7 @@ using Bytes = std::unique_ptr<void, FreeBytes>;
 
 class Workspace {
  public:
-  // The kinds of memory that a call has at the same time.
+  // The kinds of memory that one call uses at the same time.
   enum Kind { kPlan, kRows };
 
   Workspace(Kind kind, size_t count);  // throws std::bad_alloc
