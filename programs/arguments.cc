@@ -6,7 +6,7 @@
 namespace program {
 namespace {
 
-// No option of any program means anything empty.
+// Throws if an option has an empty value, because no program uses one.
 void RequireNoneEmpty(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
@@ -18,7 +18,8 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
-// CLI11 takes any number or yes and no, and to --help all.
+// CLI11 would accept numbers, yes and no as values of flags, and any value of
+// --help.
 void RefuseValuesOfFlags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_expected_max() == 0) option->disable_flag_override();
@@ -60,8 +61,8 @@ bool Parse(CLI::App& app, int argc, const char* const* argv) {
     app.exit(asked);
     return false;
   } catch (const CLI::ParseError& error) {
-    // CLI11 complains first of a positional that is missing or no number: of
-    // what an unknown option was followed by, or stood in place of.
+    // After an unknown option, CLI11 first reports its value as a wrong
+    // positional, or a missing one. Report the unknown option instead.
     for (const std::string& extra : app.remaining(true)) {
       if (extra.rfind('-', 0) == 0) {
         throw InputError("The following argument was not expected: " + extra);

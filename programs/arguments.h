@@ -21,18 +21,19 @@ struct ThreadOptions {
   std::optional<size_t> threads;  // all cores
   std::string isa;                // empty: the best one
 };
-// --threads and --isa.
+// Adds --threads and --isa.
 void AddThreadOptions(CLI::App& app, ThreadOptions& options);
 
-// Takes any number from low to high.
+// Accepts any number from low to high.
 CLI::Validator Within(int low, int high);
 
-// False if only help or the version was asked for, which is then printed.
-// Throws InputError, naming the option, or SWITCHYARD_ISA.
+// Parses the command line. Returns false after it has printed the help or the
+// version. Throws InputError with the name of the option, or SWITCHYARD_ISA.
 bool Parse(CLI::App& app, int argc, const char* const* argv);
 
-// A pool of so many threads; without a number, one per core. Throws InputError
-// if that number cannot be had, and is null if there is no pool at all.
+// Makes a pool with this number of threads; without a number, one per core.
+// Throws InputError if it cannot have that number. Null if the library was
+// built without a pool.
 std::shared_ptr<switchyard::Executor> MakePool(std::optional<size_t> threads);
 
 // Caps the library to options.isa and makes the executor. Throws InputError.

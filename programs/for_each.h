@@ -20,9 +20,9 @@ inline void Check(const switchyard::Status& status) {
   if (!status.ok()) throw std::runtime_error(StatusText(status));
 }
 
-// Calls body(i), or body(worker, i), for each i below `count` on the executor's
-// threads, `grain` of them at a time. The first exception out of a body is
-// thrown here, when all are done.
+// Calls body(i), or body(worker, i), for each i below `count` on the
+// executor's threads, `grain` of them at a time. Rethrows the first exception
+// of a body after all bodies have ended.
 template <class Body>
 void ForEach(switchyard::Executor& executor, size_t count, size_t grain,
              const Body& body) {

@@ -10,10 +10,10 @@
 
 namespace program {
 
-// Made-up weights and inputs: the same numbers on every machine.
+// Generates weights and inputs: the same numbers on every machine.
 
-// A bijective mix of 32 bits in which every input bit flips each output bit
-// about half of the time. No wider, so that compilers vectorise its callers.
+// Mixes 32 bits bijectively: every input bit flips each output bit about half
+// of the time. Uses only 32 bits, so that compilers vectorise its callers.
 inline uint32_t HashMix(uint32_t x) {
   x ^= x >> 16;
   x *= 0x7FEB352Du;
@@ -23,7 +23,7 @@ inline uint32_t HashMix(uint32_t x) {
   return x;
 }
 
-// The key of the stream of that number.
+// The key of stream number `stream`.
 inline uint32_t HashKey(uint32_t stream) { return HashMix(20260117u + stream); }
 
 // Element `index` of a stream: uniform in [-1, 1), a multiple of 2^-23.

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// A json is copied and printed by recursion, so a file of brackets would
+// Copying and printing a json is recursive, so a file of brackets would
 // overflow the stack.
 constexpr size_t kMaxDepth = 64;
 
@@ -38,7 +38,8 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   return false;
 }
 
-// True for the words in strings, too, because looking is cheaper than reading.
+// True for these words in strings, too, because searching is cheaper than
+// parsing.
 bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   const std::string_view text(reinterpret_cast<const char*>(begin),
                               static_cast<size_t>(end - begin));
@@ -46,9 +47,9 @@ bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
 }
 
 // Python writes infinities and NaN by these words, which JSON does not have:
-// configurations with a time_step_limit end with Infinity. A text in its place
-// is refused where a number belongs, and harmless in all other places. No line
-// break is added, so that errors keep their lines.
+// configurations with a time_step_limit end with Infinity. As a text, the word
+// is refused where a number belongs, and harmless elsewhere. Adds no line
+// break, so that errors keep their line numbers.
 std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   std::string text;
   bool in_string = false;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// JSON from files that anybody may have written, and counts for our own.
+// Parses JSON from untrusted files, and converts counts for our output.
 
 #ifndef SWITCHYARD_PROGRAMS_JSON_H_
 #define SWITCHYARD_PROGRAMS_JSON_H_
@@ -12,13 +12,14 @@
 
 namespace program {
 
-// Throws InputError, which says `malformed` and why: no JSON, or nested deeper
-// than anything that these programs read. NaN, Infinity and -Infinity, which
-// Python writes, are texts.
+// Throws InputError with `malformed` and the cause if the text is not JSON, or
+// is nested deeper than any file that these programs need. NaN, Infinity and
+// -Infinity, which Python writes, become texts.
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 
-// A count that was computed as a double, which JSON would have as 8.0.
+// Converts a count that was computed as a double, which JSON would print as
+// 8.0.
 uint64_t Count(double count);
 
 }  // namespace program

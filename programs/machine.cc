@@ -37,7 +37,7 @@ std::string CpuInfo(const std::string& key) {
   return "";
 }
 
-// The bits of "00000000,00000003".
+// Counts the bits of a text like "00000000,00000003".
 size_t CountBits(const std::string& hex) {
   size_t count = 0;
   for (const char c : hex) {
@@ -49,8 +49,8 @@ size_t CountBits(const std::string& hex) {
   return count;
 }
 
-// The date with the offset from UTC in RFC 3339's form, which Google's readers
-// expect.
+// The date with the offset from UTC in the form of RFC 3339, because readers of
+// Google Benchmark's files expect it.
 std::string Date() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};

@@ -16,7 +16,7 @@ namespace program {
 
 // "AMD EPYC 9354", or "unknown".
 std::string CpuModel();
-// The clock of the first core; 0 if the system does not say.
+// The clock of the first core; 0 if unknown.
 double CpuMegahertz();
 
 struct Cache {
@@ -27,10 +27,10 @@ struct Cache {
 };
 // The caches of the first core.
 std::vector<Cache> Caches();
-// "L1 48K, L2 2048K, L3 32768K": those that hold data; empty if unknown.
+// The caches that hold data: "L1 48K, L2 2048K, L3 32768K"; empty if unknown.
 std::string DataCaches();
 
-// Over 1, 5 and 15 minutes; empty if unknown.
+// The load average over 1, 5 and 15 minutes; empty if unknown.
 std::vector<double> LoadAverage();
 
 // The "context" in the JSON of every program: the keys of Google Benchmark
@@ -39,11 +39,11 @@ std::vector<double> LoadAverage();
 // compiler, switchyard, highway and tbb (versions, or "none").
 nlohmann::ordered_json Context(const std::string& executable);
 
-// The most this process has held at once, in bytes.
+// The most memory that this process has used at once, in bytes.
 uint64_t PeakMemory();
-// Throws InputError if `bytes` are more than the machine's memory. Asked before
-// large allocations: Linux grants them anyway and kills the program later. A
-// double, since a product of sizes may not fit 64 bits.
+// Throws InputError if `bytes` exceeds the machine's memory. Call it before
+// large allocations, because Linux grants them anyway and kills the program
+// later. A double, because a product of sizes may not fit 64 bits.
 void RequireMemory(double bytes, const std::string& what);
 // "2.25 GiB"
 std::string BytesText(double bytes);

@@ -24,7 +24,7 @@
 namespace program {
 namespace {
 
-// " why", or nothing where the system did not say.
+// ": reason", or nothing if the system gave none.
 std::string Reason(int error) {
   return error == 0 ? "" : std::string(": ") + std::strerror(error);
 }
@@ -39,8 +39,8 @@ std::string Reason(int error) {
                    (error != 0 ? Reason(error) : ": not written"));
 }
 
-// The next file opened gets the number of a standard file that is closed, and
-// with it what is printed there.
+// If a standard file is closed, the next file opened would get its number, and
+// then the program's output. Opens /dev/null instead, or throws.
 void RequireStandardFiles() {
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) ThrowNoOutput(errno);
   for (const int number : {STDIN_FILENO, STDERR_FILENO}) {
@@ -50,7 +50,8 @@ void RequireStandardFiles() {
   }
 }
 
-// Some file systems say only when a file is closed that it did not fit.
+// Closes a copy of stdout, because some file systems report a full disk only
+// then.
 void FinishOutput() {
   FlushOutput();
   const int copy = dup(STDOUT_FILENO);
@@ -64,7 +65,7 @@ void PrintError(const char* program, const std::string& what) {
 
 struct Character {
   uint32_t code;
-  size_t bytes;  // 0: no UTF-8
+  size_t bytes;  // 0: not UTF-8
 };
 
 Character CharacterAt(const std::string& text, size_t at) {
@@ -84,7 +85,8 @@ Character CharacterAt(const std::string& text, size_t at) {
     if ((byte(at + i) & 0xC0u) != 0x80u) return {0, 0};
     code = code << 6 | (byte(at + i) & 0x3Fu);
   }
-  // One that fewer bytes can say is none: it might hide a control character.
+  // A character in more bytes than it needs is invalid, because it might hide a
+  // control character.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_character = code >= kLeast[bytes] && code <= 0x10FFFF &&
                             (code < 0xD800 || code > 0xDFFF);
@@ -138,7 +140,7 @@ void FlushOutput() {
   errno = 0;
   if (std::fflush(stdout) != 0) ThrowNoOutput(errno);
   if (std::ferror(stdout) == 0) return;
-  // It went wrong earlier, unobserved: one more line end tells why.
+  // An earlier write failed. Writing one more line end finds the cause.
   errno = 0;
   const bool writes = write(STDOUT_FILENO, "\n", 1) == 1;
   ThrowNoOutput(writes ? 0 : errno);
@@ -203,12 +205,12 @@ void RequireWritable(const std::string& option, const std::string& path) {
   std::error_code ignored;
   const bool existed =
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  // Not blocking: a FIFO without a reader would be waited for.
+  // Not blocking, because a FIFO without a reader would block.
   const int file = open(
       path.c_str(),
       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (file < 0) ThrowUnwritable(option, path, errno);
-  // One with a reader stays open, who would take this for the end.
+  // A FIFO stays open, because its reader would take closing for the end.
   struct stat info;
   if (fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) close(file);
   if (!existed) std::filesystem::remove(path, ignored);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How every program of this repository ends: its exit code, its one line on
-// stderr, and its output, which has to have arrived.
+// Ends the programs of this repository: sets the exit code, writes an error as
+// one line to stderr, and checks that the output was written.
 
 #ifndef SWITCHYARD_PROGRAMS_PROGRAM_H_
 #define SWITCHYARD_PROGRAMS_PROGRAM_H_
@@ -13,53 +13,56 @@
 
 namespace program {
 
-// Something the user gave is wrong, a place to write to included. The message
-// is one line that names the option, or the file and the tensor or key.
+// An error in the user's input, or in a place to write to. The message is one
+// line that names the option, or the file and the tensor or key.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Runs run(), which returns the exit code, and sees to it that what it printed
-// has arrived. What it throws becomes one line on stderr, "program: what went
-// wrong", and exit code 2 for an InputError and for lack of memory, else
+// Runs run(), which returns the exit code, and checks that its output was
+// written. Prints an exception as one line on stderr, "program: error". The
+// exit code is then 2 for an InputError and for lack of memory, and otherwise
 // `failed`.
 int RunMain(const char* program, int failed, const std::function<int()>& run);
 
-// Throws InputError if what has been printed cannot be written. RunMain asks at
-// the end; ask before a long step, which nobody would see the results of.
+// Throws InputError if the output so far cannot be written. RunMain calls it
+// at the end. Call it before a long step, too, because its results would be
+// lost.
 void FlushOutput();
 
-// Text that may come from a file for a terminal, which would obey its control
-// characters: these, what is no UTF-8, and what turns the direction of a line
-// around are written as \x1b or \u202e. Characters of `as_is` stay.
+// Makes text from a file safe for a terminal. Writes control characters,
+// invalid UTF-8, and characters that reverse a line's direction as \x1b or
+// \u202e. Does not change the characters in `as_is`.
 std::string Printable(const std::string& text, const std::string& as_is = "");
 
-// "program: what" and a newline: one line that fits a terminal, whatever is in
-// a name that the user gave.
+// "program: what" and a newline: one line that is safe for a terminal, even if
+// it contains a name from the user.
 std::string ErrorLine(const std::string& program, std::string what);
 
-// The line of a compiler's messages that tells the first error.
+// The line with the first error in a compiler's messages.
 std::string FirstError(const std::string& messages);
 
-// Throws InputError if both paths name one file, of which the second to be
-// written would be all that is left. "" and /dev/stdout name none.
+// Throws InputError if both paths name one file, because the second output
+// would replace the first. "" and /dev/stdout are not files.
 void RequireTwoFiles(const std::string& option, const std::string& path,
                      const std::string& other_option,
                      const std::string& other_path);
-// Throws InputError if the file `path`, which `option` names, could not be
-// written now. Leaves no file.
+// Throws InputError if the file `path` of `option` cannot be written now.
+// Leaves no file.
 void RequireWritable(const std::string& option, const std::string& path);
-// Throws InputError, and leaves no part of a file.
+// Writes the file. Throws InputError, and leaves no part of a file then.
 void WriteFile(const std::string& option, const std::string& path,
                const std::string& content);
 
-// "AVX3, AVX2, SSE4": what runs here, best first.
+// The ISAs of this machine, best first: "AVX3, AVX2, SSE4".
 std::string IsaChoices(const std::string& separator = ", ");
-// Throws InputError with the choices if SWITCHYARD_ISA names no ISA that runs
-// here. Kernels would refuse to run: better said before any work.
+// Throws InputError with the choices if SWITCHYARD_ISA names an ISA that does
+// not run here. Call it before any work, because kernels would refuse to run
+// later.
 void RequireEnvironmentIsa();
-// Caps the library to that ISA, for --isa. Throws InputError with the choices.
+// Caps the library to that ISA, for --isa. Throws InputError with the choices
+// if the name is wrong.
 void UseIsa(const std::string& name);
 
 // "" or "s".

@@ -11,7 +11,8 @@
 namespace program {
 
 // "RouteTopK: topk_ids: is not [tokens, top_k]: got [15, 2], needs [16, 2]".
-// Right behind the call, because its thread keeps the numbers no longer.
+// Use it right after the call: the thread keeps the numbers only until its next
+// error.
 inline std::string StatusText(const switchyard::Status& status) {
   std::string text = status.message();
   if (*status.details() != '\0') text.append(": ").append(status.details());

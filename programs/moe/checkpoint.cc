@@ -23,7 +23,7 @@ using std::to_string;
 namespace fs = std::filesystem;
 
 constexpr size_t kLengthBytes = 8;
-// The format's own limit, from its reference implementation.
+// The format's limit, from its reference implementation.
 constexpr uint64_t kMaxHeader = 100'000'000;
 
 constexpr char kSingleFile[] = "model.safetensors";
@@ -40,8 +40,8 @@ bool Exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Bytes of an element; 0 for dtypes this program has no use for, whose sizes
-// are then not judged (the format keeps adding some).
+// Bytes of an element; 0 for dtypes that this program does not read. It does
+// not check their sizes, because the format keeps adding dtypes.
 uint64_t ElementBytes(const std::string& dtype) {
   static constexpr std::pair<const char*, uint64_t> kBytes[] = {
       {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
@@ -59,13 +59,13 @@ bool IsCountList(const json& value) {
                      [](const json& v) { return v.is_number_unsigned(); });
 }
 
-// Null if there is no such member, or the value is no object.
+// Null if the member is missing, or the value is not an object.
 json Member(const json& value, const char* key) {
   const auto found = value.find(key);
   return found == value.end() ? json() : *found;
 }
 
-// Whether the tensor's elements fill its bytes exactly.
+// True if the tensor's elements fill its bytes exactly.
 bool FillsItsBytes(const StoredTensor& tensor, uint64_t element) {
   uint64_t bytes = element;
   for (const uint64_t dim : tensor.shape) {
@@ -153,8 +153,8 @@ StoredTensor SafetensorsFile::ReadEntry(const std::string& name,
   return tensor;
 }
 
-// The format promises that tensors tile the data; one that overlaps another
-// would silently hold the other's values.
+// The format promises that tensors tile the data. If one overlapped another, it
+// would silently have the other's values.
 void SafetensorsFile::RequireNoGaps() const {
   std::vector<std::pair<size_t, std::string>> order;
   for (const auto& [name, tensor] : tensors_) {
@@ -203,7 +203,7 @@ void Checkpoint::ReadIndex(const std::string& path) {
     throw InputError(path + ": malformed index: no weight_map");
   }
   for (const auto& [name, file] : index["weight_map"].items()) {
-    // Plain names only: an index has no business outside its folder.
+    // Only plain names, because an index must not read outside its folder.
     if (!file.is_string() ||
         fs::path(file.get<std::string>()).filename() !=
             file.get<std::string>() ||

@@ -29,7 +29,7 @@ struct StoredTensor {
 // A *.safetensors file: 8 bytes of little-endian header length, a JSON header
 // {name: {dtype, shape, data_offsets}}, then the data without gaps. All of it
 // is checked while opening, so that later reads cannot leave the mapping.
-// Throws InputError, one line that names the file and the tensor.
+// Throws InputError with a line that names the file and the tensor.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -53,9 +53,9 @@ class SafetensorsFile {
 };
 
 // A Hugging Face checkpoint folder: config.json and either *.safetensors or
-// shards behind model.safetensors.index.json. Shards are opened when a tensor
-// of theirs is asked for: one layer of a large model needs one or two of them,
-// and the others may be missing. Throws InputError.
+// shards listed in model.safetensors.index.json. Opens a shard when one of its
+// tensors is needed: one layer of a large model needs one or two shards, and
+// the others may be missing. Throws InputError.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::string& folder);
@@ -70,7 +70,7 @@ class Checkpoint {
   bool Has(const std::string& name) const {
     return file_of_tensor_.count(name) != 0;
   }
-  // Whether that tensor is there and has that shape.
+  // True if the tensor exists and has that shape.
   bool HasShape(const std::string& name, const std::vector<uint64_t>& shape);
   // The tensor of that name, which must have that shape.
   Found Find(const std::string& name, const std::vector<uint64_t>& shape);
@@ -82,7 +82,7 @@ class Checkpoint {
 
   std::string folder_;
   nlohmann::json config_;
-  std::string index_path_;  // empty without an index
+  std::string index_path_;  // empty if the folder lacks an index
   std::map<std::string, std::string> file_of_tensor_;
   std::map<std::string, std::unique_ptr<SafetensorsFile>> open_files_;
 };

@@ -44,15 +44,15 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-// OpenMP counts for the calling thread only, so it has to be said on each,
-// before a primitive is made and before it is run; a few ns.
+// The setting of OpenMP holds for the calling thread only. Call it on each
+// thread, before making and before running a primitive; it takes a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
 memory::desc Rows(size_t rows, size_t cols) {
   return {{Dim(rows), Dim(cols)}, DataType::bf16, Tag::ab};
 }
 
-// oneDNN 3 has no descriptions of operations apart from the primitives'.
+// oneDNN 3 has descriptions of primitives only, not of operations.
 dnnl::matmul::primitive_desc Product(const memory::desc& x,
                                      const memory::desc& w,
                                      const memory::desc& y,
@@ -90,11 +90,11 @@ Type OperandType(Type wanted) {
   return wanted;
 }
 
-// Primitives are cached by the number of rows, as engines do: one for any
-// number (DNNL_RUNTIME_DIM_VAL) has no kernel for packed weights (ref:any), nor
-// have rows with a stride. Making one takes 0.15 ms, once. Packed weights are
-// read at 38 GB/s by one row, those as stored at 18 (2048 x 1536, two Zen 5
-// cores).
+// Caches a primitive for each number of rows, as engines do. oneDNN has no
+// kernel with packed weights for any number of rows (DNNL_RUNTIME_DIM_VAL
+// gives ref:any), nor for rows with a stride. Making a primitive takes 0.15
+// ms, once. One row reads packed weights at 38 GB/s and plain ones at 18 (2048
+// x 1536, two Zen 5 cores).
 struct Gemm::Packed {
   struct Kernel {
     dnnl::matmul primitive;
@@ -105,8 +105,7 @@ struct Gemm::Packed {
       : num_in(in),
         num_out(out),
         plain({Dim(in), Dim(out)}, DataType::bf16, Tag::ba) {
-    // The form is the same for any number of rows; the kernels of others are
-    // made to read it.
+    // All kernels read the packed form that oneDNN chooses for one row.
     const memory::desc any({Dim(in), Dim(out)}, DataType::bf16, Tag::any);
     weights = Describe(any, 1).weights_desc();
   }
@@ -114,7 +113,7 @@ struct Gemm::Packed {
   dnnl::matmul::primitive_desc Describe(const memory::desc& w,
                                         size_t rows) const {
     dnnl::primitive_attr attributes;
-    // The library's own belongs to the thread that made the primitive.
+    // By default the scratchpad belongs to the thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     UseOneThread();
     return Product(Rows(rows, num_in), w, Rows(rows, num_out), attributes);

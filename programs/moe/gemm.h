@@ -22,8 +22,8 @@ namespace moe_layer {
 // Rounded up to a cache line.
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The type that oneDNN multiplies on this CPU if `wanted` is asked for: f32 in
-// place of bf16 where it has no bf16 kernel but an emulation, which is slower.
+// The type that oneDNN should multiply on this CPU for `wanted`: f32 instead
+// of bf16 if oneDNN would only emulate bf16, which is slower.
 switchyard::Type OperandType(switchyard::Type wanted);
 
 // The output type of a GEMM of such operands.
@@ -32,13 +32,13 @@ constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
                                             : switchyard::Type::kBF16;
 }
 
-// The weights of one GEMM in the form that it reads, in memory of others.
+// A view of the weights of one GEMM, in the form that it reads.
 struct GemmWeights {
-  // f32: the stacked matrices. Otherwise the first is all of them, packed.
+  // f32: the stacked matrices. Otherwise parts[0] has all of them, packed.
   std::array<const void*, 2> parts = {};
 };
 
-// A thread's memory for GEMMs: oneDNN's.
+// A thread's scratch for oneDNN's GEMMs.
 struct GemmScratch {
   Buffer pad;
 };
@@ -57,7 +57,7 @@ class Gemm {
  public:
   // `parts`: the rows of each of up to two matrices [rows, in] that are
   // stacked to w. `operands` as OperandType() returns it. Throws InputError if
-  // the format takes no such `in`.
+  // the format cannot have rows of `in` weights.
   Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts,
        std::optional<switchyard::WeightFormat> format = {});
   ~Gemm();
@@ -72,13 +72,13 @@ class Gemm {
   size_t out() const { return out_; }
   const std::vector<size_t>& parts() const { return parts_; }
 
-  // Whether f32 matrices are used where they are.
+  // True if f32 matrices are used in place.
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
-  // Whether Run() multiplies some of the columns.
+  // True if Run() can multiply only some of the columns.
   bool TakesColumns() const { return TakesPlain() || format_.has_value(); }
-  // The bytes of the weights in memory, packed or as they are.
+  // The bytes of the weights in memory, packed or plain.
   size_t WeightBytes() const;
-  // The bytes of one of the parts as it is, rounded up to a cache line.
+  // The bytes of a plain part, rounded up to a cache line.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }
@@ -89,7 +89,7 @@ class Gemm {
   // Writes WeightBytes() bytes, whole cache lines, at `storage`, on a cache
   // line. `plain` is [out, in]. Not with TakesPlain().
   GemmWeights Pack(const switchyard::ConstAnyRows& plain, void* storage) const;
-  // The weights as the GEMM understands them: [out, in], in f32.
+  // Writes the values that the GEMM multiplies by: [out, in], in f32.
   void Unpack(const GemmWeights& weights, float* plain) const;
 
   // Columns [first, first + y.cols) of the product; all of them unless
@@ -102,7 +102,7 @@ class Gemm {
   std::vector<std::string> Kernels() const;
 
  private:
-  struct Packed;  // what is oneDNN's
+  struct Packed;  // oneDNN's objects
 
   // Packed weights with a format, at `data`.
   switchyard::ExpertWeights ViewOf(const void* data) const;

@@ -45,7 +45,7 @@ class Finder {
       root_ = root;
       if (checkpoint.Has(Name(names.vectors[kNorm]))) return;
     }
-    root_ = names.roots.front();  // which messages name
+    root_ = names.roots.front();  // for messages
   }
 
   std::string Name(const std::string& in_layer, size_t expert = 0,
@@ -95,7 +95,7 @@ class Finder {
   }
 
  private:
-  // From three tensors of its own.
+  // An expert with three separate tensors.
   LayerPlan::Expert Separate(const ExpertTensors& tensors, size_t expert,
                              uint64_t hidden, uint64_t intermediate) {
     const std::string module = tensors.module;
@@ -115,7 +115,8 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const uint64_t count = shape.num_experts;
   const uint64_t hidden = shape.hidden;
   const uint64_t inter = shape.intermediate;
-  // The first way of which there is a tensor; messages name those of the first.
+  // Uses the first way with any tensor in the checkpoint. If all are missing,
+  // messages name the tensors of the first way.
   const auto is_there = [&](const ExpertTensors& tensors) {
     const auto& [module, names] = tensors;
     return module != nullptr &&
@@ -143,7 +144,8 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const WeightTensor down =
       Find(module + way->down,
            turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
-  // Matrices [out, in] in what is stored as [out, in] or [in, out].
+  // A matrix [out, in] inside a tensor that is stored as [out, in] or [in,
+  // out].
   const auto part = [&](const WeightTensor& of, const std::string& what,
                         size_t e, size_t skipped, size_t rows, size_t out,
                         size_t in) {
@@ -186,7 +188,7 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
   const bool last = layer + 1 == config.num_layers();
 
   Finder finder(*plan.checkpoint, names, layer);
-  // Before the experts: the files have to have that many rows.
+  // Before the experts, to check first that the files have that many rows.
   const auto find_vector = [&](Vector which, const Shape& dims) {
     plan.vectors[which] = finder.FindVector(which, dims, last);
   };

@@ -49,8 +49,8 @@ void Job::Run() const {
     std::byte* next = storage;
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
-      // Weights that are used in place are read as well: from the disk now,
-      // rather than during the first run.
+      // Reads weights that are used in place, too, so that the disk is read
+      // now and not during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))
         out = std::exchange(next, next + gemm->PartBytes(p));

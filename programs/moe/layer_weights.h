@@ -29,35 +29,35 @@ struct ExpertGemms {
   std::unique_ptr<const Gemm> gate_up, down;
 };
 
-// The weights of one MoE block as its GEMMs read them, and what keeps them in
-// memory.
+// The weights of one MoE block in the form that its GEMMs read, and the owners
+// of their memory.
 struct LayerWeights {
   std::string title;  // one line for people
   MoeShape shape;
   Dtype dtype;
-  // Vectors of floats, each one row or, for biases, one for each expert. Empty:
-  // there is none. The layer's scalar is in the shape.
+  // Vectors of floats: one row each, or one row per expert for biases. A
+  // missing vector is empty. The layer's scalar is in the shape.
   std::array<switchyard::ConstAnyMatrix, kVectors> vectors;
 
-  // [logits, hidden]; with a shared logit a row more, for that.
+  // [logits, hidden]; with a shared logit, one more row for it.
   std::unique_ptr<const Gemm> router_gemm;
   GemmWeights router;
   ExpertGemms expert_gemms;
   std::vector<ExpertWeights> experts;
-  ExpertGemms shared_gemms;  // where shape.shared_intermediate > 0
+  ExpertGemms shared_gemms;  // if shape.shared_intermediate > 0
   ExpertWeights shared;
 
-  // All that the GEMMs read, matrix by matrix.
+  // All matrices that the GEMMs read.
   std::vector<switchyard::Span<const std::byte>> matrices;
   double Bytes() const;
 
-  Buffer storage;                          // what had to be converted
-  std::shared_ptr<Checkpoint> checkpoint;  // whose mapping holds the rest
+  Buffer storage;                          // the converted weights
+  std::shared_ptr<Checkpoint> checkpoint;  // its mapping has the other weights
 };
 
-// Converts and packs on the executor's threads; aligned F32 tensors are used
-// where they are mapped if the GEMMs take such. Weights have to be finite.
-// Throws InputError and std::bad_alloc.
+// Converts and packs on the executor's threads. Uses aligned F32 tensors in the
+// mapping if the GEMMs can. Weights must be finite. Throws InputError and
+// std::bad_alloc.
 LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
                        switchyard::Executor& executor);
 

@@ -62,7 +62,7 @@ const Dtype& FindDtype(const std::string& name) {
                        [&](const Dtype& d) { return d.name == name; });
 }
 
-// Nullopt if only help was asked for, which is then printed.
+// Returns nullopt after it has printed the help.
 std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
   CLI::App app(
@@ -139,7 +139,7 @@ LayerPlan OpenLayer(const Options& options) {
   return PlanLayer(checkpoint, config, config.SelectLayer(options.layer));
 }
 
-// Everything that can be judged before a long step begins.
+// Checks everything that can be checked before a long step.
 void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
                 size_t threads, const Options& options) {
   const std::string option = options.input.empty()
@@ -149,8 +149,8 @@ void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
     throw InputError(option + ": times " + std::to_string(shape.top_k) +
                      " experts is more than 2^31 - 1 pairs");
   }
-  // The block's buffers, the plain loops', which are no more, the hidden states
-  // as floats, those, their norm and a copy.
+  // The block's buffers, the plain loops' (which are not larger), the hidden
+  // states as floats and in their type, their norm and a copy.
   const auto values =
       static_cast<double>(tokens) * static_cast<double>(shape.hidden);
   RequireMemory((options.compare ? 2 : 1) *
@@ -207,8 +207,8 @@ int Run(const Options& options) {
     const bool is_plain_first = random() % 2 == 0;
     for (const bool is_plain : {is_plain_first, !is_plain_first}) {
       if (is_plain && !plain.has_value()) continue;
-      // Leaves no expert's weights of the last run in the caches, which a
-      // model's other layers would not, either.
+      // Evicts the last run's weights from the caches, as a model's other
+      // layers would.
       bandwidths.push_back(ReadBandwidth(layer.matrices, executor));
       const auto begin = std::chrono::steady_clock::now();
       if (is_plain) {

@@ -23,7 +23,7 @@ using program::InputError;
 using switchyard::AnyMatrix;
 using switchyard::Type;
 
-// Closes on every way out; a mapping outlives its descriptor.
+// Closes the descriptor on every path. The mapping stays valid without it.
 struct Descriptor {
   int fd;
   ~Descriptor() {
@@ -33,14 +33,14 @@ struct Descriptor {
 
 }  // namespace
 
-// A mapped page is gone once its file is cut short, which the kernel tells with
-// SIGBUS on the next access, from any thread. Tensors are used where they are
-// mapped for as long as the program runs; reading them into memory beforehand
-// would be safe as well, but takes as much memory again as they have.
+// If a mapped file is cut short, the next access to a missing page raises
+// SIGBUS, on any thread. The program uses tensors in the mapping as long as it
+// runs. Reading them into memory first would be safe, too, but would double
+// the memory.
 struct GuardedMapping {
   std::atomic<uintptr_t> begin{0};  // 0: unmapped
   std::atomic<size_t> size{0};
-  std::string line;  // to print: a signal handler can only write
+  std::string line;  // prepared, because a signal handler can only write
   std::atomic<bool> taken{true};
   GuardedMapping* next = nullptr;
 };
@@ -50,7 +50,8 @@ namespace {
 static_assert(std::atomic<uintptr_t>::is_always_lock_free);
 static_assert(std::atomic<GuardedMapping*>::is_always_lock_free);
 
-// Never freed, only taken again: another thread may be in the handler.
+// Entries are reused, never freed, because another thread may be in the
+// handler.
 std::atomic<GuardedMapping*> g_mappings{nullptr};
 std::atomic_flag g_told = ATOMIC_FLAG_INIT;
 
@@ -60,12 +61,12 @@ void OnBusError(int, siginfo_t* info, void*) {
     const uintptr_t begin = m->begin;
     if (begin == 0 || at < begin || at - begin >= m->size) continue;
     while (g_told.test_and_set()) pause();  // another thread is telling
-    // If that fails there is nobody to tell.
+    // A failed write cannot be reported anywhere.
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, m->line.data(), m->line.size());
     _exit(2);
   }
-  std::signal(SIGBUS, SIG_DFL);  // not a file's: as without this handler
+  std::signal(SIGBUS, SIG_DFL);  // not a mapped file: as without this handler
   raise(SIGBUS);
 }
 
@@ -104,14 +105,14 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
   if (data_ == nullptr) throw std::bad_alloc();
   // Saves page faults while the weights are written and TLB misses while the
-  // GEMMs read them. Advice only: a refusal changes nothing.
+  // GEMMs read them. Only advice: if refused, nothing changes.
   if (alignment == kHugePage) madvise(data_.get(), rounded, MADV_HUGEPAGE);
 }
 
 RowBuffer::RowBuffer(Type type, size_t rows, size_t cols)
     : buffer_(static_cast<size_t>(
           Bytes(type, static_cast<double>(rows), static_cast<double>(cols)))) {
-  // Scales first: they need the alignment.
+  // Scales come first, because they need the alignment.
   std::byte* values = buffer_.data();
   AnyMatrix scales;
   if (type == Type::kI8) {
@@ -128,7 +129,7 @@ double RowBuffer::Bytes(Type type, double rows, double cols) {
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  // Not blocking: a FIFO without a writer would be waited for.
+  // Not blocking, because a FIFO without a writer would block.
   const Descriptor file{
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;

@@ -14,8 +14,8 @@
 
 namespace moe_layer {
 
-// Uninitialised memory on a 64-byte boundary: a std::vector would write
-// gigabytes of zeros from one thread first. Throws std::bad_alloc.
+// Uninitialised memory on a 64-byte boundary. A std::vector would first write
+// gigabytes of zeros on one thread. Throws std::bad_alloc.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,7 +24,8 @@ class Buffer {
   std::byte* data() const { return data_.get(); }
   size_t size() const { return size_; }
 
-  // Room for that many, in new memory if there is not enough.
+  // Returns room for `count` elements; allocates new memory if there is too
+  // little.
   template <class T>
   T* AtLeast(size_t count) {
     if (size_ < count * sizeof(T)) *this = Buffer(count * sizeof(T));
@@ -39,17 +40,18 @@ class Buffer {
   size_t size_ = 0;
 };
 
-// Rows of data of any type, with their scales where the type has such (i8).
+// Rows of any type, with scales if the type has them (i8).
 class RowBuffer {
  public:
   RowBuffer() = default;
   RowBuffer(switchyard::Type type, size_t rows, size_t cols);
 
-  // The memory of one; a double, since a product of sizes may not fit 64 bits.
+  // The memory of such a buffer; a double, because a product of sizes may not
+  // fit 64 bits.
   static double Bytes(switchyard::Type type, double rows, double cols);
 
   const switchyard::AnyRows& rows() const { return rows_; }
-  // The first `count` of them.
+  // The first `count` rows.
   switchyard::AnyRows First(size_t count) const {
     return rows_.RowRange(0, count);
   }
@@ -67,9 +69,9 @@ class RowBuffer {
 
 struct GuardedMapping;
 
-// A regular file mapped read-only for as long as this lives. Throws InputError.
-// If the file is cut short meanwhile, reading what is gone prints the one line
-// that says so and ends the program with exit code 2.
+// A regular file mapped read-only for as long as this lives. Throws
+// InputError. If the file is cut short meanwhile, reading the missing part
+// prints one line and ends the program with exit code 2.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
