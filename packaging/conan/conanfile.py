@@ -50,6 +50,6 @@ class SwitchyardConan(ConanFile):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
-        # The package's own CMake and pkg-config files say the rest.
+        # The package's CMake and pkg-config files have the rest.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "switchyard")]

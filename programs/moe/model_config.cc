@@ -21,16 +21,16 @@ using nlohmann::json;
 using program::InputError;
 using switchyard::internal::ConfigField;
 
-// Sizes are multiplied by each other: below this, two of them and the size of a
-// float stay within 64 bits.
+// The largest size. The product of two sizes and the size of a float then fits
+// 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
 // Objects that may have the text model's configuration.
 constexpr const char* kTextConfigs[] = {"text_config", "language_config",
                                         "llm_config", "thinker_config"};
 
-// The family that the object has as model_type, or null if moe_layer has no
-// layer of it.
+// The family named by the object's model_type, or null if moe_layer cannot run
+// its layer.
 const Family* FindFamily(const json& config) {
   const auto type = config.find("model_type");
   if (type == config.end()) return nullptr;
@@ -42,7 +42,7 @@ const Family* FindFamily(const json& config) {
   return nullptr;
 }
 
-// The part of a configuration that is about the text model.
+// The text model's part of a configuration.
 const json& TextOf(const json& config) {
   if (FindFamily(config) != nullptr) return config;
   for (const char* key : kTextConfigs) {
@@ -65,7 +65,8 @@ std::vector<const char*> NamesOf(ConfigField field) {
   return names;
 }
 
-// The first value of a list in which all layers have the same; else `value`.
+// The first value of a list with the same value for all layers; otherwise
+// `value`.
 const json& OfAllLayers(const json& value) {
   const bool is_same =
       value.is_array() && !value.empty() && value[0].is_primitive() &&
@@ -74,8 +75,8 @@ const json& OfAllLayers(const json& value) {
   return is_same ? value[0] : value;
 }
 
-// Sets the field that the file calls `key`. A list that differs by layer is no
-// field's value.
+// Sets the field that the file calls `key`. A list with different values is
+// not a valid value.
 switchyard::Status SetField(const std::string& key, const json& whole,
                             switchyard::ModelConfig* fields) {
   const json& value = OfAllLayers(whole);
@@ -93,7 +94,7 @@ switchyard::Status SetField(const std::string& key, const json& whole,
              : switchyard::SetField(key.c_str(), number, fields);
 }
 
-// "KEY is wrong" of "SetField: config: KEY is wrong".
+// Returns "KEY is wrong" for "SetField: config: KEY is wrong".
 std::string WithoutPlace(const switchyard::Status& status) {
   const std::string message = status.message();
   return message.substr(message.rfind(": ") + 2);
@@ -207,7 +208,7 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
   const auto set = [&](const std::string& key, const json& value) {
     const switchyard::Status status = SetField(key, value, &fields);
     if (status.ok()) return;
-    // "KEY is wrong", here with the value.
+    // "KEY is wrong"; the message here also has the value.
     const std::string message = WithoutPlace(status);
     Fail(key.c_str(), value.dump() + message.substr(message.find(' ')));
   };
@@ -220,13 +221,13 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
       if (!of_inner.is_object()) set(key + "." + inner, of_inner);
     }
   }
-  // These have been read, under whatever names the family has for them.
+  // ReadSizes() has read these, by the family's names for them.
   fields.num_experts = shape_.num_experts;
   fields.num_experts_per_tok = shape_.top_k;
   fields.rms_norm_eps = shape_.norm_eps;
   const switchyard::Status status = switchyard::ApplyConfig(fields, preset);
   if (status.ok()) return;
-  // "FIELD is wrong", here with the file's key and value.
+  // "FIELD is wrong"; the message here has the file's key and value instead.
   const std::string message = WithoutPlace(status);
   const std::string field = message.substr(0, message.find(' '));
   const std::string rest = message.substr(field.size() + 1);
@@ -241,7 +242,7 @@ std::string ModelConfig::KeyOfField(const std::string& field) const {
         !SetField(field, value, &by_field).ok()) {
       continue;
     }
-    // Both calls have set one field, because one place has both numbers.
+    // Both calls set the same field if one place has both numbers.
     for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
       if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
     }

@@ -25,22 +25,23 @@ using namespace switchyard::families;  // NOLINT(build/namespaces)
 struct MoeShape {
   size_t hidden = 0;
   size_t intermediate = 0;
-  size_t num_experts = 0;  // without those that compute nothing
+  size_t num_experts = 0;  // without the experts that compute nothing
   size_t top_k = 0;
   size_t shared_intermediate = 0;  // 0: no shared expert
   float norm_eps = 0;
 
   switchyard::RouteOptions route;
-  // The options of the shared expert as well, but for the layout.
+  // Also the options of the shared expert, except the layout.
   switchyard::ActivateOptions activate = {
       switchyard::Activation::kSilu, switchyard::GateUpLayout::kConcatenated};
   switchyard::SharedGate shared_gate = switchyard::SharedGate::kLogit;
   switchyard::NormKind norm = switchyard::NormKind::kWeight;
   switchyard::CombineScales scales;
-  bool weighs_input = false;  // the router's weight, of the expert's input
+  bool weighs_input =
+      false;  // the router's weight multiplies the expert's input
   bool residual = true;
 
-  // Logits of a token.
+  // The number of a token's logits.
   size_t NumLogits() const { return num_experts + route.num_zero_experts; }
   bool HasSharedLogit() const {
     return shared_intermediate != 0 &&
@@ -51,17 +52,18 @@ struct MoeShape {
 // The families with a layer that the program runs, "afmoe, axk1".
 std::string KnownFamilies();
 
-// The facts of a config.json. Throws InputError, with `path` in front.
+// Reads a config.json. Errors are InputErrors that begin with `path`.
 class ModelConfig {
  public:
-  // The family comes from the file's model_type, or from that of its
-  // text_config or another object of the text model, and all is read from the
-  // object that has it; or the preset's name and the layer are given.
+  // The first constructor takes the family from the model_type of the file, of
+  // its text_config or of another object of the text model, and reads all
+  // fields from that object. The second is given the preset's name and the
+  // layer.
   ModelConfig(const std::string& path, const nlohmann::json& config);
   ModelConfig(const std::string& path, const nlohmann::json& config,
               const char* family, const FamilyLayer& layer);
 
-  // The name of its preset.
+  // The name of the family's preset.
   const char* family() const { return family_; }
   const FamilyLayer& layer() const { return layer_; }
   const MoeShape& shape() const { return shape_; }
@@ -69,17 +71,17 @@ class ModelConfig {
 
   // Why the layer cannot be run, as "is dense (...)"; empty if it can.
   std::string WhyNot(size_t layer) const;
-  // Checks the layer asked for; without one, picks the first with experts.
+  // Checks the requested layer; without one, selects the first with experts.
   size_t SelectLayer(std::optional<size_t> layer) const;
 
  private:
-  // A rule, and the number or the sorted list that config.json gives it.
+  // A rule, and its number or sorted list from config.json.
   struct Rule {
     LayerRule rule;
     size_t number = 0;
     std::vector<size_t> list = {};
 
-    // The first layer from `layer` on that it lets pass; SIZE_MAX: none.
+    // The first layer from `layer` on that passes the rule; SIZE_MAX: none.
     size_t First(size_t layer) const;
   };
 
@@ -101,7 +103,7 @@ class ModelConfig {
   size_t Size(const char* key, size_t least = 1) const;
   // A number of at least 0 and at most `most`.
   float Number(const char* key, double most) const;
-  // Whether the family has the key and config.json a value for it.
+  // True if the family has the key and config.json has a value for it.
   bool Has(const char* key) const;
   [[noreturn]] void Fail(const char* key, const std::string& what) const;
 

@@ -21,8 +21,8 @@ using switchyard::ExpertProduct;
 using switchyard::ExpertTile;
 using switchyard::Status;
 
-// How work is cut must not depend on the number of threads: a GEMM's bits may
-// depend on how many rows it is given.
+// A constant, because the cut of work must not depend on the number of
+// threads: a GEMM's bits may depend on its number of rows.
 constexpr size_t kRouterRows = 64;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -31,7 +31,7 @@ double Seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// An RMSNorm of each row: a residual without experts.
+// An RMSNorm of each row, by Combine with a residual and without experts.
 void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
           const AnyMatrix& normed, switchyard::Executor& executor) {
   switchyard::CombineInputs inputs = {

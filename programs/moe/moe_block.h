@@ -23,8 +23,8 @@ namespace moe_layer {
 
 // The results of a run of the block, in the order of computation.
 struct BlockResults {
-  // The inputs of the router and the shared expert, if these have a norm of
-  // their own; else empty.
+  // The inputs of the router and the shared expert, if these have separate
+  // norms; otherwise empty.
   switchyard::AnyMatrix router_normed, shared_normed;  // [tokens, hidden]
   switchyard::AnyMatrix logits;                        // [tokens, logits]
   switchyard::AnyMatrix shared_logits;                 // [tokens, 1], or empty
@@ -39,18 +39,17 @@ struct BlockResults {
   switchyard::AnyMatrix next_normed;      // [tokens, hidden], or empty
 };
 
-// One MoE block: the part of an inference engine that Switchyard is for.
+// One MoE block, as an inference engine runs it with Switchyard.
 //
 //   normed -> router GEMM -> RouteTopK -> PlanExperts -> RunExperts
 //
-// What of this a family does otherwise is in MoeShape and LayerWeights; there
-// are no other families here.
-// The executor's threads are the only ones. All memory is taken up front, but
-// for that of GEMMs.
+// All differences between families are in MoeShape and LayerWeights. Only the
+// executor's threads work. The block allocates all memory at first, except the
+// GEMMs' scratch.
 class MoeBlock {
  public:
-  // `weights` and `executor` have to outlive the block. tokens * top_k has to
-  // fit an int32_t. Throws std::bad_alloc.
+  // `weights` and `executor` must outlive the block. tokens * top_k must fit an
+  // int32_t. Throws std::bad_alloc.
   MoeBlock(const LayerWeights& weights, size_t tokens,
            switchyard::Executor& executor);
 
@@ -58,8 +57,8 @@ class MoeBlock {
   static double MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                              size_t tokens, size_t threads);
 
-  // hidden: the residual stream [tokens, hidden]; normed: its RMSNorm; both of
-  // the type that the layer's Dtype says. Results are the same bits for any
+  // hidden: the residual stream [tokens, hidden]; normed: its RMSNorm; both
+  // have the type of the layer's Dtype. Results have the same bits for any
   // executor. Throws std::runtime_error if a kernel, a GEMM or the executor
   // reports an error.
   void Run(const switchyard::ConstAnyMatrix& hidden,
@@ -71,11 +70,11 @@ class MoeBlock {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The state of one of the executor's workers, on cache lines of its own.
+  // The state of one of the executor's workers, on separate cache lines.
   struct alignas(64) Worker {
     GemmScratch scratch;
     std::exception_ptr error;
-    // The times of its products, and when the last of them was done.
+    // The times of its products, and the end of the last one.
     Clock::duration gate_up_time, down_time;
     Clock::time_point last_product;
   };
@@ -104,8 +103,8 @@ class MoeBlock {
   RowBuffer logits_, out_, next_normed_, router_normed_, shared_normed_;
   std::vector<float> topk_weights_, identity_;
   std::vector<int32_t> ids_;
-  RowBuffer
-      router_operands_;  // where its GEMM takes another type than `normed`
+  RowBuffer router_operands_;  // if the router's GEMM takes another type than
+                               // `normed`
   std::vector<int32_t> plan_memory_;
   switchyard::ExpertsPlan plan_;
   Buffer scratch_;
@@ -114,8 +113,8 @@ class MoeBlock {
   StageProfile profile_;
 };
 
-// The norm that opens the block. In a model, the layer before has left it: it
-// is that layer's "next norm". Throws std::runtime_error on failure.
+// Computes the norm that opens the block. In a model, the layer before
+// computes it as its "next norm". Throws std::runtime_error on failure.
 void InputNorm(const LayerWeights& layer,
                const switchyard::ConstAnyMatrix& hidden,
                const switchyard::AnyMatrix& normed,

@@ -15,11 +15,11 @@ using switchyard::AnyRows;
 using switchyard::GateUpLayout;
 using switchyard::Type;
 
-// Plans are cut for so many workers, whoever works, since a GEMM's bits may
-// depend on how many rows it is given. Two threads lose nothing by it.
+// Plans are always cut for this many workers, because a GEMM's bits may depend
+// on its number of rows. Two threads lose no time by it.
 constexpr size_t kWorkers = 16;
 
-// The formats of the experts' rows, as their GEMMs read them.
+// The format of the rows that the experts' GEMMs read.
 switchyard::RowFormat OperandsOf(const Dtype& dtype) {
   if (dtype.weights.has_value()) return switchyard::OperandsOf(*dtype.weights);
   switchyard::RowFormat rows;

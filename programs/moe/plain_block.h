@@ -15,13 +15,13 @@
 
 namespace moe_layer {
 
-// The generated layer with usual code around the products, for --compare:
+// Runs the generated layer with common code around the products, for --compare:
 // softmax and a full sort for each token, a list of pairs for each expert, and
-// loops over floats for the rest. The products are MoeBlock's; the executor's
-// threads take experts and tokens. Only f32 and bf16 rows.
+// loops over floats for the rest. The products are the same as MoeBlock's. The
+// executor's threads share experts and tokens. Only f32 and bf16 rows.
 class PlainBlock {
  public:
-  // `weights` and `executor` have to outlive the block.
+  // `weights` and `executor` must outlive the block.
   PlainBlock(const LayerWeights& weights, size_t tokens,
              switchyard::Executor& executor);
 
@@ -29,7 +29,7 @@ class PlainBlock {
   void Run(const switchyard::ConstAnyMatrix& hidden,
            const switchyard::ConstAnyMatrix& normed);
 
-  // Whether MoeBlock's results are these but for roundings: the largest
+  // True if MoeBlock's results differ only by roundings: the largest
   // difference is a small part of their RMS.
   bool AgreesWith(const BlockResults& results) const;
 

@@ -18,7 +18,8 @@ using switchyard::Span;
 constexpr size_t kMostBytes = size_t{128} << 20;
 
 uint64_t Sum(Span<const std::byte> bytes) {
-  constexpr size_t kLanes = 32;  // four cache lines: for the compiler
+  constexpr size_t kLanes =
+      32;  // four cache lines, so that the compiler vectorises
   uint64_t lanes[kLanes] = {};
   uint64_t words[kLanes];
   for (size_t at = 0; at + sizeof(words) <= bytes.size; at += sizeof(words)) {
@@ -39,7 +40,7 @@ double ReadBandwidth(const std::vector<Span<const std::byte>>& matrices,
   while (count < matrices.size() && bytes < kMostBytes) {
     bytes += matrices[count++].size;
   }
-  std::atomic<uint64_t> sums{0};  // somebody wants to know
+  std::atomic<uint64_t> sums{0};  // so that the compiler keeps the reads
   const auto start = std::chrono::steady_clock::now();
   program::ForEach(executor, count, 1,
                    [&](size_t i) { sums += Sum(matrices[i]); });

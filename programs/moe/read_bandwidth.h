@@ -12,9 +12,9 @@
 
 namespace moe_layer {
 
-// Bytes per second at which the executor's threads read `matrices`, of large
-// ones a part beyond any cache: once, which takes milliseconds. That part is
-// what the caches hold afterwards.
+// Measures the bytes per second at which the executor's threads read
+// `matrices` once, which takes milliseconds. Of large matrices it reads a part
+// that exceeds any cache. The caches hold this part afterwards.
 double ReadBandwidth(
     const std::vector<switchyard::Span<const std::byte>>& matrices,
     switchyard::Executor& executor);

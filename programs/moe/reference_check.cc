@@ -40,7 +40,7 @@ double ShareOf(Type operands) {
                                                           : kArithmetic;
 }
 
-// A row of floats of any type, or what is in one of int8.
+// A row of any type as floats; int8 rows become their values.
 Floats RowOf(const ConstAnyMatrix& m, size_t row) {
   Floats floats(m.cols);
   program::Check(switchyard::Quantize({m.RowRange(row, row + 1)}, {floats}));
@@ -54,8 +54,9 @@ Floats As(Type type, const Row& row) {
   }
   return rounded;
 }
-// The same in a format: codes times their scale. bf16 values often lie between
-// two codes, so this is quantize.h's formula to the bit.
+// Rounds a row to a format: codes times their scale. Follows quantize.h's
+// formula to the bit, because bf16 values often are in the middle of two
+// codes.
 Floats As(const switchyard::RowFormat& format, const Row& row) {
   const bool is_q8_k = format.type == Type::kQ8_K;
   if (format.type != Type::kI8 && !is_q8_k) return As(format.type, row);
@@ -99,7 +100,7 @@ void Merge(const Difference& from, Difference* to) {
   }
 }
 
-// w * x, w as the GEMM has it.
+// w * x, with the weights that the GEMM multiplies by.
 Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   Floats plain(gemm.out() * gemm.in());
   gemm.Unpack(weights, plain.data());
@@ -119,14 +120,14 @@ class TokenCheck {
   size_t token = 0;
   std::array<Difference, kSteps> steps;
   std::array<Difference, kResults> results;
-  std::string problem;  // that makes the rest pointless
+  std::string problem;  // an error after which other checks are pointless
 
   void Run(const LayerWeights& layer, const ConstAnyMatrix& hidden_states,
            const ConstAnyMatrix& normed, const BlockResults& given);
 
  private:
-  // Row `row` of `results` against `exact`, of which `share` of `size` may be
-  // missing; without a size, of its root mean square.
+  // Compares row `row` of `results_of` with `exact`. The error may be `share`
+  // of `size`; without a size, of the exact row's root mean square.
   void Compare(const ConstAnyMatrix& results_of, size_t row, const Row& exact,
                double share, Difference* difference, double size = -1) const {
     const Floats found = RowOf(results_of, row);
@@ -148,7 +149,7 @@ ConstAnyMatrix OneRow(const Floats& row) {
   return {row.data(), row.empty() ? 0u : 1u, row.size()};
 }
 
-// The error in a token's experts and weights for its logits.
+// Checks a token's experts and weights for its logits. Returns the error.
 std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
                        size_t t) {
   const MoeShape& shape = layer.shape;
@@ -174,14 +175,14 @@ std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
   return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
 }
 
-// Whether each pair of token t is where row_index says, and that is among the
-// rows of its expert.
+// True if each pair of token t is at its row_index, among the rows of its
+// expert.
 bool BucketsHold(const BlockResults& results, size_t t) {
   const switchyard::PackedBuckets& buckets = results.buckets;
   const size_t top_k = results.ids.cols;
   for (size_t s = 0; s < top_k; ++s) {
     const int32_t row = results.row_index.Row(t)[s];
-    if (results.ids.Row(t)[s] < 0) {  // in none
+    if (results.ids.Row(t)[s] < 0) {  // in no bucket
       if (row != -1) return false;
       continue;
     }
@@ -195,9 +196,9 @@ bool BucketsHold(const BlockResults& results, size_t t) {
   return true;
 }
 
-// An expert's row, from its input as the first GEMM takes it. The router's
-// weight multiplies the products of an input that is weighted. Biases are
-// empty where there are none.
+// An expert's row, from the input of the first GEMM. If the router weights the
+// expert's input, its weight multiplies the products here. Missing biases are
+// empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},
@@ -242,7 +243,7 @@ void TokenCheck::Run(const LayerWeights& layer,
   switchyard::CombineOptions options;
   options.eps = options.block_eps = shape.norm_eps;
   options.norm = options.block_norm = shape.norm;
-  // A part's input, which may have a norm of its own.
+  // A part's input. The part may have a separate norm.
   const auto input_of = [&](Vector v, const ConstAnyMatrix& rows) {
     const ConstAnyMatrix& from = rows.data == nullptr ? normed : rows;
     if (vectors[v].data != nullptr) {
@@ -255,7 +256,7 @@ void TokenCheck::Run(const LayerWeights& layer,
     }
     return RowOf(from, t);
   };
-  // Not rounded again where it is of that type already.
+  // Not rounded again if it already has that type.
   const auto operands_of = [&](const Floats& x) {
     return operands == normed.type
                ? x
@@ -280,7 +281,7 @@ void TokenCheck::Run(const LayerWeights& layer,
   }
   if (!problem.empty()) return;
 
-  // The rows that Combine was given, and what they should be.
+  // Combine's input rows, and their exact values.
   Floats given_rows, exact_rows, given_shared, exact_shared;
   Floats weights = RowOf(given.weights, t);
   const auto add = [&](const ConstAnyMatrix& rows, size_t row, const Row& exact,
@@ -378,7 +379,7 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
       Merge(token.results[i], &report.block[i]);
     }
   }
-  // In the order of the block: wrong logits explain other experts.
+  // In the order of the block, because wrong logits explain other experts.
   const auto keep = [&report](const Difference& difference) {
     if (!report.failure.empty() || difference.Holds()) return;
     report.failure = DifferenceText(difference);

@@ -15,15 +15,16 @@
 
 namespace moe_layer {
 
-// How far one kind of result is from its double-precision value. A result may
-// be off by a share of the root mean square of its row, and by one rounding to
-// its type. The share is 2^-16, or 2^-6 in bf16 and 2^-4 in int8 where operands
-// are rounded between products, at times to the other side. The largest shares
-// found, on ten families and a generated layer, are 2^-18, 2^-7.6 and 2^-6.1.
+// The difference of one kind of result from its double-precision value. A
+// result may be off by a share of the root mean square of its row, and by one
+// rounding to its type. The share is 2^-16; it is 2^-6 in bf16 and 2^-4 in
+// int8 if operands are rounded between products, because they may be rounded
+// to the other side. The largest shares found, on ten families and a generated
+// layer, are 2^-18, 2^-7.6 and 2^-6.1.
 struct Difference {
   std::string what;
   double largest = 0;  // |result - exact|
-  double bound = 0;    // what is allowed there
+  double bound = 0;    // the largest valid error of that element
   double closest = 0;  // the largest share of its bound that any element uses
   // The element that uses most of its bound.
   size_t token = 0;
@@ -35,19 +36,18 @@ struct Difference {
 };
 
 struct CheckReport {
-  size_t tokens = 0;  // that were sampled
-  // Each step, judged on the values it was given: the sharp test. Routing has
-  // none here, it is as defined or a failure.
+  size_t tokens = 0;  // checked tokens
+  // The sharp test: each step compared on its given inputs. Routing has no
+  // Difference, because it must be exact.
   std::vector<Difference> steps;
-  // The block's results against double precision behind the router.
+  // The block's results compared with double precision after the router.
   std::vector<Difference> block;
-  // The first thing that is wrong, one line; empty if everything holds.
+  // The first error, one line; empty if every check holds.
   std::string failure;
 };
 
-// Repeats the block in double precision, from the weights as its GEMMs have
-// them and the same `normed` states, for up to `max_tokens` tokens spread over
-// the batch.
+// Repeats the block in double precision, from its GEMMs' weights and the same
+// `normed` states, for up to `max_tokens` tokens spread over the batch.
 CheckReport CheckAgainstDouble(const LayerWeights& weights,
                                const switchyard::ConstAnyMatrix& hidden,
                                const switchyard::ConstAnyMatrix& normed,

@@ -18,11 +18,11 @@
 
 namespace moe_layer {
 
-// The report on stdout, which fits 80 columns, and the text of --json.
+// Prints the report to stdout, in 80 columns, and makes the text of --json.
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
 
-// The run with the median time, and what the others took.
+// The run with the median time, and the times of the others.
 struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
@@ -33,36 +33,37 @@ struct Timing {
   std::vector<double> rounds = {}, plain_rounds = {};
   std::optional<double> plain_loops = {};
 
-  // The time of a plain read of the weights' bytes, over the median run's:
-  // above 1 where the run finds them in a cache.
+  // The time of a plain read of the weights' bytes over the median run's time.
+  // Above 1 if the run finds weights in a cache.
   double WeightReadShare() const;
 };
-// `read_bandwidths`: measured beside each run.
+// `read_bandwidths` were measured with each run.
 Timing TimingOf(std::vector<StageProfile> runs,
                 const std::vector<double>& read_bandwidths);
 
-// oneDNN's kernels, "router: what runs, experts: what runs".
+// The names of the kernels that the GEMMs ran.
 struct GemmKernels {
   std::string router, gate_up, down;
 };
 GemmKernels KernelsOf(const LayerWeights& layer);
 
-// Row by row.
+// Prints the stages' times as a table.
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 
-// The result of --compare: the plain loops' median over ours, between which
-// values half of the rounds' own ratios lie, and, if these lie further apart
-// than the ratio lies from 1, that no difference is shown. A line or two.
+// The result of --compare in a line or two: the plain loops' median over ours,
+// and the range of the middle half of the rounds' ratios. If this range is
+// wider than the ratio's distance from 1, the text says that no difference is
+// shown.
 std::string PlainLoopsText(const Timing& timing);
 
-// How pairs are spread over the experts, a line.
+// A line about the distribution of pairs over the experts.
 std::string LoadText(switchyard::Span<const int32_t> load);
 
 // `rows`: the type that results are rounded to.
 void PrintCheck(const CheckReport& report, switchyard::Type rows);
 
-// The facts of ReportJson(), besides the machine.
+// The contents of ReportJson(), besides the machine.
 struct Report {
   const LayerWeights& weights;
   size_t tokens, threads;
@@ -70,7 +71,7 @@ struct Report {
   switchyard::Span<const int32_t> tokens_per_expert;
   const CheckReport& check;
 };
-// The names in it are those that --help lists.
+// The names in it are the names that --help lists.
 std::string ReportJson(const Report& report);
 
 }  // namespace moe_layer

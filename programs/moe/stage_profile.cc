@@ -6,7 +6,7 @@
 namespace moe_layer {
 namespace {
 
-// The bytes of that many values or rows.
+// The bytes of `rows` rows of `cols` values.
 double Bytes(switchyard::Type type, double rows, double cols = 1) {
   return RowBuffer::Bytes(type, rows, cols);
 }

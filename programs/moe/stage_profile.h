@@ -18,22 +18,22 @@ enum class Stage {
   kGateUpGemm,
   kDownGemm,
   kAroundGemms,  // gather, activate and combine
-  kWaiting,      // threads that have no more products while others have
+  kWaiting,      // threads without products left while others still work
 };
 constexpr size_t kNumStages = static_cast<size_t>(Stage::kWaiting) + 1;
 
 struct StageCost {
   double seconds = 0;
-  double bytes = 0;  // that the stage has to read and write at least
+  double bytes = 0;  // the least that the stage must read and write
   double flops = 0;  // of GEMMs only
 };
 
 // The times of one run of the block by stage. The stages from the experts'
-// GEMMs on are averages over the threads, so that all of them add up to the
-// time that passed.
+// GEMMs on are averages over the threads, so that all stages add up to the
+// run's time.
 struct StageProfile {
   std::array<StageCost, kNumStages> stages;
-  double weight_bytes = 0;  // that the GEMMs have to read, each matrix once
+  double weight_bytes = 0;  // the GEMMs' weights, each matrix once
 
   StageCost& operator[](Stage stage) {
     return stages[static_cast<size_t>(stage)];
@@ -42,7 +42,7 @@ struct StageProfile {
     return stages[static_cast<size_t>(stage)];
   }
   double TotalSeconds() const;
-  // Route, bucket, gather, activate and combine: what Switchyard does.
+  // Switchyard's part: route, bucket, gather, activate and combine.
   double BetweenGemmsSeconds() const;
 };
 

@@ -29,7 +29,7 @@ RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows, Type type,
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, Type type,
                          switchyard::Executor& executor) {
   const RowBuffer states(Type::kF32, tokens, hidden);
-  // Far from the numbers of the weights' streams.
+  // Far from the stream numbers of the weights.
   constexpr uint32_t kFirst = 0x80000000u;
   const uint32_t common = program::HashKey(kFirst);
   program::ForEach(executor, tokens, 8, [&](size_t t) {
@@ -37,7 +37,8 @@ RowBuffer GenerateHidden(size_t tokens, size_t hidden, Type type,
         program::HashKey(kFirst + 1 + static_cast<uint32_t>(t));
     auto* row = states.rows().Row<float>(t);
     for (uint32_t h = 0; h < hidden; ++h) {
-      // The variance is 1: 0.4^2 + 0.917^2 is, and sqrt(3) makes each part's.
+      // The variance is 1, because 0.4^2 + 0.917^2 is 1, and sqrt(3) gives each
+      // part a variance of 1.
       row[h] = 1.7320508f *
                (0.4f * HashUniform(common, h) + 0.917f * HashUniform(own, h));
     }

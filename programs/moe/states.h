@@ -14,20 +14,21 @@
 
 namespace moe_layer {
 
-// The rows [rows, cols], in a type. Throws std::bad_alloc.
+// Converts rows to a type. Throws std::bad_alloc.
 RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows,
                       switchyard::Type type, switchyard::Executor& executor);
 
-// Hidden states [tokens, hidden] from an integer hash: the same everywhere.
-// They share a direction, as those of real models do: that is what makes some
-// experts busier than others.
+// Hidden states [tokens, hidden] from an integer hash: the same on every
+// machine. They share a direction, as in real models, which makes some experts
+// busier than others.
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
                          switchyard::Executor& executor);
 
-// How many rows of that width the file has: f32, little-endian, nothing else.
-// Throws InputError.
+// The number of rows of that width in the file, which must have only
+// little-endian f32. Throws InputError.
 size_t CountStates(const std::string& path, size_t hidden);
-// Those, in a type. Throws InputError, also if one is not finite.
+// Reads these rows and converts them to a type. Throws InputError, also if a
+// value is not finite.
 RowBuffer ReadStates(const std::string& path, size_t hidden,
                      switchyard::Type type, switchyard::Executor& executor);
 // The bytes of such a file.

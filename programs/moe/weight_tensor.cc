@@ -22,11 +22,12 @@ using switchyard::AnyRows;
 using switchyard::ConstAnyMatrix;
 using switchyard::Type;
 
-// The first element that is NaN or infinite, its exponent all ones; SIZE_MAX if
-// there is none. Bits is the unsigned integer of the elements' size.
+// The first element that is NaN or infinite (an exponent of all ones), or
+// SIZE_MAX. Bits is the unsigned integer of the elements' size.
 template <class Bits>
 size_t FirstNonFinite(const void* values, size_t count, Bits exponent) {
-  constexpr size_t kBlock = 1024;  // without branches, for the compiler
+  constexpr size_t kBlock =
+      1024;  // without branches, so that the compiler vectorises
   const auto* at = static_cast<const unsigned char*>(values);
   const auto full = [&](size_t i) {
     Bits bits;
@@ -53,7 +54,7 @@ size_t FirstNonFinite(const ConstAnyMatrix& values) {
                                   values.type == Type::kBF16 ? 0x7F80 : 0x7C00);
 }
 
-// Converts, or copies.
+// Converts to another type, or copies.
 void Convert(const ConstAnyMatrix& from, const AnyRows& to) {
   program::Check(switchyard::Quantize({from}, {to}));
 }

@@ -1,14 +1,14 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A model of each family that moe_layer runs: transformers' own class with two small layers and
-random weights, and what its block computes. Its checkpoint has the names that the hub has.
+"""Makes a model of each family that moe_layer runs (transformers' own class with two small layers
+and random weights), and runs its block. The model's checkpoint has the names of the hub.
 """
 
 import torch
 import transformers
 
 HIDDEN = 64
-# Said to each configuration that has such.
+# Set in each configuration with such a field.
 SIZES = {
     "hidden_size": HIDDEN, "intermediate_size": 48, "moe_intermediate_size": 40,
     "expert_ffn_hidden_size": 40, "ffn_hidden_size": 48, "shared_intermediate_size": 56,
@@ -24,7 +24,7 @@ SIZES = {
 }
 
 
-# Beside SIZES.
+# Further fields of single families.
 _FULL = {"pad_token_id": 0, "layer_types": ["full_attention"] * 2}
 _SAYS = {
     "afmoe": {"route_scale": 1.75},
@@ -41,10 +41,10 @@ _SAYS = {
     "longcat_flash": {"num_layers": 2, "num_hidden_layers": 4, "zero_expert_num": 5},
     "qwen3_moe": {"norm_topk_prob": True},
 }
-# The layer behind its attention is compared; or, if another part of the model uses the block's
-# output, mlp(norm) of these names.
+# The comparison covers the layer after its attention. If another part of the model uses the block's
+# output, it covers mlp(norm) with these names.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
-# How many things the attention returns, if not 2.
+# The number of values that the attention returns, if not 2.
 _ATTENTION = {"glm_moe_dsa": 3}
 
 _BIAS = ("e_score_correction_bias", "expert_bias")
@@ -85,7 +85,7 @@ class _NoAttention(torch.nn.Module):
 
 
 def run(family, model, number, hidden):
-    """What the block of a layer makes of hidden states [tokens, HIDDEN]."""
+    """The output of a layer's block for hidden states [tokens, HIDDEN]."""
     layer = model.model.layers[number]
     if family.folder in NORMS:
         out = layer.mlp(layer.get_submodule(NORMS[family.folder])(hidden[None]))

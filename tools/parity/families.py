@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The code of transformers that each preset follows, found by the preset's source.
+"""Finds the code of transformers that each preset follows, by the preset's source.
 
-A row of src/families.h says all that is needed, unless it is in SPECIAL or VARIANTS. What a router
-is called with, and what it returns, is in routers.py.
+A row of src/families.h has all facts, except for the families in SPECIAL and VARIANTS. routers.py
+has the arguments and results of routers.
 """
 
 import dataclasses
@@ -29,11 +29,11 @@ class Family:
     # A checkpoint's shape, if the configuration has none or not one of a checkpoint.
     experts: int = 0
     top_k: int = 0
-    # The router's matrix is so much larger, where its input is normalised.
+    # The factor of the router's matrix if its input is normalised.
     gain: float = 1.0
-    # In a model of another type its parameters stay f32.
+    # The parameters stay f32 in a model of another type.
     keeps_f32: bool = False
-    # Its weights are exp() of differences of logarithms as large as 45.
+    # The weights are exp() of differences of logarithms as large as 45.
     logarithms: bool = False
     label: str = ""  # in the table, if it is not the preset
     names: dict = dataclasses.field(default_factory=dict)  # Library.names()

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import zlib
 
-sys.dont_write_bytecode = True  # the sources' folder stays as it is
+sys.dont_write_bytecode = True  # to write nothing to the sources' folder
 
 import numpy as np
 import torch
@@ -31,14 +31,14 @@ import library
 import routers
 
 ROWS = 300
-# The largest error of an element, in units of the root mean square of what the block adds.
+# The largest error of an element, in units of the root mean square of the block's output.
 BOUND = 2.0 ** -16
-# Keys nearer to each other are taken to tie.
+# Keys nearer to each other count as a tie.
 NEAR = 1e-5
 
 
 def clear_rows(watch):
-    """Those in which the first that was not taken is no tie of the last that was."""
+    """The rows where the last selected key and the first other key do not tie."""
     clear = torch.ones(ROWS, dtype=torch.bool)
     for keys, taken in watch.keys(ROWS):
         if taken < keys.shape[1]:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Presets and RouteTopK through ctypes: parity.cc, on tensors of torch."""
+"""Calls parity.cc through ctypes: presets and RouteTopK on tensors of torch."""
 
 import ctypes
 
@@ -29,7 +29,7 @@ class _Arrays(ctypes.Structure):
 
 
 def _lines(config):
-    """The scalars of a configuration, a line each."""
+    """The scalars of a configuration, one per line."""
     return "".join(f"{key}={value}\n" if isinstance(value, str) else f"{key}={float(value)!r}\n"
                    for key, value in (config or {}).items()
                    if isinstance(value, (int, float, str))).encode()
@@ -78,7 +78,7 @@ class Library:
         weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)
         identity = torch.zeros(len(ids), 1, dtype=weights.dtype)
         zero = self.preset(family, config)["num_zero_experts"]
-        # They outlive the call that reads their memory.
+        # Keeps the arrays alive during the call.
         inputs = [t if t is None else t.contiguous()
                   for t in (routed.logits, routed.bias, routed.scale, routed.given)]
         arrays = _Arrays(*map(_Array.of, [*inputs, ids, weights, identity if zero else None]))

@@ -17,7 +17,7 @@ import re
 import sys
 import zlib
 
-sys.dont_write_bytecode = True  # the sources' folder stays as it is
+sys.dont_write_bytecode = True  # to write nothing to the sources' folder
 
 import torch
 
@@ -25,24 +25,24 @@ import families
 import library
 
 ROWS, WIDTH, EPS = 200, 512, 1e-5
-# The largest error of an element, of its own size: f32, another order of the sum; bf16, one unit
-# in the last place, and a second one where the product with the weight is rounded, too.
+# The largest relative error of an element. f32: from another order of the sum. bf16: one unit in
+# the last place, and a second one if the product with the weight is also rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -6}
-# So many elements of 100 may differ in bf16, because the scale's last bit moves a rounding. A
-# rounding in another place moves one element in four.
+# The percentage of elements that may differ in bf16, because the scale's last bit moves a rounding.
+# A rounding in another place would move one element in four.
 DIFFERENT = 1.0
 
 
-# The norm that opens a layer has the first of these names that the file has.
+# The first of these names in the file is the norm that opens a layer.
 ATTRIBUTES = ("input_layernorm", "operator_norm", "norm_1", "hc_norm", "post_feedforward_layernorm",
               "norm")
 # A configuration of Cohere2 with rms_norm_eps has an RMSNorm.
 VARIANTS = {"cohere2_moe": ("rms_norm_eps", "Cohere2MoeRMSNorm", {
     "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": 1, "rms_norm_eps": EPS})}
-# The class behind the MoE block, if it is another one.
+# The class of the norm after the MoE block, if it is another class.
 BLOCKS = {"muse_spark": "MuseSparkTextInputScaledRMSNorm"}
-# The class adds 1 to its weight and rounds that to bf16: an engine gives Combine the f32 weight
-# bf16(1 + w) - 1.
+# The class adds 1 to its weight and rounds the sum to bf16, so an engine passes Combine the f32
+# weight bf16(1 + w) - 1.
 ROUND_PLUS_ONE = ("muse_spark",)
 
 
@@ -51,8 +51,8 @@ class Differs(Exception):
 
 
 def find(family):
-    """The name of the class that opens its layers: of several in the file, the most like the
-    router's."""
+    """The name of the norm's class that opens the layers. If the file has several, the one most
+    like the router's name."""
     text = inspect.getsource(family.code)
     for attribute in ATTRIBUTES:
         made = re.findall(rf"self\.{attribute} = (.*?)\n        (?:self\.|\n)", text, re.S)
@@ -72,7 +72,7 @@ def make(made):
 
 
 def figures(lib, family, config, name, block, dtype):
-    """The largest error, and how many of 100 elements differ."""
+    """The largest error, and the percentage of elements that differ."""
     rows = (torch.randn(ROWS, WIDTH) * 2.0 ** torch.empty(ROWS, 1).uniform_(-3, 3)).to(dtype)
     module = make(getattr(family.code, name)).to(dtype)
     weight = module.weight.data[None].contiguous()
@@ -92,7 +92,7 @@ HEAD = ("| preset | class | f32: largest error | bf16: largest error | elements 
 def lines(lib, label, family, name, config):
     """The preset's lines of the table, each with whether the preset is right."""
     options = lib.preset(family.preset, config)
-    if not name.endswith("RMSNorm") or "Gated" in name:  # Combine has no such norm
+    if not name.endswith("RMSNorm") or "Gated" in name:  # Combine lacks this norm
         rows = torch.randn(1, WIDTH)
         try:
             lib.norm(family.preset, config, False, EPS, rows, rows)

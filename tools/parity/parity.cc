@@ -4,8 +4,8 @@
 // The functions that parity.py and norms.py call through ctypes: presets by
 // name, with a configuration applied, and RouteTopK and the norms of Combine
 // with their options, some of them overwritten. Options are text in both
-// directions, "renormalize=1 num_expert_group=8", in the names of route.h; a
-// configuration is lines of text, "norm_topk_prob=1", in the names of
+// directions, "renormalize=1 num_expert_group=8", by the names of route.h; a
+// configuration is lines of text, "norm_topk_prob=1", by the names of
 // config.json.
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 namespace switchyard {
 namespace {
 
-// The struct of library.py. It has no data if `data` is null.
+// The struct of library.py. `data` is null for an empty array.
 struct Array {
   void* data;
   size_t rows, cols;
@@ -42,7 +42,8 @@ struct Arrays {
   Array topk_ids, topk_weights, identity_weights;
 };
 
-// set(name, value) of "name=value", with a double where the value is one.
+// Calls set(name, value) for "name=value", with a double if the value is a
+// number.
 template <class Set>
 Status SetPair(const std::string& pair, const Set& set) {
   const size_t equal = pair.find('=');
@@ -54,13 +55,13 @@ Status SetPair(const std::string& pair, const Set& set) {
                                         : set(name.c_str(), value);
 }
 
-// The family's preset, with a configuration applied unless that is empty.
+// Finds the family's preset, and applies the configuration if it is not empty.
 Status FindConfigured(const char* family, const std::string& config,
                       Preset* preset) {
   Status status = FindPreset(family, preset);
   if (!status.ok() || config.empty()) return status;
   ModelConfig fields;
-  std::vector<std::string> texts;  // ModelConfig points into them
+  std::vector<std::string> texts;  // ModelConfig points into these
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (std::string& text : texts) {
@@ -75,7 +76,7 @@ Status FindConfigured(const char* family, const std::string& config,
 }  // namespace
 }  // namespace switchyard
 
-// The preset's options, or what was wrong behind a "!". Valid until the next
+// Returns the preset's options, or "!" and the error. Valid until the next
 // call.
 extern "C" const char* SwitchyardPreset(const char* family,
                                         const char* config) {
@@ -109,7 +110,7 @@ extern "C" const char* SwitchyardPreset(const char* family,
   return text.c_str();
 }
 
-// Routes; null, or what was wrong.
+// Routes. Returns null, or the error.
 extern "C" const char* SwitchyardRoute(const char* family, const char* config,
                                        const char* settings,
                                        const switchyard::Arrays* arrays) {
@@ -139,9 +140,9 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
   return status.ok() ? nullptr : status.message();
 }
 
-// The families with a preset after a file of transformers, a line each: its
-// name, the file's folder, the line, "1" if it is another name of a family
-// with the same source, and "1" if moe_layer runs it.
+// Returns a line for each family with a preset from a file of transformers: its
+// name, the file's folder, the line, "1" if it is another name of a family with
+// the same source, and "1" if moe_layer runs it.
 extern "C" const char* SwitchyardFamilies() {
   static std::string text;
   std::ostringstream out;

@@ -16,7 +16,7 @@ import re
 import sys
 import zlib
 
-sys.dont_write_bytecode = True  # the sources' folder stays as it is
+sys.dont_write_bytecode = True  # to write nothing to the sources' folder
 
 import torch
 
@@ -25,27 +25,27 @@ import library
 import routers
 
 ROWS = 1000
-# The largest error of a weight, of its own size. f32: another order of sums, other
-# polynomials. bf16: one unit in the last place, where those change a rounding; three
-# where score, sum and quotient are rounded.
+# The largest relative error of a weight. f32: from another order of sums and other
+# polynomials. bf16: one unit in the last place, if these change a rounding; three
+# if score, sum and quotient are rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -7}
 # Experts, top_k, groups, kept groups.
 ODD = [(21, 13, 3, 2), (45, 9, 5, 3), (259, 11, 7, 2)]
 
 
 class Differs(Exception):
-    """What the preset says of the family is wrong without a row being routed."""
+    """The preset contradicts the family's code before a row is routed."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line instead of the usage and a line."""
+    """Prints errors as one line, without the usage."""
 
     def error(self, message):
         self.exit(2, f"parity.py: {message}\n")
 
 
 def configuration(family, preset, odd):
-    """The family's, and its experts with those that compute nothing, and top_k."""
+    """The family's configuration, its number of experts with zero experts, and top_k."""
     config = routers.Configuration(family)
     if odd is None:
         experts = family.experts or config.get("num_experts")
@@ -89,7 +89,7 @@ def by_id(ids, weights):
 
 
 def compare(theirs, ours, zero_experts, bound):
-    """`ours`: ids, weights and the sum of the weights of those in `zero_experts`, a range."""
+    """`ours`: ids, weights, and the summed weights of the experts in the range `zero_experts`."""
     tied = torch.zeros(len(theirs.ids), dtype=torch.bool)
     for keys, taken in theirs.keys:
         if taken < keys.shape[1]:
@@ -103,7 +103,7 @@ def compare(theirs, ours, zero_experts, bound):
     same = (want_ids == got_ids).all(1)
     want = torch.cat([want, identity], 1)[same & ~tied]
     got = torch.cat([got, ours[2][:, None].double()], 1)[same & ~tied]
-    # Ours makes denormal weights 0, hence the clamp.
+    # The clamp is needed because RouteTopK makes denormal weights 0.
     error = (got - want).abs() / want.abs().clamp(min=2.0 ** -126)
     error[error.isnan()] = torch.inf
     return Figures(int((~tied).sum()), int(tied.sum()), int((~same & ~tied).sum()),
@@ -112,7 +112,8 @@ def compare(theirs, ours, zero_experts, bound):
 
 def check_default(name, preset, applied):
     """Raises unless the default configuration leaves the preset as it is."""
-    # 0: a configuration has to say; and it has been applied to one of them.
+    # needs_config differs, because the configuration was applied to one of the two. A preset has 0
+    # if only a configuration has the value.
     differ = {n: v for n, v in applied.items() if v != preset[n] and n != "needs_config"
               and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:
@@ -133,7 +134,7 @@ def run(lib, family, odd, dtype, seed):
     if odd is None and not family.config_says:
         check_default(name, default, preset)
     options = {}
-    if hasattr(module, "global_scale"):  # a parameter, not the configuration's
+    if hasattr(module, "global_scale"):  # a parameter, not a field of the configuration
         options["routed_scaling_factor"] = (preset["routed_scaling_factor"]
                                             * module.global_scale.item())
 
@@ -141,7 +142,7 @@ def run(lib, family, odd, dtype, seed):
     bias_std = 0.5 / experts if preset["score"] == 0 else 0.25
     theirs = routers.run(family, module, dtype, ROWS, bias_std)
     for what, there in (("correction_bias", theirs.bias), ("expert_scale", theirs.scale)):
-        # The hash layers have no bias, which would only select.
+        # The hash layers have no bias, because a bias would only change the selection.
         if theirs.given is None and bool(preset[what]) != (there is not None):
             raise Differs(f"{name}: {what}")
 
@@ -155,7 +156,7 @@ def run(lib, family, odd, dtype, seed):
         bound *= 3
     ours = lib.route(name, fields, options, theirs)
     if family.how == "skip":
-        ours[2].zero_()  # its weight, which the router has replaced by 0
+        ours[2].zero_()  # the router has set its weight to 0
     zero = int(preset["num_zero_experts"])
     return f"{experts}/{top_k}", compare(theirs, ours, range(experts - zero, experts), bound)
 
@@ -181,7 +182,7 @@ def line(lib, family, seed):
     for dtype in (torch.float32, torch.bfloat16):
         of_type, shapes = Figures(), []
         for odd in (None, *range(len(ODD))):
-            # The same numbers whatever else is run.
+            # Each router gets the same numbers, even if others are left out.
             shape, figures = run(lib, family, odd, dtype,
                                  zlib.crc32(f"{seed} {label} {odd} {dtype}".encode()))
             shapes.append(shape)

@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a family's router, runs it on random rows, and sees what it routes by.
+"""Makes a family's router, runs it on random rows, and records its logits and keys.
 
-Nothing of a router is restated here: its own forward() runs, and what it multiplies
-and what it takes the largest of is looked at on the way.
+Does not repeat a router's code: its own forward() runs, and the calls of linear() and
+topk() are observed.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ WIDTH = 64
 
 
 class Configuration:
-    """A family's default configuration, of which some is said otherwise."""
+    """A family's default configuration, with some fields changed."""
 
     def __init__(self, family):
         self._default = family.config_class()
@@ -48,7 +48,7 @@ class Configuration:
 
 
 class Watch(torch.overrides.TorchFunctionMode):
-    """Keeps the results of linear(), and what topk() was called with and gave."""
+    """Keeps the results of linear(), and the arguments and results of topk()."""
 
     def __init__(self):
         super().__init__()
@@ -63,8 +63,8 @@ class Watch(torch.overrides.TorchFunctionMode):
         return out
 
     def keys(self, rows):
-        """(keys, how many were taken) of each topk over whole rows."""
-        # [rows, groups, experts of a group] is not: only values are taken there.
+        """(keys, k) of each topk over whole rows."""
+        # Not of [rows, groups, experts of a group], where only values are used.
         return [(k.reshape(rows, -1), i.shape[-1]) for k, i in self.topk
                 if k.dim() == 2 or k.shape[0] == 1]
 
@@ -74,7 +74,7 @@ class Routed:
     logits: torch.Tensor
     ids: torch.Tensor
     weights: torch.Tensor
-    keys: list  # of (keys, how many were taken): rows where these tie are skipped
+    keys: list  # of (keys, k): rows where these tie are skipped
     bias: torch.Tensor | None = None
     scale: torch.Tensor | None = None
     given: torch.Tensor | None = None
@@ -123,7 +123,7 @@ def _all_experts(module, hidden, watch):
 
 def _rounds(module, hidden, watch):
     ids, weights = _as_tuple(module, hidden, watch)
-    # It takes the maximum, and again without it: which is first matters, too.
+    # It selects the maximum, and then the maximum of the rest, so the order matters, too.
     logits = watch.linear[-1]
     watch.topk += [(logits, ids[:, :n]) for n in range(1, ids.shape[1] + 1)]
     return ids, weights
@@ -169,24 +169,24 @@ def make(family, config):
 
 
 def run(family, module, dtype, rows, bias_std):
-    """`rows` random rows through the router, in a model of that type."""
+    """Runs the router on `rows` random rows, in a model of that type."""
     arguments = inspect.signature(module.forward).parameters
     if not family.keeps_f32:
         module.to(dtype)
     named = dict(module.named_parameters()) | dict(module.named_buffers())
     biases = [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
-    # Not all rows alike: from nearly uniform ones to saturated sigmoids.
+    # Rows differ: from nearly uniform ones to saturated sigmoids.
     hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
-    # In some rows all sigmoids are as small as what is added to their sums, but none is below
-    # 2^-126, where ours are 0.
+    # In some rows all sigmoids are as small as the eps that is added to their sums, but none is
+    # below 2^-126, where RouteTopK's are 0.
     hidden[:, 0] = 0
     hidden[::8, 0] = torch.empty(len(hidden[::8])).uniform_(-45, 0)
 
     bias, more = None, []
     with torch.no_grad(), Watch() as watch:
         if biases:
-            # A correction bias is f32 whatever the model is; its values are such
-            # that it may be bf16. Mostly negative: what a dropped key is counts.
+            # A correction bias is f32 in a model of any type, but its values fit bf16.
+            # Most are negative, so that the value of a dropped key matters.
             (bias,) = biases
             bias.data = ((torch.randn(bias.shape) - 2) * bias_std).bfloat16().float()
         elif any(name in BIAS for name in arguments):

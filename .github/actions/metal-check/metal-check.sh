@@ -1,6 +1,6 @@
 #!/bin/bash
-# The steps of action.yml, whose inputs are in the environment: `get` puts swy into GITHUB_PATH,
-# `check` runs it. Outside of GitHub: RUN='row_max.metal --kernel row_max ...' metal-check.sh check
+# The steps of action.yml; its inputs are environment variables. `get` puts swy into GITHUB_PATH,
+# `check` runs it. Outside GitHub: RUN='row_max.metal --kernel row_max ...' metal-check.sh check
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -14,7 +14,7 @@ install() {
 # need COMMAND PACKAGE...: installs them unless the command is there.
 need() { command -v "$1" >/dev/null || install "${@:2}"; }
 
-# unpack FILE FOLDER: swy of an archive or a wheel, to FOLDER/bin.
+# unpack FILE FOLDER: copies swy from an archive or a wheel to FOLDER/bin.
 unpack() {
   local found
   case $1 in
@@ -58,7 +58,7 @@ get() {
   echo "$folder/bin" >>"$GITHUB_PATH"
 }
 
-# Findings as the lines that GitHub shows beside the code.
+# Prints findings as the lines that GitHub shows beside the code.
 annotate() {
   python3 - "$1" <<'PYTHON'
 import json
@@ -86,7 +86,7 @@ check() {
   if [[ -n ${SHADERS:-} ]]; then swy metal "$SHADERS" --json "$sarif/shaders.json" || status=1; fi
   while IFS= read -r line; do
     [[ $line =~ [^[:space:]] ]] || continue
-    # Quotes as a shell's; nothing is expanded.
+    # Quotes work as in a shell; variables are not expanded.
     mapfile -t words < <(xargs -n1 printf '%s\n' <<<"$line")
     count=$((count + 1)) code=0
     swy metal run "${words[@]}" --checked --seeds "${SEEDS:-5}" \
