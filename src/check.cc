@@ -286,8 +286,8 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return at;
 }
 
-// The index of the argument at fault, or kNoFault if more than one argument is
-// wrong.
+// The index of the argument at fault, or kNoFault if no single argument
+// explains the error.
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
@@ -824,7 +824,7 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
   for (size_t i = 0; i < call.num_sizes; ++i) {
     // Shows sizes that the text names, and sizes of the call with short names.
     const std::string_view size = call.names_of_sizes[i];
-    if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or not known
+    if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or unknown
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
     if (!is_of_call && !HasWord(text, size)) continue;
     details.Put(before).Put(call.names_of_sizes[i]).Put(" ");

@@ -339,7 +339,7 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
 // The bytes of a matrix without blocks. Without rows, the end may be before the
-// begin: such an interval overlaps only memory that other views overlap, too.
+// begin. If this looks like an overlap, the slow path corrects it.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
