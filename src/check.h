@@ -694,7 +694,7 @@ class Checked {
     (walk(std::integral_constant<size_t, kI>()), ...);
   }
 
-  // The status of a call that is not seen to be right at once.
+  // The status of a call that the fast path does not accept.
   [[gnu::cold, gnu::noinline]] static Status Explain(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

@@ -106,7 +106,8 @@ struct Recipe {
         .With(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
-  // `of` keys of a group make its score; keys of dropped groups become 0.
+  // A group's score is the sum of its `of` largest keys; keys of dropped groups
+  // become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return With(&RouteOptions::group_score_of, of)
         .With(&RouteOptions::dropped_key_is_zero, true);

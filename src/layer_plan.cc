@@ -27,7 +27,7 @@ using internal::kPiecesOfShare;
 using internal::Taker;
 using internal::WorkTile;
 
-// Gate and up are two products of three.
+// Gate and up are two of an expert's three products.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about one cost are cut evenly if a worker's share is below this
 // many least pieces, because too few pieces would be left to fill gaps. One
@@ -184,7 +184,7 @@ class Planner {
 
  private:
   // The cost of all of a block's products; SIZE_MAX if it exceeds 64 bits. The
-  // shared expert's cost more in the ratio of its width.
+  // shared expert's products cost more in proportion to its width.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);

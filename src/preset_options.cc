@@ -30,7 +30,8 @@ constexpr struct {
     {"activate", offsetof(Preset, activate), calls::ActivateCall::kOptions},
     {"combine", offsetof(Preset, combine), calls::CombineCall::kOptions}};
 
-// Options are floats, or numbers from 0 of several sizes.
+// The value of an option: a float, or an unsigned number of one of several
+// sizes.
 double ValueOf(Kind kind, const unsigned char* at) {
   uint64_t bits = 0;
   float number = 0;

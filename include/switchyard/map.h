@@ -68,8 +68,8 @@ struct MapOutputs {
 };
 
 struct MapOptions {
-  // n; if not 0, it replaces the table: ids in [d * n, (d + 1) * n) live at
-  // destination d.
+  // If this is n > 0, it replaces the table: ids in [d * n, (d + 1) * n) live
+  // at destination d.
   size_t experts_per_destination = 0;
   size_t row_elements = 1;  // elements sent per row, e.g. the hidden size
   // Accept pairs without a destination. If this is false and the call meets

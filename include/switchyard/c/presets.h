@@ -55,9 +55,9 @@ typedef struct swy_preset {
   int32_t norm_topk_prob;  // its configurations have it: options.renormalize
   int32_t in_model_type;   // options.round_to may be the model's type
   const char* family;      // model_type of config.json
-  const char* same_as;     // the family that this is an exact copy of, or NULL
+  const char* same_as;     // a family with exactly the same layer, or NULL
   const char* source;      // the code that it follows, or words
-  size_t num_experts;      // 0 where a configuration has to say
+  size_t num_experts;      // 0 if only a configuration has it
   size_t top_k;
   // Optional: the functions below write here, too.
   swy_activate_options* activate;
