@@ -99,5 +99,18 @@ TEST(Metallib, RunsWithoutAClang) {
 
 #endif
 
+TEST(MetalCompiler, NamesItsOwnOptionInErrors) {
+  const TempFolder folder;
+  const std::string shader = folder.File("k.metal");
+  std::ofstream(shader) << "#include <metal_stdlib>\n";
+  ExpectRefused(RunProgram(SWITCHYARD_METAL_COMPILER,
+                           "-o " + folder.File("k.metallib") +
+                               " --compiler /nowhere/clang++ " + shader),
+                "switchyard-metal: --compiler: no such program: "
+                "/nowhere/clang++");
+  ExpectRefused(RunProgram(SWITCHYARD_METAL_COMPILER, "--compiler"),
+                "switchyard-metal: --compiler: no value");
+}
+
 }  // namespace
 }  // namespace switchyard::testing_support

@@ -4,7 +4,7 @@
 // switchyard-metal: compiles a .metal file at build time.
 //
 //   switchyard-metal -o OUT.metallib [-d DEPENDENCIES] [-c CACHE]
-//                    [-DNAME=VALUE] [-IFOLDER] FILE.metal
+//                    [-DNAME=VALUE] [-IFOLDER] [--compiler CLANG] FILE.metal
 //
 // switchyard_add_shaders() of the CMake package calls it.
 
@@ -41,11 +41,13 @@ int main(int argc, char** argv) {
       }
     } else if (option == "-I") {
       options.include_folders.push_back(argument.substr(2));
-    } else if (argument == "-o" || argument == "-d" || argument == "-c") {
+    } else if (argument == "-o" || argument == "-d" || argument == "-c" ||
+               argument == "--compiler") {
       if (++i == argc) return Fail(argument + ": no value");
       (argument == "-o"   ? output
        : argument == "-d" ? dependencies
-                          : device.metal_cache) = argv[i];
+       : argument == "-c" ? device.metal_cache
+                          : device.metal_compiler) = argv[i];
     } else if (option[0] == '-' || !input.empty()) {
       return Fail("'" + argument + "' is unexpected");
     } else {
@@ -64,7 +66,7 @@ int main(int argc, char** argv) {
          {"DeviceOptions::metal_compiler", "metal_compiler"}) {
       const size_t at = error.find(field);
       if (at == error.npos || error.find('\n') < at) continue;
-      error.replace(at, field.size(), "-c");
+      error.replace(at, field.size(), "--compiler");
     }
     // Clang's messages have several lines, each with a place.
     if (error.find('\n') == error.npos) return Fail(error);
