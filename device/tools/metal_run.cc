@@ -868,9 +868,8 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->type_name("FILE");
   run->footer(
       std::string(kDataHelp) +
-      "\nFloats may differ as in torch.testing.assert_close. "
-      "device/docs/metal.md has "
-      "the JSON\nof --dispatches.\n"
+      "\nFloats may differ as in torch.testing.assert_close.\n"
+      "device/docs/metal.md has the JSON of --dispatches.\n"
       "Exit codes: 0; 1 for findings and differences; 2 if it cannot be run.\n"
       "Examples:\n"
       "  swy metal run row_max.metal --kernel row_max --grid 256 "
