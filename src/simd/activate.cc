@@ -26,8 +26,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// silu(gate) * up of one vector: the activation of nearly every model, read
-// and written in the model's types. activate_tiles.cc has all others.
+// silu(gate) * up of one vector. Nearly every model uses this activation, so
+// this file reads and writes it in the model's types. activate_tiles.cc has
+// all other activations.
 struct SiluTimesUp {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -35,7 +36,8 @@ struct SiluTimesUp {
   }
 };
 
-// The layouts: where a row's gates and ups are read.
+// The places of a row's gates and ups: apart (SplitRow), or in pairs
+// (InterleavedRow).
 template <class In>
 struct SplitRow {
   using T = In;
@@ -80,10 +82,12 @@ struct InterleavedRow {
   }
 };
 
-// Computes elements [begin, end) of a row to `to` onwards. `to` may be gate
-// or up: no HWY_RESTRICT, and each vector is loaded before it is stored.
-// kFar: the inputs come from memory. kStreaming: `to` holds floats, is
-// aligned to vectors, and is stored by `streaming`.
+// Computes elements [begin, end) of a row, and stores them from `to` on. `to`
+// may be the place of the gates or ups: so it has no HWY_RESTRICT, and each
+// vector is loaded before it is stored.
+// kFar: the inputs come from memory, so they are prefetched.
+// kStreaming: `to` holds floats, is aligned to vectors, and is stored by
+// `streaming`.
 template <bool kFar, bool kStreaming, class Row, class Function, class Out>
 HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
                               size_t begin, size_t end,
@@ -92,13 +96,14 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
   // Prefetches, because the loads of a few vectors fill the instruction
-  // window, so that too few lines are in flight. With prefetch, streaming
-  // takes 0.73 of the time of cached stores, without it 0.86 (75 MB). 512
-  // bytes ahead are too few, 4 KiB no better.
+  // window, so that too few cache lines are on their way. Streaming takes 0.73
+  // of the time of cached stores with prefetches, and 0.86 without (75 MB). A
+  // distance of 512 bytes is too short, and 4 KiB is no better than 2 KiB.
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
-  // Four independent chains of ten dependent operations each.
+  // Four vectors at a time, because each is a chain of ten dependent
+  // operations.
   for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
     if (kFar) {
       for (size_t line = 0; line < 4 * N; line += kLine) {
@@ -151,7 +156,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   }
 }
 
-// A row of activated floats, as the source for PutRow().
+// Computes a row of activated floats for PutRow().
 template <class Row, class Function>
 struct ActivatedRow {
   Row row;
@@ -170,9 +175,9 @@ struct ActivatedRow {
   }
 };
 
-// Computes a row directly if the output has the input's type. Other output
-// types, and streaming of types other than float, go through PutRow() in
-// rows.cc.
+// Writes the row directly if the output has the input's type. If it has
+// another type, or if a type other than float is streamed, PutRow() in
+// rows.cc writes the row.
 template <class In, class Row, class Function>
 HWY_INLINE void ActivateRow(const Row& row, const Function& function,
                             const ActivateArgs& args, size_t r,

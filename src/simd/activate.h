@@ -14,8 +14,8 @@
 
 namespace switchyard::simd {
 
-// Checked: gate and up have out's shape, or gate has both, interleaved. out
-// is gate, is up, or is disjoint from them.
+// The caller has checked that gate and up have out's shape, or that gate holds
+// both, interleaved, and that out is gate, is up, or overlaps neither.
 struct ActivateArgs {
   // References, because loading a copy of views that were just stored takes a
   // single row as long as all of its checks.
@@ -26,15 +26,15 @@ struct ActivateArgs {
   bool streaming;  // stores bypass the caches
 };
 
-// SiLU and a product, from gate and up of type `in`.
+// silu(gate) * up, for gate and up of type `in`.
 RowFunction<ActivateArgs> ActivateRows(Type in) noexcept;
 
-// All other activations, of any types.
+// All other activations, for rows of any type.
 struct ActivateTilesArgs {
   const ActivateArgs& rows;
   const ActivateInputs& inputs;
   const ActivateOptions& options;
-  const ConstAnyMatrix& gate_bias;  // without data if not given
+  const ConstAnyMatrix& gate_bias;  // without data if there is no bias
   const ConstAnyMatrix& up_bias;
   bool gated;
 };

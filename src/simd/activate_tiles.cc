@@ -1,11 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every activation with every option, for any types and layouts. Converts a
-// tile of gates and a tile of ups to floats in the L1 cache, applies each
-// option to them in its own pass, and writes the result with PutRow().
-// Compiled once per activation; types and layouts are branches around tiles.
-// Plain f32 calls are read and written in place, without tiles.
+// Every activation with every option, for any types and layouts:
+// * converts a tile of gates and a tile of ups to floats in the L1 cache,
+// * applies each option to the tiles in its own pass,
+// * writes the result with PutRow().
+// The code is compiled once per activation; types and layouts are branches
+// outside of the loops. Calls that need no tile (DirectFor()) are read and
+// written in place.
 
 #include <cmath>
 #include <cstddef>
@@ -36,10 +38,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTile = 512;
 
-// to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: no
+// to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: so it has no
 // HWY_RESTRICT, and vectors are loaded before they are stored. The row's
-// remainder goes through a buffer, so that there is only one loop: a second
-// copy of f in each instance would be a third of this file's code.
+// remainder goes through a buffer and the same loop, because a second copy of
+// f in each instance would be a third of this file's code.
 template <class T, class F>
 HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   using S = Storage<T>;
@@ -106,9 +108,10 @@ TileFunction OfBothAs(Type type) {
   return nullptr;
 }
 
-// The function of gates and ups, in memory or in a tile, or null. A `limited`
-// function also applies the limits before the activation; it exists for
-// activations whose models have limits.
+// Returns the function of gates and ups, which are in memory or in a tile, or
+// null if there is no such function. A `limited` function applies the limits
+// before the activation. It exists only for activations of models with
+// limits.
 TileFunction OfBothFor(Activation activation, bool limited, Type type) {
   if (limited) {
     if (activation == Activation::kSilu) {
@@ -143,7 +146,7 @@ TileFunction OfGateFor(Activation activation) {
   return nullptr;
 }
 
-// Rounds to a smaller type and back.
+// Rounds floats to a smaller type, and converts them back.
 void Round(Type type, size_t n, float* tile) {
   if (type == Type::kF32) return;
   HWY_ALIGN uint16_t rounded[kTile];
@@ -169,8 +172,8 @@ void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   }
 }
 
-// Columns of gate and up, or of their biases, as floats: in place if they are
-// f32, otherwise in a buffer.
+// Columns of gate and up, or of their biases, as floats. Points to the
+// matrices if these are f32, otherwise to its buffers.
 struct GateUpTile {
   HWY_ALIGN float buffers[2][kTile];
   const float* gate = nullptr;
@@ -198,7 +201,7 @@ struct GateUpTile {
   }
 };
 
-// A row that is computed in tiles, as the source for PutRow().
+// Computes a row in tiles, for PutRow().
 struct TiledRow {
   const ActivateTilesArgs& args;
   size_t row, expert;
@@ -215,8 +218,8 @@ struct TiledRow {
     return limit != 0.0f && args.options.limit_place == place ? limit
                                                               : HUGE_VALF;
   }
-  // The type to which an engine that runs one operation after the other
-  // rounds.
+  // The type to which an engine without fused operations rounds each result;
+  // f32 if the call does not ask for this rounding.
   Type Unfused() const {
     return args.options.round_like_unfused &&
                    args.options.activation != Activation::kSitu
@@ -224,8 +227,8 @@ struct TiledRow {
                : Type::kF32;
   }
 
-  // Computes the activation's input: v * scale + bias, clamped to the limits.
-  // Without a bias it adds -0, which changes nothing.
+  // Computes the activation's input, v * scale + bias, clamped to [least,
+  // most]. Without a bias it adds -0, which changes nothing.
   void Prepare(const float*& v, const float* bias, float scale, float least,
                float most, size_t n, float* buffer) const {
     if (bias == nullptr && scale == 1.0f && least == -HUGE_VALF &&
@@ -266,8 +269,9 @@ struct TiledRow {
     if (of_both == nullptr) {
       of_both = OfBothFor(options.activation, false, Type::kF32);
     }
-    // Up is clamped in the same way for a limit before and after the
-    // activation; the gate's limit after it is applied later.
+    // Up is clamped to the limit here, whether the limit comes before or after
+    // the activation. InSteps() applies a limit after the activation to the
+    // gate.
     const float up_limit = HWY_MIN(before, after);
     Prepare(tile.gate, bias.gate, scale, -HUGE_VALF, before, n,
             tile.buffers[0]);
@@ -286,8 +290,8 @@ struct TiledRow {
         to, n, to);
   }
 
-  // gpt-oss in five operations: acted = g * sigmoid(alpha * g), and u + 1 in
-  // the second buffer.
+  // gpt-oss's activation in five operations. Computes acted = g *
+  // sigmoid(alpha * g), and stores u + 1 in the second buffer.
   void SwigluOaiOfInSteps(GateUpTile& tile, size_t n, float* acted) const {
     const float* const gate = tile.gate;
     const float alpha = args.options.alpha;
@@ -309,8 +313,8 @@ struct TiledRow {
   // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // The function of the gate, rounded and clamped to the limit, and then the
-  // product with up.
+  // Computes the function of the gate, rounds it, clamps it to the limit, and
+  // multiplies it by up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
@@ -349,7 +353,8 @@ struct TiledRow {
   }
 };
 
-// The last e with offsets[e] <= row, if it is below num_experts.
+// The last e with offsets[e] <= row. It is num_experts for rows behind the
+// last expert's.
 size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   size_t low = 0, high = offsets.size;
   while (low < high) {
@@ -363,8 +368,9 @@ size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   return low - 1;
 }
 
-// The function for calls that need no tile: all rows have one type, and the
-// only option is a limit before the activation.
+// Returns the function for calls that need no tile, because all rows have one
+// type and the only option is a limit before the activation. Returns null for
+// other calls.
 TileFunction DirectFor(const ActivateTilesArgs& args) {
   const ActivateArgs& rows = args.rows;
   const ActivateOptions& options = args.options;

@@ -3,8 +3,8 @@
 
 // The functors that SWITCHYARD_ACTIVATIONS lists. They are constructed from
 // the options, and called with a vector of gates, or with a vector of gates
-// and one of ups. With kHalves, rows of 16 bits are read and written without
-// tiles too, because tiles took 1.2 to 1.4 of the time.
+// and one of ups. If kHalves, rows of 16 bits, too, are read and written
+// without tiles, because tiles took 1.2 to 1.4 of the time.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ACTIVATIONS_INL_H_) == \
@@ -29,8 +29,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns +0 for both zeros. The maximum of +0 and -0 depends on the ISA, but
-// is the same on all ISAs with a bound of -0.
+// Returns +0 for both zeros. The maximum of +0 and -0 depends on the ISA. The
+// bound is -0, because with it all ISAs give the same result.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Relu(D d, V x) {
   return hn::Add(MaxOrNaN(d, hn::Set(d, -0.0f), x), hn::Zero(d));
@@ -65,7 +65,7 @@ struct TimesUp {
   }
 };
 
-// The same after gate and up are clamped to the limit.
+// Clamps gate and up to the limit before the activation.
 template <class OfBoth>
 struct Limited {
   static constexpr bool kHalves = OfBoth::kHalves;
@@ -112,7 +112,7 @@ struct SituOf {
     TanhParts(d, hn::Mul(gate, hn::Set(d, inverse_beta)), gates, below_gates);
     TanhParts(d, hn::Mul(up, hn::Set(d, inverse_linear_beta)), ups, below_ups);
     const V sigmoid = hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, gate));
-    // With a sigmoid of 0 the result is a zero with the sign of the product.
+    // If the sigmoid is 0, the result is a zero with the sign of the product.
     return DivUnless(d, hn::Le(gate, hn::Set(d, kExpFlush)),
                      hn::Mul(hn::Set(d, -0.0f), ups),
                      hn::Mul(hn::Mul(gates, hn::Set(d, product)), ups),

@@ -26,11 +26,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Used instead of memset: from 512 bytes on, glibc's memset takes 11 ns to
-// start (rep stosb), and loads of the cleared bytes have to wait.
-// kPairs: two stores per iteration. That is faster for a lone token, but
-// beside other loops it costs them registers (1.1 of the time of packed pairs
-// on AVX-512).
+// Sets counts to 0. memset is slower: from 512 bytes on, glibc's memset takes
+// 11 ns to start (rep stosb), and loads of the cleared bytes have to wait.
+// kPairs: two stores per iteration. This is faster for a lone token. In a
+// function with other loops it costs these registers: packed pairs then take
+// 1.1 of the time on AVX-512.
 template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
@@ -43,8 +43,8 @@ HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
     return;
   }
   const auto zero = hn::Set(d, hidden);
-  // Stores between the ends are aligned, because loads of bytes that straddle
-  // two cache lines would have to wait, too.
+  // Stores between the first and the last are aligned. If a store straddled
+  // two cache lines, loads of its bytes would have to wait, too.
   hn::StoreU(zero, d, counts);
   size_t i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
   for (; kPairs && i + 2 * N <= n; i += 2 * N) {
@@ -67,7 +67,8 @@ HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   if (e < num_experts) ++counts[e];
 }
 
-// Unrolled, this reaches one increment a cycle, the rate of stores.
+// The loop is unrolled, because that reaches one increment a cycle, which is
+// the rate of stores.
 template <class Id>
 HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
@@ -82,9 +83,9 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// On ISAs with registers for masks, counting the bits of masks is fastest. On
-// others, summing masks in bytes is, although adding up these sums takes
-// time.
+// The fastest way to count. ISAs with registers for masks count the bits of
+// the masks. Other ISAs sum the masks in bytes, although adding up these sums
+// takes time.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1
@@ -93,8 +94,9 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 #endif
 constexpr size_t kManyBytes = 128;
 
-// Adds the number of times that each of the four experts from `first` on is
-// in bytes[0, size): whole vectors, at most 255 of them.
+// Counts how often each of the experts first, ..., first + 3 is in bytes[0,
+// size), and adds the numbers to `counts`. `size` is a number of whole vectors,
+// at most 255.
 HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
                                  uint32_t first, int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d;
@@ -113,7 +115,7 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
     sum3 += hn::CountTrue(d, hn::Eq(v, e3));
   }
 #else
-  // An equal lane is -1.
+  // A lane that is equal adds 1, because its mask is -1.
   auto count0 = hn::Zero(d), count1 = count0, count2 = count0, count3 = count0;
   for (size_t i = 0; i < size; i += N) {
     const auto v = hn::Load(d, bytes + i);
@@ -134,7 +136,7 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
   counts[first + 3] += static_cast<int32_t>(sum3);
 }
 
-// True if CountFew() is faster.
+// True if CountFew() is faster than CountRun().
 HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
   const size_t N8 = hn::Lanes(hn::ScalableTag<uint8_t>());
   if (pairs < N8) return false;
@@ -142,11 +144,12 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
          (num_experts <= HWY_MIN(N8 / 2, size_t{16}) && pairs >= kManyBytes);
 }
 
-// For few experts: compares ids, as bytes, with each expert. Ordinary
-// counters would be incremented again before the previous increment has left
-// the store buffer. For 16 experts on AVX2 this saves 0.1 ns a pair, with
-// Zipf's law 0.3. With vectors of 16 bytes it is faster for up to 8 experts,
-// and for 64 it is not (1.0 to 1.5 of the time).
+// Counts the ids of few experts: compares the ids, as bytes, with each expert.
+// Ordinary counters would be incremented again before the previous increment
+// has left the store buffer. For 16 experts on AVX2 this saves 0.1 ns a pair,
+// or 0.3 if the ids follow Zipf's law. With vectors of 16 bytes it is faster
+// for up to 8 experts. For 64 experts it is not faster (1.0 to 1.5 of the
+// time).
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {
@@ -207,8 +210,8 @@ HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
   CountRun(topk_ids.Row<Id>(0), n, limit, counts);
 }
 
-// Sums `blocks` rows of counts into `counts`, and replaces each row by the
-// sum of the rows before it.
+// Adds `blocks` rows of counts to one row, `counts`, and replaces each row by
+// the sum of the rows before it.
 HWY_INLINE void SumBlocks(int32_t* rows, size_t blocks, size_t num_experts,
                           int32_t* HWY_RESTRICT counts) {
   Clear(counts, num_experts);
@@ -233,8 +236,8 @@ HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT counts,
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// v plus, in each lane i >= distance, lane i - distance of v. (Loop invariants:
-// the compiler keeps indices and mask in registers.)
+// Adds to each lane i >= distance the lane i - distance. (The indices and the
+// mask do not change in a loop, so the compiler keeps them in registers.)
 template <class D, class V>
 HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
   const auto from = hn::Sub(hn::Iota(d, 0), hn::Set(d, distance));
@@ -245,8 +248,8 @@ HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
 }
 #endif
 
-// starts[e] = sum of counts[i] over i < e. Only the addition to `sum` depends
-// on the vector before.
+// starts[e] = sum of counts[i] over i < e. Only the addition to `sum` waits
+// for the previous vector.
 HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
                              size_t num_experts, int32_t* HWY_RESTRICT starts) {
   BucketTotals totals;
@@ -280,8 +283,8 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
 }
 
 // Stores pair first_pair + i at its expert's cursor, and advances the cursor.
-// (Not a lambda of PlaceRun: GCC inlines only some of its calls, 2.3 of the
-// time.)
+// (This is not a lambda of PlaceRun, because GCC inlines only some calls of a
+// lambda, which takes 2.3 of the time.)
 template <bool kRowIndex, class Id>
 HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          uint32_t num_experts, size_t first_pair,
@@ -289,12 +292,12 @@ HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          int32_t* HWY_RESTRICT out, size_t row_stride,
                          int32_t* HWY_RESTRICT row_index) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(ids[i]);
-  // Unsigned, to avoid a sign extension.
+  // The position is unsigned, to avoid a sign extension.
   size_t position = ~size_t{0};
   if (e < num_experts) {
     position = cursors[e];
-    // Keeps it in a register, because GCC may load it from row_index again,
-    // which costs a fifth of the time.
+    // Keeps the position in a register. Otherwise GCC may load it again from
+    // row_index, which costs a fifth of the time.
     asm("" : "+r"(position));
     cursors[e] = static_cast<uint32_t>(position) + 1;
     out[e * row_stride + position] = static_cast<int32_t>(first_pair + i);
@@ -316,9 +319,10 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Prefetches the line to store to, because stores do not train the
-      // prefetcher of the L1 cache and leave the store buffer in order.
-      // Beyond that cache, this halves the time.
+      // Prefetches the cache line of later stores. The hardware does not do
+      // so, because stores do not train the prefetcher of the L1 cache, and
+      // they leave the store buffer in order. If row_index is larger than
+      // that cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }
@@ -348,8 +352,8 @@ HWY_INLINE void PlaceRows(const ConstAnyMatrix& topk_ids, size_t num_experts,
   }
 }
 
-// Stores pair first_pair + i to out[cursors[e]++]. Stores the cursor, or -1
-// if the pair is dropped, to row_index unless its data is null.
+// Stores pair first_pair + i to out[cursors[e]++]. If row_index has data,
+// stores the pair's position there, or -1 if the pair is dropped.
 template <class Id>
 HWY_INLINE void PlacePacked(const ConstAnyMatrix& topk_ids, size_t num_experts,
                             size_t first_pair, int32_t* HWY_RESTRICT cursors,

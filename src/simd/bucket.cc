@@ -22,9 +22,10 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Sorts the pairs of a few tokens and computes the totals on the way. To read
-// all of tokens_per_expert afterwards would wait until the last increments
-// leave the store buffer, half the time of a token.
+// Sorts the pairs of a few tokens, and computes the totals on the way. If it
+// read all of tokens_per_expert afterwards instead, it would wait until the
+// last increments have left the store buffer, which is half the time of a
+// token.
 template <class Id>
 HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
                                   const Id* HWY_RESTRICT ids, size_t n) {
@@ -46,9 +47,9 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
   return totals;
 }
 
-// The paths are separate functions. With all in one, GCC spills registers of
-// their loops, which takes 1.4 of the time of packed pairs on AVX-512. And
-// the path for few pairs is so short that saving registers counts.
+// Each path is a separate function. In one function, GCC spills registers of
+// the loops, and packed pairs take 1.4 of the time on AVX-512. The path for few
+// pairs is so short that saving registers for the other loops would matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
   // tokens_per_expert holds the cursors; they are the counts after all pairs
@@ -68,8 +69,8 @@ HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
 template <class Id>
 HWY_NOINLINE void Pack(const BucketArgs& args) {
   Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
-  // The starts in offsets[1..] serve as cursors. Each ends where the next
-  // expert starts.
+  // The starts in offsets[1..] serve as cursors. Each cursor ends where the
+  // next expert starts, so offsets is complete in the end.
   args.offsets[0] = 0;
   *args.totals =
       Scan(args.tokens_per_expert, args.num_experts, args.offsets + 1);
@@ -94,14 +95,15 @@ HWY_INLINE void Sort(const BucketArgs& args) {
 
 // A counting sort: counts the pairs of each expert, turns the counts into
 // starts (a vectorised prefix sum), and places each pair at its expert's
-// cursor. The rest is scalar, except for the counts of few experts: a pair
-// takes a load, an increment and two stores. It is bound by one store per
-// cycle, and by cursors that are needed again before they have left the store
-// buffer.
+// cursor. All else is scalar, except for counting the pairs of few experts: a
+// pair takes a load, an increment and two stores. The time is bound by one
+// store per cycle, and by cursors that are needed again before they have left
+// the store buffer.
 //
-// Packed: 1.0 to 1.1 ns per pair from 512 tokens on (E = 128, k = 8), and 60
-// ns for a single token with its checks. Strided needs no counts and starts:
-// 0.6 ns per pair, and 30 ns for a single token, 10 of them in this function.
+// Packed pairs take 1.0 to 1.1 ns each from 512 tokens on (E = 128, k = 8),
+// and a single token takes 60 ns with its checks. Strided rows need no counts
+// and starts, so they take 0.6 ns per pair, and 30 ns for a single token, 10
+// of them in this function.
 void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
   if (args.topk_ids.type == Type::kI64) {
     Sort<int64_t>(args);
@@ -110,8 +112,8 @@ void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
   }
 }
 
-// Replaces a block's counts by the starts of its pairs among all blocks'
-// claims.
+// Claims room for a block's pairs, by an atomic addition per expert. Replaces
+// the block's counts by the starts of its room.
 HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
   for (size_t e = 0; e < num_experts; ++e) {
@@ -120,7 +122,8 @@ HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
   }
 }
 
-// The tokens of a block, from *first on. The last block may be short.
+// Returns the ids of a block's tokens, and sets *first to the first of these
+// tokens. The last block may be short.
 HWY_INLINE ConstAnyMatrix BlockIds(const BucketArgs& args, size_t block,
                                    size_t* first) {
   *first = block * args.block_tokens;

@@ -3,8 +3,8 @@
 
 // A short list of candidates for the k best of a row, and its sort: each
 // candidate goes to the slot with the number of candidates before it. The
-// order follows route.h: larger first, -0 like +0, NaN last, the smaller
-// index wins ties.
+// order is that of route.h: larger numbers first, -0 equal to +0, NaN last,
+// and of equal numbers the smaller index first.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,12 +28,13 @@
 
 namespace switchyard::simd {
 
-constexpr size_t kTopKLanes = 16;  // the most in a vector
+constexpr size_t kTopKLanes = 16;  // the most lanes that a vector has
 
 struct TopKTables {
   alignas(64) int32_t one_hot[kTopKLanes][kTopKLanes] = {};
   alignas(64) int32_t iota[kTopKLanes] = {};
-  // The numbers of a byte's set bits, in ascending order, then zeros.
+  // The numbers of the bits that are set in a byte, in ascending order, and
+  // zeros behind them.
   alignas(64) uint8_t set_bits[256][8] = {};
 
   constexpr TopKTables() {
@@ -68,12 +69,12 @@ using TopKIntTag = hn::RebindToSigned<TopKTag>;
 using TopKVec = hn::Vec<TopKTag>;
 using TopKIntVec = hn::Vec<TopKIntTag>;
 
-// The most elements that one sort finds. It takes more candidates than that:
-// 80 take 0.3 us on AVX-512.
+// The most elements that one sort finds. The list may have more candidates:
+// to sort 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// Room for whole vectors stored from any candidate on, and for a vector of
-// pads.
+// The list is longer than its candidates, because whole vectors are stored to
+// it from any candidate on, and because a vector of pads follows them.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
 // Keys are integers that compare like the logits, with -0 equal to +0 and NaN
@@ -88,12 +89,12 @@ struct Candidates {
   HWY_ALIGN int32_t ranks[kTopKRoom];
 };
 
-// The k best, then other elements and pads: a vector load from any of the first
-// k finds defined values.
+// The k best, then other elements and pads, so that a vector load from any of
+// the first k finds defined values.
 struct TopK {
   HWY_ALIGN int32_t keys[kTopKRoom];
   HWY_ALIGN int32_t ids[kTopKRoom];
-  bool nan;  // in the whole row
+  bool nan;  // the row has a NaN, among the k best or not
 };
 
 HWY_INLINE TopKIntVec FlipIfNegative(TopKIntTag di, TopKIntVec v) {
@@ -105,7 +106,7 @@ HWY_INLINE TopKIntVec KeyFromLogit(TopKIntTag di, TopKVec logit) {
   return hn::IfThenElse(hn::RebindMask(di, hn::IsNaN(logit)),
                         hn::Set(di, kNaNKey), FlipIfNegative(di, bits));
 }
-// +0 for -0; a NaN for kNaNKey and kPadKey.
+// Returns +0 for the key of -0, and a NaN for kNaNKey and kPadKey.
 HWY_INLINE TopKVec LogitFromKey(TopKTag d, TopKIntVec key) {
   return hn::BitCast(d, FlipIfNegative(TopKIntTag(), key));
 }
@@ -116,8 +117,9 @@ HWY_INLINE float LogitFromKey(int32_t key) {
   return logit;
 }
 
-// The number of steps for n candidates. It is rounded up to kTopKUnroll: to
-// whole vectors would be more steps, and exactly n would be hard to predict.
+// The number of steps for n candidates, which is n rounded up to a multiple of
+// kTopKUnroll. A multiple of whole vectors would be more steps, and a loop of
+// exactly n steps would be hard to predict.
 constexpr size_t kTopKUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 HWY_INLINE size_t TopKSteps(size_t n) {
   return (n + kTopKUnroll - 1) / kTopKUnroll * kTopKUnroll;
@@ -133,11 +135,11 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 #endif
 }
 
-// Stores `ids` and `logits` where the mask is true, packed, and up to a
-// vector of garbage behind them; returns the number of true lanes. `ids` is
-// FirstIds plus a multiple of the lanes. Highway's Compress does the same,
-// but GCC copies the tables of its AVX2 and SSE versions to the stack, each
-// time (1 KiB, 14 ns).
+// Stores the lanes of `ids` and `logits` where the mask is true, without gaps,
+// and up to a vector of garbage behind them. Returns the number of true lanes.
+// `ids` is FirstIds() plus a multiple of the number of lanes. Highway's
+// Compress does the same, but for AVX2 and SSE, GCC copies Compress's tables
+// to the stack each time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
@@ -169,8 +171,8 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
 }
 #endif
 
-// Makes the keys of the candidates and a vector of pads. Returns true if one
-// is a NaN.
+// Computes the keys of the candidates, and fills the last vector with pads.
+// Returns true if a candidate is a NaN.
 SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   const TopKTag d;
   const TopKIntTag di;
@@ -188,11 +190,11 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it in the order: all with
-// a larger key and, as candidates of equal keys stand in ascending order of
-// their ids, all to its left with the same key. So candidate i is compared as
-// key - 1 with the candidates to its left, and as key with those to its
-// right.
+// Counts, for each candidate, the candidates before it in the order. These are
+// all with a larger key, and all to its left with the same key, because
+// candidates of equal keys are in ascending order of their ids. So candidate i
+// is compared as key - 1 with the candidates to its left, and as key with the
+// candidates to its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
@@ -209,7 +211,8 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
     }
     for (; j < HWY_MIN(i + N, steps); j += kTopKUnroll) {
       for (size_t u = 0; u < kTopKUnroll; ++u) {
-        // Lane j - i is no longer to the right of j.
+        // Lane j - i is candidate j. It counts only larger keys from here on,
+        // because it has been compared with all candidates to its left.
         const auto one = hn::Load(di, kTopKTables.one_hot[j + u - i]);
         than = hn::Add(than, one);
         rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), than), rank);
