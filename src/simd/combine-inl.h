@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sum of a token's terms: a row of floats, from rows of any type.
+// Sums a token's terms: rows of any type give a row of floats.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -31,8 +31,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// v = fma(w, row[i..], v), or row[i..] + v, of four vectors; halves in the
-// order of LoadShuffled().
+// For four vectors of columns: AddTermFour() computes v = fma(w, row[i..], v),
+// AddFour() computes v = row[i..] + v. Vectors of 16-bit rows are in the order
+// of LoadShuffled().
 template <class T, class D, class V>
 SWITCHYARD_PIECE void AddTermFour(D d, V w, const T* HWY_RESTRICT row, V& v0,
                                   V& v1, V& v2, V& v3) {
@@ -78,8 +79,9 @@ SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
       return hn::Zero(d);
   }
 }
-// Adds a residual to four vectors. (A call in the loop, even if never made,
-// keeps rows and weights out of registers: 1.15 of the time for f32.)
+// Adds a residual to four vectors. (It is inlined. A call in the loop, even if
+// it is never made, keeps rows and weights out of registers: 1.15 of the time
+// for f32.)
 template <class D, class V>
 SWITCHYARD_PIECE void AddResidualFour(D d, const void* residual, Type type,
                                       size_t i, V& v0, V& v1, V& v2, V& v3) {
@@ -108,10 +110,10 @@ SWITCHYARD_PIECE void ScaleFour(D d, float factor, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Mul(v2, factors);
   v3 = hn::Mul(v3, factors);
 }
-// Computes the first n elements of one vector of a sum from column i on. Also
-// stores them to `values`, with zeros behind, because weight * 0 is NaN for
-// an infinite weight. (Out of line, because each kind of sum calls it from
-// eight places.)
+// Computes the first n elements of one vector of a sum, from column i on. Also
+// stores them to `values`, followed by zeros, because an infinite weight times
+// the zeros behind the row's end would be NaN. (The function is not inlined,
+// because each kind of sum calls it from eight places.)
 template <class In>
 HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
                             size_t n, float* sum, float* HWY_RESTRICT values) {
@@ -138,18 +140,21 @@ HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
   StoreUpTo<float>(v, d, sum + i, n);
 }
 
-// sum[i] = sum over terms and residual, and its square is added to an
-// accumulator: a body for SimdgroupSum. sum may be the residual or a term's
-// row. kTerms: the number of terms, or 0 for any number.
-// kScaled: with the tail's scales, which would take time in the unrolled
-// sums; sums of any number of terms may have them.
+// A body for SimdgroupSum. It computes sum[i], the sum of the terms and the
+// residual, and with kSquares adds its square to an accumulator. `sum` may be
+// the residual or the row of a term.
+// kTerms: the number of terms, or 0 if it is only known at run time.
+// kScaled: applies the scales of `tail`. With kTerms = 0, it applies them
+// whenever there are any. Unrolled sums do not test for them, because the test
+// takes time.
 template <class In, bool kSquares, size_t kTerms, bool kScaled = false>
 struct SumTerms {
   const Terms& terms;
   const Tail& tail;
   float* sum;
-  // Copies stay in registers, because no store to `sum` can change them (1.08
-  // to 1.17 of the time without).
+  // Copies of the terms and the residual stay in registers, because no store
+  // to `sum` can change them. Without copies, it takes 1.08 to 1.17 of the
+  // time.
   const In* rows[kTerms + 1];
   float weights[kTerms + 1];
   const void* residual;
@@ -186,7 +191,8 @@ struct SumTerms {
                     static_cast<const In*>(terms.rows[s]) + i, v0, v1, v2, v3);
       }
     }
-    // Unrolled sums with terms behind them are used with a factor of 1 only.
+    // An unrolled sum applies `routed` to all of its terms. If some of them
+    // are unscaled, SumListed() uses it only if `routed` is 1.
     if (scaled && (kTerms != 0 || tail.unscaled == 0)) {
       ScaleFour(d, tail.scales->routed, v0, v1, v2, v3);
     }
@@ -232,15 +238,15 @@ struct SumTerms {
   }
 };
 
-// The function compiled for a type of rows: it writes the sum of listed terms
-// and a residual to `sum`, and with kSquares returns the sum of its squares.
+// SumListed() of a type of rows. It writes the sum of the listed terms and the
+// residual to `sum`. With kSquares it returns the sum of its squares.
 using SumFunction = float (*)(const Terms& terms, const Tail& tail, float* sum,
                               size_t cols);
 
-// The loop over terms is unrolled for the numbers of terms in most models:
-// that saves 4 % of a token in cache (f32, H = 2048, top_k = 8). For halves
-// it is unrolled for the most frequent number only, because their loads take
-// extra instructions; for codes it is not.
+// The loop over terms is unrolled for the numbers of terms in most models: that
+// saves 4 % of a token in cache (f32, H = 2048, top_k = 8). For rows of 16
+// bits it is unrolled for the most frequent number only, because their loads
+// take extra instructions. For codes it is not unrolled.
 template <class In, bool kSquares>
 HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
                              size_t cols) {
@@ -269,13 +275,13 @@ HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
   return SimdgroupSum(cols, SumTerms<In, kSquares, 0>(terms, tail, sum));
 }
 
-// The slow path, for any number of terms, a tile of columns at a time: the
-// same sums in the same order.
+// The slow path handles any number of terms, and a tile of columns at a time.
+// It adds the same numbers in the same order as SumListed().
 constexpr size_t kSumTile = 512;
 using SumTile = float[kSumTile];
 
 // Computes columns [begin, begin + n) of the sum of a token's terms, n <=
-// kSumTile, into whole vectors of `sum`, which is aligned.
+// kSumTile. Writes whole vectors to `sum`, which is aligned.
 HWY_NOINLINE void SumSlowly(const CombineArgs& args, size_t token, size_t begin,
                             size_t n, size_t& skipped, float* sum) {
   const SimdgroupTag d;

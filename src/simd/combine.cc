@@ -27,14 +27,15 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The kept sum of a token.
+// Returns columns of a token's sum, which is in memory, to PutRow().
 const float* KeptSum(const void* context, size_t begin, size_t, float*) {
   return static_cast<const float*>(context) + begin;
 }
 
-// normed = sum * scale * norm_weight. Also prefetches the first lines of the
-// next token's rows, one line per vector, for which the loop has time. (The
-// stages' MulTile() instead took 1.03 to 1.10 of the time for 64 tokens.)
+// Computes normed = sum * scale * norm_weight. Because the loop has time for
+// it, it also prefetches the first cache lines of the next token's rows, one
+// line per vector. (MulTile() of the stages took 1.03 to 1.10 of the time for
+// 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -128,22 +129,21 @@ HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
       PutRow({NormedRow::Get, &normed}, to, token);
     }
   }
-  // Comes last, because out may be one of the sum's inputs.
+  // `out` is written last, because it may be one of the sum's inputs.
   if (in_place == nullptr && args.outputs.out.data != nullptr) {
     PutRow(sum, args.outputs.out, token);
   }
 }
 
 // One pass over the top_k rows of each token: sums 4 vectors of columns at a
-// time in registers, slot by slot. Bound by the bytes of those rows.
+// time in registers, slot by slot. The bytes of these rows bound the time.
 //
 // With a norm, the pass also sums the squares, in 32 lanes. A second pass
-// over the sum, which is 8-28 KB and still in L1, multiplies it. This is
-// bound by the bytes as well: 3 us per token from memory (H = 2048, top_k =
-// 8), 1.01 of the time of a loop that only moves them. A single token in L2
-// takes 1.12 of that time (0.74 us), because the fold, the root and the
-// divisions are a chain of 70 cycles between the passes, and the second pass
-// reads the sum again.
+// multiplies the sum, which is 8-28 KB and still in L1. The bytes bound this,
+// too: 3 us per token from memory (H = 2048, top_k = 8), 1.01 of the time of a
+// loop that only moves them. A single token in L2 takes 1.12 of that loop's
+// time (0.74 us), because the fold, the root and the divisions are a chain of
+// 70 cycles between the passes, and the second pass reads the sum again.
 //
 // Only the sum is compiled for each type of the rows.
 template <bool kNorm>
@@ -178,19 +178,21 @@ HWY_NOINLINE void CombineOnStack(const CombineArgs& args,
   CombineTokens<kNorm>(args, sum_listed, begin, end, kept);
 }
 
-// A token with stages. Its row is kept between phases, or computed again for
-// each phase if it is too wide.
+// A token with stages. Its row is kept between phases or, if it is too wide,
+// computed again for each phase.
 struct StagedToken {
   const CombineArgs& args;
   size_t token;
-  float* kept;  // the sum of its terms, or null
+  float* kept;  // the sum of the token's terms, or null
   float* other;
   PhaseScales* scales;
-  // The first phase computes the sum, if it is kept and its terms are listed.
+  // If the sum is kept and its terms are listed, the first phase computes it
+  // from the next three fields.
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 
-  // Columns [begin, begin + n) after phase `last`, up to whole vectors.
+  // Computes columns [begin, begin + n) up to and with phase `last`, in whole
+  // vectors of `block`.
   StageTile Make(size_t last, size_t begin, size_t n, float* block) const {
     size_t skipped;
     SumSlowly(args, token, begin, n, skipped, block);
@@ -220,8 +222,8 @@ struct StagedToken {
     float squares_of_sum = 0.0f;
     for (size_t phase = 0; phase < args.stages->num_phases; ++phase) {
       const CombinePhase& what = args.stages->phases[phase];
-      // Without kept columns, a phase that needs no squares needs no sum
-      // either.
+      // If columns are not kept, a phase that needs no squares does not need
+      // the sum either.
       const bool any = what.block_squares || what.other_squares;
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
@@ -257,7 +259,7 @@ struct StagedToken {
 };
 
 // Combine with stages: sums the terms, then runs the stages. The sum is in
-// out, if out is f32 and no stage reads it, or else in a buffer.
+// `out` if that is f32 and no stage reads it, and otherwise in a buffer.
 HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
                                 SumFunction sum_squares, size_t begin,
                                 size_t end) {

@@ -1,30 +1,34 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine: a token's terms (weighted rows of slots, identity, shared experts)
-// -> their sum -> stages -> out -> final norm -> normed. CombinePlan
+// Combine. For each token it adds up the terms (the weighted rows of slots,
+// the identity expert, shared experts), runs the stages on the sum, writes
+// the result to `out`, and its final norm to `normed`. CombinePlan
 // (src/combine_plan.h) and the number of columns choose one of these paths:
 //
-//   no stages, out is f32            CombineTokens(): the sum in registers, 4
-//                                      vectors of columns at a time, to out
-//   no stages, another out or none   CombineOnStack(): the same to the stack,
-//                                      then PutRow() to out
-//   stages, up to kSumKept columns   CombineStaged(): the sum to a row, a tile
-//                                      at a time, and each tile through the
-//                                      stages up to the next norm
-//   stages, wider rows               CombineStaged() by StagedToken::Make(): no
-//                                      row; tiles are made again for each phase
+//   no stages, out is f32            CombineTokens() adds in registers, 4
+//                                      vectors of columns at a time, and
+//                                      stores to out
+//   no stages, out is of another     CombineOnStack() does the same, but
+//     type or not given                stores to the stack; PutRow() then
+//                                      writes out
+//   stages, at most kSumKept         CombineStaged() keeps the sum in a row.
+//     columns                          Each phase runs its stages, up to the
+//                                      next norm, on one tile after the other
+//   stages, more columns             CombineStaged() keeps no row. In each
+//                                      phase StagedToken::Make() computes
+//                                      each tile again, from the terms on
 //
-// Without stages there are terms of one type, at most kMaxTerms of them, the
-// four scales, a residual and the final norm. A norm of a part, a vector, a
-// rounding between steps or a term of another type is a stage. A token of
-// more than kMaxTerms terms is summed by SumSlowly(), a tile at a time. The
-// final norm is a separate pass, NormedRow, on all paths.
+// A call without stages has terms of one type, at most kMaxTerms of them, and
+// may have the four scales, a residual and the final norm. A norm of a part, a
+// vector of CombineVectors, a rounding between steps, and a term of another
+// type are stages. SumSlowly() sums a token with more than kMaxTerms terms, a
+// tile at a time. On all paths, the final norm is a separate pass, NormedRow.
 //
-//   combine_terms-inl.h     a token's terms, listed, and their numbers
-//   combine-inl.h           their sum: SumListed() in registers, SumSlowly()
-//   combine_stages-inl.h    stages, each a loop of tiles-inl.h over a tile
-//   combine.cc              the paths above, and the final norm
+//   combine_terms-inl.h     lists a token's terms, and reads their numbers
+//   combine-inl.h           sums them: SumListed() in registers, SumSlowly()
+//   combine_stages-inl.h    runs stages, each a loop of tiles-inl.h over a tile
+//   combine.cc              has the paths above, and the final norm
 
 #ifndef SWITCHYARD_SRC_SIMD_COMBINE_H_
 #define SWITCHYARD_SRC_SIMD_COMBINE_H_
@@ -39,14 +43,14 @@
 
 namespace switchyard::simd {
 
-// The most terms of a token's sum that are listed. The most columns of a sum
-// that are kept on the stack, if the sum is not out.
+// kMaxTerms: the most terms that a token's list holds. kSumKept: the most
+// columns of a sum that is kept on the stack, because it is not in `out`.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 
-// The steps after a token's sum of listed terms, a tile of columns at a time,
-// on two tiles: the block's and another. A factor of 1 changes nothing, so a
-// product with a factor needs no separate stage without it.
+// A step after the sum of a token's listed terms. It runs on a tile of columns
+// at a time, with two tiles: the block's and another one. A factor of 1 changes
+// nothing, so products with and without a factor are the same operation.
 struct CombineStage {
   enum Op : uint8_t {
     kLoad,     // tile = x * operand
@@ -55,24 +59,24 @@ struct CombineStage {
     kMulPlus,  // tile = v * tile * (1 + operand)
     kMulAdd,   // tile = fma(identity's weight, operand, tile)
     kShared,   // tile = fma(gate i, shared row i, v * tile), for each i
-    kGated,    // the same, the first product stored
+    kGated,    // the same, but the first product replaces the tile
     kScale,    // tile = v * tile
     kRound,    // tile = M(tile)
-    kJoin,     // kAdd of the other tile to the block's
+    kJoin,     // block's tile = (v * it + x * other tile) * sum
   };
   Op op;
-  bool other;      // than the block's tile
+  bool other;      // `tile` is the other tile, not the block's
   bool norm;       // v is the scale of the tile's norm
-  bool per_token;  // a row of the operand for each, or the same for all
+  bool per_token;  // the operand has a row for each token, not one for all
   const ConstAnyMatrix* operand;
   float v, x, sum;
 };
 
-// The stages up to the next one that needs a norm of their results.
+// The stages up to the next norm that needs their results.
 struct CombinePhase {
-  size_t end;          // of its stages
-  bool block_squares;  // add up, for the block's next norm
-  bool other_squares;  // the same for the other tile's
+  size_t end;          // the number of stages up to the phase's last
+  bool block_squares;  // sum the block's squares, for its next norm
+  bool other_squares;  // sum the other tile's squares, for its next norm
 };
 
 struct CombineStages {
@@ -85,21 +89,21 @@ struct CombineStages {
   Type rounded = Type::kF32;  // M
 };
 
-// Checked: shapes agree with out or normed, [tokens, hidden], hidden >= 1;
-// outputs are disjoint from inputs, except in place. An optional view has
-// data exactly if it is given.
+// The caller has checked that shapes agree with out or normed, which are
+// [tokens, hidden] with hidden >= 1, and that outputs overlap no inputs unless
+// they are in place. An optional view has data exactly if it is given.
 struct CombineArgs {
-  const CombineInputs& inputs;  // copying a kilobyte would take 60 ns
+  const CombineInputs& inputs;  // references: copying 1 KB would take 60 ns
   const CombineOutputs& outputs;
   const CombineOptions& options;
-  // Null: all terms fit their list, at most the residual follows, and the sum
-  // is out or is kept.
+  // Null if the list holds all terms, nothing but the residual follows them,
+  // and the sum is `out` or is kept.
   const CombineStages* stages;
-  const CombineScales* scales;  // null: all 1, or among the stages
+  const CombineScales* scales;  // null if all are 1, or are among the stages
   size_t cols;
-  Type rows_type;                // of the listed terms
-  bool shared_listed;            // the shared experts are among these,
-  bool identity_listed;          // the identity expert
+  Type rows_type;                // the type of the listed terms
+  bool shared_listed;            // the shared experts are among these terms
+  bool identity_listed;          // the identity expert is among these terms
   std::atomic<size_t>* skipped;  // row_index values outside [-1, rows)
 };
 

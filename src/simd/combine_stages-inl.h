@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The stages of combine.h, which turn a token's sum of terms into its
-// outputs: each is a loop over a tile of f32 that stays in the L1 cache.
+// Runs the stages of combine.h, which turn a token's sum of terms into its
+// outputs. Each stage is a loop over a tile of f32 that stays in the L1 cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_STAGES_INL_H_) == \
@@ -30,8 +30,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The scales of a norm of the block and of the other tile, and the sums of
-// squares from which they are computed.
+// The scales of a phase's norms, of the block and of the other tile, and the
+// sums of squares from which they are computed.
 struct PhaseScales {
   float block, other;
 };
@@ -94,7 +94,8 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // Runs the stages of a phase, with the scales from the norms before it.
+  // Runs the stages of a phase, with the scales that the norms before it have
+  // found.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

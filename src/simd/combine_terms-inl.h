@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The terms of a token's sum, listed once before its columns are summed.
+// Lists the terms of a token's sum, before its columns are summed.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_) == \
@@ -30,9 +30,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The terms of one token's sum that are of the type of rows, in order: active
-// slots, the identity expert, the shared experts. top_k is at most 22 in any
-// model known; more terms than fit take the slow path.
+// The terms of one token's sum that have the type of rows, in order: active
+// slots, the identity expert, the shared experts. top_k is at most 22 in all
+// known models. A token with more terms than fit takes the slow path.
 struct Terms {
   size_t count = 0;
   const void* rows[kMaxTerms];
@@ -50,12 +50,13 @@ struct Terms {
   }
 };
 
-// The residual that is added to their sum, or null.
+// The steps after the terms: their scales, and the residual (null if there is
+// none) that is added to their sum.
 struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  size_t unscaled = 0;  // last terms, which scales.routed does not scale
+  size_t unscaled = 0;  // the number of last terms without scales.routed
 };
 
 HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
@@ -63,7 +64,7 @@ HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
   return ScalarAt(m, row, col);
 }
 
-// A token's number, from a matrix with one column or one row.
+// Reads a token's number from a matrix with one column or one row.
 HWY_INLINE float OfToken(const ConstAnyMatrix& m, size_t token) {
   return m.rows == 1 ? Scalar(m, 0, token) : Scalar(m, token, 0);
 }
@@ -87,14 +88,14 @@ HWY_INLINE Tail TailOf(const CombineArgs& args, size_t token) {
   return {RowAt(residual, token), residual.type, args.scales, unscaled};
 }
 
-// The progress of ListTerms() in a token's terms.
+// How far ListTerms() has come in a token's terms.
 struct TermCursor {
-  size_t next = 0;     // slots, then other listed terms
-  size_t skipped = 0;  // row indices out of range so far
+  size_t next = 0;     // the next slot or, behind the slots, other term
+  size_t skipped = 0;  // the number of row indices out of range so far
 };
 
-// Appends terms from the cursor on until `terms` is full or all are listed;
-// returns true if all are.
+// Replaces `terms` by the token's terms from the cursor on, as many as fit.
+// Returns true if the last term of the token is among them.
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms& terms) {
   const CombineInputs& in = args.inputs;
@@ -135,7 +136,7 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   return true;
 }
 
-// The terms of a token: all, or as many as fit.
+// A token's terms: all of them, or as many as fit.
 struct TokenTerms {
   Terms terms;
   TermCursor cursor;

@@ -6,10 +6,10 @@
 //
 // The lanes are columns of the product. Four codes of a column (k, k + 1,
 // ...) lie in the four bytes of its 32-bit lane, and the row's four codes are
-// in every lane. Unsigned codes of weights are above the signed ones by
-// WeightTraits::offset. That costs nothing here: the dot product is too large
-// by the offset times the sum of the row's codes, so it starts at a
-// correction for each row and block.
+// in every lane. Unsigned codes of weights exceed the signed ones by
+// WeightTraits::offset, so the dot product is too large by the offset times
+// the sum of the row's codes. To remove this costs nothing here, because the
+// sum starts at a correction for each row and block.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -37,20 +37,20 @@ using DotIntTag = hn::RebindToSigned<DotTag>;
 using DotVec = hn::Vec<DotTag>;
 using DotInts = hn::Vec<DotIntTag>;
 
-// Each way has
-//   Codes, Row      vectors of weights' codes and of four codes of a row
+// Each class Dot below has
+//   Codes, Row      vectors of weights' codes, and of four codes of a row
 //   State           sums of products
-//   kOffset         of codes of a byte as they are in Codes: 128, or 0 if
-//                   signed
-//   kTwoStates      whether a state holds no more than 8 products of nibbles
-//   kSixBitAdds     products of six bits that a state holds: 2 or 4
+//   kOffset         the offset of a byte's code in Codes: 128, or 0 if signed
+//   kTwoStates      true if a state holds no more than 8 products of nibbles
+//   kSixBitAdds     the number of six-bit products in a state: 2 or 4
 //   LoadBytes, LowNibbles, HighNibbles, FromTable, AddTwoBits, LoadRow
-//   Add             a product of nibbles, or of six bits, to a state
-//   AddBytes        a product of bytes, to two states: at most 8
-//   Sum, SumBytes   the int32 sums of a state, of the two states of bytes
-//   Factor, Scaled  a scale of 8 bits, and a state's sums times such scales
-//   Small, SmallProduct  a number of 16 bits in all lanes, and its product with
-//                   lanes that have 16 bits
+//   Add             adds a product of nibbles, or of six bits, to a state
+//   AddBytes        adds a product of bytes to two states, at most 8 times
+//   Sum, SumBytes   the int32 sums of a state, or of the two states of bytes
+//   Factor, Scaled  prepares scales of 8 bits; multiplies a state's sums by
+//                   them
+//   Small, SmallProduct  puts a number of 16 bits in all lanes; multiplies
+//                   lanes that have 16 bits by it
 #undef SWITCHYARD_DOT_VNNI
 #undef SWITCHYARD_DOT_MADDUBS
 #undef SWITCHYARD_DOT_SDOT
@@ -120,8 +120,8 @@ struct ByteDot {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-// pmaddwd: the upper 16 bits of `small` are 0, so the upper bits of `a` do
-// not matter.
+// Multiplies 16-bit numbers by pmaddwd. The upper 16 bits of `small` are 0, so
+// the upper bits of `a` do not matter.
 HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
 #if HWY_TARGET <= HWY_AVX3
   return DotInts{_mm512_madd_epi16(a.raw, b.raw)};
@@ -150,7 +150,7 @@ struct SmallDot {
 };
 
 #endif
-// Products of 32 bits.
+// Scales are multiplied with products of 32 bits.
 struct WideDot : SmallDot {
   static HWY_INLINE DotInts Factor(DotInts scale) { return scale; }
   static HWY_INLINE DotInts Scaled(DotInts state, DotInts factor) {
@@ -160,8 +160,9 @@ struct WideDot : SmallDot {
 
 #if SWITCHYARD_DOT_VNNI
 
-// vpdpbusd: u8 * s8, four of them to a lane. Highway 1.0.3 compiles AVX3_DL
-// without AVX512_VNNI, which every such CPU has.
+// vpdpbusd multiplies u8 by s8, and adds four products to each lane. It is
+// written as asm because Highway 1.0.3 compiles AVX3_DL without AVX512_VNNI,
+// which every CPU with AVX3_DL has.
 struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 128;
@@ -183,11 +184,12 @@ struct Dot : ByteDot, WideDot {
 
 #elif SWITCHYARD_DOT_MADDUBS
 
-// pmaddubsw: u8 * s8, pairs to 16 bits. Sums of 8 of them fit for codes up to
-// 15: 16 * 15 * 128 = 30720, of 4 for codes up to 24, and of 2 for codes up to
-// 63: 4 * 63 * 128 = 32256. Bytes are two nibbles of 4 bits each, so that they
-// are exact for all codes; |code| * sign(code, row) would not be for -128, and
-// takes as many instructions.
+// pmaddubsw multiplies u8 by s8, and adds pairs of products to 16 bits. Such
+// sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 *
+// 128 = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
+// 32256). Bytes are multiplied as two nibbles of 4 bits each, which is exact
+// for all codes. The product |code| * sign(code, row) would not be exact for
+// -128, and takes as many instructions.
 struct Dot : ByteDot, SmallDot {
   using State = hn::Vec<hn::Repartition<int16_t, DotTag>>;
   static constexpr int kOffset = 128;
@@ -200,7 +202,8 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
     sum = hn::Add(sum, Pairs(codes, row));
     // Prevents GCC from adding up all products of a block in a tree, which
-    // would hold them in memory: 4 rows of q8_0 take 0.7 of the time. (Zen 3)
+    // would hold them in memory. With this, 4 rows of q8_0 take 0.7 of the
+    // time. (Zen 3)
     asm("" : "+v"(sum.raw));
     return sum;
   }
@@ -213,7 +216,8 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumBytes(State low, State high) {
     return hn::Add(SumPairs(low), hn::ShiftLeft<4>(SumPairs(high)));
   }
-  // The scale in both halves of a lane, so that adding pairs multiplies them.
+  // Puts the scale in both halves of a lane, so that MultiplyPairs() multiplies
+  // both numbers of a pair.
   static HWY_INLINE DotInts Factor(DotInts scale) {
     return hn::Or(hn::And(scale, hn::Set(DotIntTag(), 0xFFFF)),
                   hn::ShiftLeft<16>(scale));
@@ -226,9 +230,9 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumPairs(State a) {
     return Scaled(a, hn::Set(DotIntTag(), 0x10001));
   }
-  // Add() by an asm instruction, so that GCC cannot give it another
-  // destination and copy that at the loop's end: bytes take 0.9 of the time,
-  // but nibbles 1.03. (4 and 32 rows, Zen 3)
+  // Add() with an asm instruction. Otherwise GCC gives the instruction another
+  // destination, and copies that at the loop's end. Bytes take 0.9 of the time
+  // with it, but nibbles would take 1.03. (4 and 32 rows, Zen 3)
   static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
 #if HWY_TARGET == HWY_AVX2
     asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));
@@ -254,7 +258,8 @@ struct Dot : ByteDot, SmallDot {
 
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
 
-// Signed products: bytes lose their 128 when they are loaded.
+// For targets with products of signed codes. Bytes lose their offset of 128
+// when they are multiplied.
 struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 0;
@@ -267,7 +272,7 @@ struct Dot : ByteDot, WideDot {
 #if SWITCHYARD_DOT_SDOT
     return svdot_s32(sum, weights, row);
 #else
-    // Without SDOT, which Highway's NEON does not count on.
+    // Highway's NEON target includes CPUs without SDOT.
     const int16x8_t low =
         vmull_s8(vget_low_s8(weights.raw), vget_low_s8(row.raw));
     const int16x8_t high = vmull_high_s8(weights.raw, row.raw);
@@ -286,7 +291,8 @@ struct Dot : ByteDot, WideDot {
 
 #else
 
-// For targets without vectors of bytes, or without their products.
+// For targets without vectors of bytes, or without instructions for their
+// products.
 struct Dot : WideDot {
   struct Codes {
     uint8_t v[64];  // four for each lane

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Comparison of two structs by a mask of bytes, in the registers that every
+// Compares two structs where a mask of bytes says so, with registers that every
 // CPU of the architecture has.
 
 #ifndef SWITCHYARD_SRC_SIMD_EQUAL_WHERE_H_

@@ -36,13 +36,16 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The columns of the rows that are added to their sums at a time: 24 KB for
-// 48 rows.
+// The number of columns of the rows that all strips of a batch multiply before
+// the next columns: as floats, they are 24 KB for 48 rows.
 constexpr size_t kFloatChunk = 128;
 constexpr size_t kFloatRows = 48;
 
-// The operands of a strip: `count` columns of the rows, and the weights of
-// two groups of 16 columns of the product.
+// The operands of a strip, which multiplies a few rows by up to
+// kTileColumns = 32 rows of weights, each of which gives a column of the
+// product. It handles `count` columns of the rows at a time. packed[0] and
+// packed[1] are the weights for the first and the last 16 columns of the
+// product.
 struct FloatStripArgs {
   const float* rows;
   size_t stride;
@@ -51,8 +54,8 @@ struct FloatStripArgs {
   float* sums;  // [rows, kTileColumns]
 };
 
-// Rows R... times kVectors vectors of columns: two, or four for one or two
-// rows, to have enough independent chains to hide their latency.
+// Multiplies rows R... by kVectors vectors of columns. kVectors is 2, or 4 for
+// one or two rows, to have enough independent chains to hide their latency.
 template <class Format, size_t kVectors, size_t... R>
 class FloatStrip {
  public:
@@ -86,7 +89,7 @@ class FloatStrip {
       hn::StoreU(sum, DotTag(), At<kVector>(args, r, column));
     }
   }
-  // The cache lines of a vector of columns.
+  // Returns the packed weights of a vector of columns.
   template <size_t kVector>
   static HWY_INLINE const uint8_t* Lines(const FloatStripArgs& args,
                                          size_t column) {
@@ -135,7 +138,7 @@ class FloatStrip {
   static HWY_INLINE DotVec F32(const uint8_t* p) {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
-  // Adds columns k and, if kBoth, k + 1 of the rows.
+  // Adds the products of column k of the rows and, if kBoth, of column k + 1.
   template <bool kBoth>
   static HWY_INLINE void AddPair(const FloatStripArgs& args, const float* x,
                                  const uint8_t* p0, const uint8_t* p1,
@@ -180,8 +183,8 @@ HWY_INLINE void RunFloatStrip(std::index_sequence<R...>,
     FloatStrip<Format, kVectors, R...>::Run(args, column);
   }
 }
-// Runs a strip of kRows rows, or of fewer if fewer are left. Returns its
-// number of rows.
+// Runs a strip of kRows rows, or of fewer rows if fewer are left. Returns the
+// strip's number of rows.
 template <class Format, size_t kRows>
 HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
                                   size_t columns) {
@@ -195,7 +198,7 @@ HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
   return kRows;
 }
 
-// One call's batch of rows.
+// A batch of a call's rows.
 template <class Format>
 class FloatBatch {
  public:

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floats of fewer bits: rounded to nearest even on every ISA and Highway
-// version, with denormals, by integer arithmetic. (Highway's conversion
-// truncates bf16 before 1.2. Its f16 without native instructions flushes
-// denormals and rounds differently.)
+// Converts floats to and from types of fewer bits. It rounds to nearest even,
+// with denormals, on every ISA and Highway version, because it uses integer
+// arithmetic. (Highway's conversion truncates bf16 before 1.2. Its f16 without
+// native instructions flushes denormals and rounds differently.)
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -26,8 +26,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// F16C on x86, and Arm's instructions: they give the bits of the integer form
-// on all 2^32 floats, except a NaN's payload.
+// 1 if the target has instructions for f16: F16C on x86, or Arm's. They give
+// the bits of the integer form on all 2^32 floats, except for a NaN's payload.
 #undef SWITCHYARD_NATIVE_F16
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)) || \
     HWY_ARCH_ARM_A64
@@ -36,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_NATIVE_F16 0
 #endif
 
-// The result is in the upper halves of 32 bits; the lower halves are garbage.
+// Returns bf16 in the upper halves of 32 bits; the lower halves are garbage.
 template <class D, class DU = hn::RebindToUnsigned<D>>
 HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
   const DU du;
@@ -54,10 +54,10 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
                         hn::Set(du, 0x7FC00000), rounded);
 }
 
-// AVX512_BF16: one instruction for two vectors instead of 11. Highway 1.0.3
-// has no target for it, so the best AVX-512 code of a file asks the CPU. The
-// instruction differs only in flushing denormals, so vectors with denormals
-// do not use it.
+// AVX512_BF16 converts two vectors with one instruction instead of 11. Highway
+// 1.0.3 has no target for it, so the best AVX-512 code of a file asks the CPU
+// whether it has it. The instruction gives the same bits except that it
+// flushes denormals, so vectors with denormals do not use it.
 #undef SWITCHYARD_NATIVE_BF16
 #if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
                      (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL)))
@@ -66,7 +66,8 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 #define SWITCHYARD_NATIVE_BF16 0
 #endif
 #if SWITCHYARD_NATIVE_BF16
-// Converts the floats of a, then those of b; false if ToBF16() has to do it.
+// Converts the floats of a, then the floats of b. Returns false if ToBF16()
+// has to do it.
 HWY_INLINE bool NativeToBF16(hn::Vec512<float> a, hn::Vec512<float> b,
                              hn::Vec512<uint16_t>& to) {
   if (!g_cpu_has_bf16) return false;
@@ -77,7 +78,7 @@ HWY_INLINE bool NativeToBF16(hn::Vec512<float> a, hn::Vec512<float> b,
 }
 #endif
 
-// From 16 bits, zero-extended to 32.
+// Converts f16, zero-extended to 32 bits, to floats.
 template <class D, class VU>
 HWY_INLINE hn::Vec<D> FromF16(D d, VU bits) {
 #if SWITCHYARD_NATIVE_F16
@@ -91,8 +92,8 @@ HWY_INLINE hn::Vec<D> FromF16(D d, VU bits) {
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000)));
   const auto size = hn::And(bits, hn::Set(du, 0x7FFF));
   const auto signed_size = hn::BitCast(di, size);
-  // Denormals are multiples of 2^-24, infinities and NaNs have all ones in both
-  // exponents.
+  // Denormals are multiples of 2^-24. Infinities and NaNs have only ones in
+  // the exponent, as f16 and as float.
   const auto denormal = hn::BitCast(
       du, hn::Mul(hn::ConvertTo(d, signed_size), hn::Set(d, 0x1p-24f)));
   auto value = hn::Add(hn::ShiftLeft<13>(size), hn::Set(du, 112u << 23));
@@ -138,14 +139,14 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
 #endif
 }
 
-// Floats of 8 bits with a sign, kMantissa bits of mantissa and the rest
-// exponent; the largest is kMax. They are in the low byte of 32-bit lanes.
+// Floats of 8 bits: a sign, kMantissa bits of mantissa, and the exponent in the
+// other bits. The largest is kMax. They are in the low byte of 32-bit lanes.
 template <int kMantissa, int kBias>
 struct Float8 {
-  // The exponent of the smallest normal one, as in float.
+  // The exponent bits, as in float, of the smallest normal number.
   static constexpr uint32_t kLowest = 128 - kBias;
 
-  // |v| is finite and rounds to kMax at most.
+  // Converts floats. |v| is finite and rounds to kMax at most.
   template <class D, class DU = hn::RebindToUnsigned<D>>
   static HWY_INLINE hn::Vec<DU> To(D d, hn::Vec<D> v) {
     const DU du;
@@ -155,9 +156,9 @@ struct Float8 {
     const auto exponent = hn::BitCast(
         du, hn::Max(hn::BitCast(di, hn::And(bits, hn::Set(du, 0x7F800000))),
                     hn::Set(di, static_cast<int32_t>(kLowest << 23))));
-    // A float with the same distance to its neighbours as the result has:
-    // adding it rounds, and leaves the mantissa, hidden bit included, in the
-    // low bits.
+    // `magic` is a float as far from its neighbours as the result is. Adding it
+    // rounds the value, and leaves the mantissa, with its hidden bit, in the
+    // low bits of the sum.
     const auto magic =
         hn::Add(exponent, hn::Set(du, uint32_t{23 - kMantissa} << 23));
     const auto sum = hn::Add(hn::BitCast(d, size), hn::BitCast(d, magic));
@@ -175,7 +176,7 @@ struct Float8 {
     const auto sign = hn::ShiftLeft<24>(hn::And(bits, hn::Set(du, 0x80)));
     const auto size = hn::And(bits, hn::Set(du, 0x7F));
     const auto signed_size = hn::BitCast(di, size);
-    // Denormals are multiples of the smallest.
+    // Denormals are multiples of the smallest denormal.
     const auto denormal = hn::BitCast(
         du, hn::Mul(hn::ConvertTo(d, signed_size),
                     hn::BitCast(d, hn::Set(du, (kLowest - kMantissa) << 23))));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Traits of a quantised format: how a group's scale is computed from its
-// largest value, and where the scale is stored.
+// The quantised formats: how each computes a group's scale from the largest
+// value, and where it stores the scale.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,7 +30,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sum of a row's codes, of u8 less 128 each.
+// Returns the sum of a row's codes; 128 is subtracted from codes of u8.
 template <class Code>
 HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {
   int32_t sum = 0;
@@ -41,9 +41,9 @@ HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {
   return sum;
 }
 
-// Codes in one matrix, scales in another.
+// Formats with codes in one matrix and scales in another.
 
-// largest / kMax.
+// The scale is largest / kMax.
 template <class Code>
 struct RatioScales {
   using T = float;
@@ -62,7 +62,8 @@ struct RatioScales {
   }
 };
 
-// The power of two kMaxExponent binary places below the largest.
+// The scale is the power of two of the largest value, divided by
+// 2^kMaxExponent.
 template <class Code>
 struct PowerScales {
   using T = uint8_t;
@@ -82,7 +83,7 @@ struct PowerScales {
   }
 };
 
-// GGML's blocks: a scale and its codes side by side.
+// GGML's formats: a block has a scale and its codes side by side.
 
 struct Q8_0 {
   using Block = BlockQ8_0;

@@ -30,9 +30,9 @@ HWY_INLINE size_t TokenOf(const GatherInputs& in, int32_t pair) {
   return token < in.tokens.rows ? token : kNone;
 }
 
-// The hardware prefetches a row only after its first lines. To prefetch those
-// while the previous row is copied gains 10 to 25 % if tokens are not in the
-// L2 cache.
+// Prefetches the first lines of a row while the previous row is copied. The
+// hardware prefetches a row only after its first lines, so this gains 10 to
+// 25 % if tokens are not in the L2 cache.
 HWY_INLINE void PrefetchRow(const ConstAnyMatrix& rows, size_t row) {
   const auto* const p = RowAt(rows, row);
   const size_t bytes = BytesOf(rows.type, rows.cols);
@@ -41,9 +41,9 @@ HWY_INLINE void PrefetchRow(const ConstAnyMatrix& rows, size_t row) {
   }
 }
 
-// Writes rows [begin, end) of `to`: row_of(r) is the row of `from`, or kNone
-// for zeros. Bound by memory. If nothing is converted, memcpy is as fast as
-// any loop of vectors and keeps NaN payloads.
+// Writes rows [begin, end) of `to`. row_of(r) is the row of `from`, or kNone
+// for zeros. Memory bounds the time. If nothing is converted, memcpy is as fast
+// as any loop of vectors, and it keeps NaN payloads.
 template <class RowOf>
 HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
                          size_t begin, size_t end, const RowOf& row_of) {
@@ -51,8 +51,8 @@ HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
   for (size_t r = begin; r < end; ++r) {
     const size_t row = next;
     next = r + 1 < end ? row_of(r + 1) : kNone;
-    // A single token's rows are all the same: 0.98 of the time without
-    // prefetch.
+    // The rows of a single token are all the same, and need no prefetch: 0.98
+    // of the time without.
     if (next != kNone && next != row) PrefetchRow(from, next);
     if (row == kNone) {
       ZeroRow(to, r);
@@ -77,8 +77,8 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
   }
 }
 
-// The first row of a token on which row_index and pairs agree, or kNone if
-// they agree on none.
+// Returns the first row of a token on which row_index and pairs agree, or
+// kNone if they agree on no row.
 HWY_INLINE size_t FirstRow(const GatherInputs& in, size_t token) {
   const int32_t* const index = in.row_index.Row<int32_t>(token);
   const size_t top_k = in.topk_ids.cols;
@@ -90,7 +90,7 @@ HWY_INLINE size_t FirstRow(const GatherInputs& in, size_t token) {
   return kNone;
 }
 
-// Converts the first row of each token;
+// The first step of two: converts the first row of each token.
 void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
   const GatherInputs& in = args.inputs;
   for (size_t token = begin; token < end; ++token) {
@@ -104,9 +104,9 @@ void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
   }
 }
 
-// then copies it to the token's other rows, in the order of the rows. (To
-// copy a token's row to the others at once, while it is in L1, takes 1.2
-// times as long, because the hardware does not follow stores that jump.)
+// The second step: copies it to the token's other rows, in the order of the
+// rows. (Copying a token's row to all others at once, while it is in L1, takes
+// 1.2 times as long, because the hardware does not follow stores that jump.)
 void GatherOther(const GatherArgs& args, size_t begin, size_t end) {
   const GatherInputs& in = args.inputs;
   for (size_t r = begin; r < end; ++r) {

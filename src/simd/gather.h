@@ -12,24 +12,26 @@
 
 namespace switchyard::simd {
 
-// Checked: shapes and formats match, rows overlap nothing. Pairs outside [0,
-// tokens.rows * top_k) make rows of zeros, and their number is added to
-// *invalid.
+// The caller has checked that shapes and formats match, and that `rows`
+// overlaps no input and none of its rows overlap each other. A pair outside
+// [0, tokens.rows * top_k) gives a row of zeros. The number of such pairs is
+// added to *invalid.
 struct GatherArgs {
   const GatherInputs& inputs;
   const AnyRows& rows;
-  bool copy;  // tokens and rows are of the same format
+  bool copy;  // tokens and rows have the same format, so rows are copied
   std::atomic<size_t>* invalid;
 };
 
-// Gathers rows.
+// Computes rows [begin, end) of args.rows.
 RowFunction<GatherArgs> GatherRows() noexcept;
-// The two steps with row_index: a row of each token, then all other rows.
+// With row_index, the same takes two steps: GatherTokens() writes one row of
+// each token, and then GatherOthers() writes all other rows.
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
-// Checked, as above. The number of row_index values outside [-1, rows) is
-// added to *skipped.
+// The caller has checked it as above. The number of row_index values outside
+// [-1, rows) is added to *skipped.
 struct ScatterArgs {
   const ScatterInputs& inputs;
   const AnyRows& rows;
@@ -37,7 +39,7 @@ struct ScatterArgs {
   std::atomic<size_t>* skipped;
 };
 
-// Its range is of the rows that are written.
+// Computes rows [begin, end) of args.rows.
 RowFunction<ScatterArgs> ScatterRows() noexcept;
 
 }  // namespace switchyard::simd

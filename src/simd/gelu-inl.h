@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// GELU in both its forms, each with one division and without cancellation, in
-// the style of math-inl.h. Coefficients from tools/gelu_poly.sollya.
+// Both forms of GELU, each with one division and without cancellation, in the
+// style of math-inl.h. The coefficients are from tools/gelu_poly.sollya.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -23,20 +23,21 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// x Phi(x) = x / 2 (1 + erf(x / sqrt(2))): -0 for x <= kGeluFlush, where it
-// would be denormal, -inf included; NaN for NaN. As max(x, 0) - t Phi(-t), t =
-// |x|, and Phi(-t) = e^(-t^2 / 2) R(t), R a quotient of polynomials.
+// x Phi(x) = x / 2 (1 + erf(x / sqrt(2))). The result is -0 for x <=
+// kGeluFlush (-inf too), where it would be denormal, and NaN for NaN. It is
+// computed as max(x, 0) - t Phi(-t) with t = |x|, where Phi(-t) = e^(-t^2 / 2)
+// R(t), and R is a quotient of polynomials.
 constexpr float kGeluFlush = -13.146247f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   const V t = hn::Min(hn::Abs(x), hn::Set(d, -kGeluFlush));
-  // The square in two parts, because rounded to one it would be off by 2^-17,
+  // The square is in two parts, because in one part it would be off by 2^-17,
   // and its exponential by as much. The addend 2^-100 avoids denormal
   // squares.
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
-  // Twice the numerator, with t as its first term, over twice the
-  // denominator. As in Log1p(), 2^-60 avoids denormals.
+  // Twice the numerator over twice the denominator, so that the numerator's
+  // first term is t. As in Log1p(), 2^-60 avoids denormals.
   V p = hn::MulAdd(hn::Set(d, 0x1.078188p-7f), t, hn::Set(d, 0x1.4794dep-4f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.7356b4p-2f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.be2852p-1f));
@@ -52,11 +53,11 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::Sub(MaxOrNaN(d, hn::Set(d, -0.0f), x), below);
 }
 
-// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + e^-y), y = 2
-// sqrt(2 / pi) (x + 0.044715 x^3): -0 for x <= kGeluTanhFlush, -inf included;
-// NaN for NaN. The absolute error of y, which is up to 87, becomes the
-// relative error of its exponential, but computing y in two parts would take
-// 1.7 times the time.
+// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). This is x / (1 + e^-y)
+// with y = 2 sqrt(2 / pi) (x + 0.044715 x^3). The result is -0 for x <=
+// kGeluTanhFlush (-inf too), and NaN for NaN. The absolute error of y, which
+// is up to 87, becomes the relative error of its exponential, but computing y
+// in two parts would take 1.7 times the time.
 constexpr float kGeluTanhFlush = -10.00104f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The only file that handles differences between Highway 1.0.3 and later
-// versions, and between its targets: partial loads and stores, masked
-// division, packing of 32-bit lanes.
+// Handles the differences between Highway 1.0.3 and later versions, and
+// between Highway's targets; no other file does. It has partial loads and
+// stores, masked division, and packing of 32-bit lanes.
 
 // Compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
@@ -11,8 +11,8 @@
 
 #include "hwy/highway.h"
 
-// HWY_EXPORT for functions made by SWITCHYARD_RECORDED: in a file without
-// code for AVX3_DL, the code of AVX3 takes its place. See targets.h.
+// HWY_EXPORT for functions that SWITCHYARD_RECORDED defines. In a file without
+// code for AVX3_DL, it puts AVX3's code in AVX3_DL's place. See targets.h.
 #define SWITCHYARD_HWY_EXPORT HWY_EXPORT
 #if (HWY_TARGETS & HWY_AVX3) && !(HWY_TARGETS & HWY_AVX3_DL)
 #undef HWY_CHOOSE_AVX3_DL
@@ -43,10 +43,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 1 if masked 32-bit loads and stores do not touch memory outside the
-// mask. AVX2 counts, although Highway says HWY_MEM_OPS_MIGHT_FAULT: its
-// vmaskmov never faults on a lane that is off. SSE and NEON emulate with full
-// accesses.
+// 1 if masked loads and stores of 32-bit lanes do not touch memory outside of
+// the mask. This is 1 for AVX2, although Highway says HWY_MEM_OPS_MIGHT_FAULT,
+// because vmaskmov never faults on a lane that is off. SSE and NEON emulate
+// masks with full accesses.
 #undef SWITCHYARD_MASKED_MEMORY
 #if !HWY_MEM_OPS_MIGHT_FAULT || HWY_CAP_GE256
 #define SWITCHYARD_MASKED_MEMORY 1
@@ -54,9 +54,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_MASKED_MEMORY 0
 #endif
 
-// Loads the first n <= Lanes(d) elements from p, and zeros behind them. LoadN
-// for versions before 1.0.6. Where memory can be masked, lanes of 1 and 2
-// bytes can too, except on AVX2.
+// Loads the first n <= Lanes(d) elements from p, and zeros behind them. It
+// replaces LoadN, which Highway has from 1.0.6 on. Where 32-bit lanes can be
+// masked, lanes of 1 and 2 bytes can be, too, except on AVX2.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
 #if SWITCHYARD_MASKED_MEMORY
@@ -69,8 +69,8 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
   return hn::Load(d, buffer);
 }
 
-// Stores the first n <= Lanes(d) elements to p. StoreN for versions before
-// 1.0.6.
+// Stores the first n <= Lanes(d) elements to p. It replaces StoreN, which
+// Highway has from 1.0.6 on.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
 #if SWITCHYARD_MASKED_MEMORY
@@ -84,13 +84,14 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
-// The minimum and maximum of a bound, which is a number, and x. A NaN in x
-// stays NaN. That is a single instruction on x86 only, because Highway's Min
-// and Max on AArch64 are minnm and maxnm, which return the bound.
+// MinOrNaN() and MaxOrNaN() return the minimum and the maximum of a bound,
+// which is not NaN, and x; or NaN if x is NaN. This is a single instruction on
+// x86 only, because Highway's Min and Max on AArch64 are minnm and maxnm,
+// which return the bound for a NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MinOrNaN(D /*d*/, V bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  return hn::Min(bound, x);  // x86: the second one if either is NaN
+  return hn::Min(bound, x);  // x86 returns the second if either is NaN
 #else
   return hn::IfThenElse(hn::Lt(bound, x), bound, x);
 #endif
@@ -101,14 +102,14 @@ HWY_INLINE V MaxOrNaN(D /*d*/, V bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Max(bound, x);
 #else
-  // Clang 14 makes -0 of x = +0 where it sees that the bound is -0.
+  // If Clang 14 sees that the bound is -0, it returns -0 for x = +0.
   asm volatile("" : "+m"(bound));
   return hn::IfThenElse(hn::Gt(bound, x), bound, x);
 #endif
 }
 
-// The largest lane, for numbers. Highway without vectors would treat
-// infinities like the largest finite number.
+// Returns the largest lane of v, which has no NaN. Highway's own function
+// without vectors treats infinities like the largest finite number.
 template <class D>
 HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128
@@ -120,10 +121,10 @@ HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #endif
 }
 
-// m ? no : a / b. In AVX-512 this is one masked division, which compilers do
-// not make from a division and a blend (SiLU in L1: 0.965 of the time).
-// MaskedDivOr does so from Highway 1.2 on, but costs other ISAs an inversion
-// of the mask (1.02).
+// Returns m ? no : a / b. In AVX-512 this is one masked division, which
+// compilers do not make from a division and a blend (SiLU in L1: 0.965 of the
+// time). Highway's MaskedDivOr does so from 1.2 on, but on other ISAs it also
+// inverts the mask (1.02 of the time).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -135,8 +136,8 @@ HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
   return hn::IfThenElse(m, no, hn::Div(a, b));
 }
 
-// a[0], b[0], a[1], b[1], ...: stores the first Lanes(d) of them to a, the
-// rest to b.
+// InterleaveWhole() interleaves a and b: a[0], b[0], a[1], b[1], .... It stores
+// the first Lanes(d) of these to a, and the others to b.
 #undef SWITCHYARD_INTERLEAVES
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 #define SWITCHYARD_INTERLEAVES 0
@@ -169,8 +170,8 @@ HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
 }
 #endif
 
-// For the next two functions: a NaN may give any integer, but in Highway
-// without vectors it would be a cast that C++ leaves undefined.
+// For the next two functions. They may return any integer for a NaN. Without
+// vectors, however, Highway would cast the NaN, which C++ leaves undefined.
 template <class D>
 HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
@@ -179,9 +180,9 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
   return v;
 #endif
 }
-// Converts values that fit to integers, to nearest even and towards zero.
-// Highway's conversions also handle values that do not fit, by two more
-// instructions.
+// Convert values that fit to integers: to the nearest, ties to even, and
+// towards zero. Highway's conversions also handle values that do not fit,
+// which takes two more instructions.
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
@@ -207,8 +208,8 @@ HWY_INLINE hn::Vec<DI> TruncateSmallInt(D d, hn::Vec<D> v) {
   return hn::ConvertTo(DI(), WithoutNaN(d, v));
 }
 
-// The upper halves of the 32-bit lanes of a, then of b: 2 * Lanes(d) of 16
-// bits.
+// Stores the upper halves of the 32-bit lanes of a, then of b: 2 * Lanes(d)
+// numbers of 16 bits.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -236,8 +237,8 @@ HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
   hn::StoreU(upper(b), d16, p + hn::Lanes(d));
 }
 
-// The lowest bytes of four vectors of 32-bit lanes, which are in the range of
-// int8 (kSigned) or uint8, one vector after the other.
+// Stores the lowest bytes of the 32-bit lanes of four vectors, one vector after
+// the other. The lanes are in the range of int8 (kSigned) or of uint8.
 template <bool kSigned, class D, class V = hn::Vec<D>>
 HWY_INLINE void StoreBytes(V a, V b, V c, V e, D di, uint8_t* p) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A token's residual streams, a tile of columns at a time: as stored, or
-// mixed with the output of a block.
+// Computes a token's residual streams, a tile of columns at a time: as they are
+// stored, or mixed with the output of a block.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HYPER_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,21 +30,21 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The floats of all streams that are in L1 at a time, on the stack, and the
-// most columns of few streams.
+// kHyperFloats: the number of floats in a tile of all streams, which is on the
+// stack and stays in L1. kHyperTile: the most columns of a tile.
 constexpr size_t kHyperFloats = 4096;
 constexpr size_t kHyperTile = 1024;
 static_assert(kHyperFloats / kMaxStreams % kSimdgroup == 0, "lanes of squares");
 
-// One token's weights, and its streams a tile at a time.
+// A token's weights, and the width of the tiles of its streams.
 struct HyperToken {
   const HyperArgs& args;
   size_t token;
   size_t n;
-  size_t width;  // of a tile
-  Type rounded;  // M, or f32
+  size_t width;  // the number of columns of a tile
+  Type rounded;  // the type to which results are rounded (M), or f32
   float post[kMaxStreams], pre[kMaxStreams];
-  float comb[kMaxStreams * kMaxStreams];  // to i from j: i * n + j
+  float comb[kMaxStreams * kMaxStreams];  // from stream j to i: i * n + j
 
   HyperToken(const HyperArgs& args_in, size_t token_in)
       : args(args_in),
@@ -74,7 +74,8 @@ struct HyperToken {
   }
 };
 
-// Rows of a token's streams: as stored, or as floats.
+// A tile of a token's streams: x, y and s point to floats where they are
+// stored, or to the buffers above them.
 struct HyperTile {
   HWY_ALIGN float in[kHyperFloats];
   HWY_ALIGN float block[kHyperTile];
@@ -84,8 +85,8 @@ struct HyperTile {
   const float* s[kMaxStreams];  // the streams after the block
 };
 
-// Mixes four streams, with all weights in registers on ISAs with 32 of them.
-// Each stream may be written in its input's place.
+// Mixes four streams. On ISAs with 32 vector registers, all weights stay in
+// registers. Each stream may be written in its input's place.
 HWY_NOINLINE void MixFour(const HyperToken& t, const HyperTile& tile, size_t n,
                           float* const* to) {
   const SimdgroupTag d;
@@ -150,8 +151,8 @@ HWY_INLINE void PutStreams(const HyperToken& t, size_t begin, size_t n,
   }
 }
 
-// Computes s for columns [begin, begin + n) of all streams. `put` also stores
-// them in the output, and then they may be there only.
+// Computes s for columns [begin, begin + n) of all streams. With `put`, it also
+// stores them in the output, and s may point there.
 HWY_NOINLINE void MakeStreams(const HyperToken& t, size_t begin, size_t n,
                               bool put, HyperTile& tile) {
   const HyperInputs& in = t.args.inputs;
