@@ -27,17 +27,18 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of collapsed columns that are kept, on the stack. Wider rows are
-// computed twice.
+// The number of collapsed columns that are kept, on the stack. A row with more
+// columns is computed twice.
 constexpr size_t kHyperKept = 8192;
 
-// The weighted sum of kStreams streams, or of t.n if that is 0.
+// Computes the weighted sum of kStreams streams, or of t.n streams if kStreams
+// is 0.
 template <size_t kStreams>
 HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
                              size_t n, float* to) {
   const SimdgroupTag d;
   const size_t N = hn::Lanes(d), streams = kStreams != 0 ? kStreams : t.n;
-  // Local copies, which stores cannot change.
+  // Local copies, because no store to `to` can change them.
   float pre[kStreams != 0 ? kStreams : kMaxStreams];
   const float* s[kStreams != 0 ? kStreams : kMaxStreams];
   std::copy_n(t.pre, streams, pre);
@@ -60,7 +61,7 @@ HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
   }
 }
 
-// Computes the collapsed row.
+// Collapses columns [begin, begin + n) of a token's streams to x.
 HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
                          const HyperTile& tile, float* x) {
   const HyperInputs& in = t.args.inputs;
@@ -81,8 +82,8 @@ HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
   if (t.rounded != Type::kF32) RoundTile(t.rounded, n, x);
 }
 
-// The row to which a token collapses: kept, or computed again if it is too
-// wide.
+// The row to which a token collapses. It is kept or, if it is too wide,
+// computed again for each use.
 struct Collapsed {
   const HyperToken& token;
   HyperTile& tile;
@@ -117,9 +118,9 @@ struct CollapsedNorm {
   }
 };
 
-// One pass over the streams of each token, a tile of all streams at a time.
-// If the row is too wide to keep, its outputs are written first, because the
-// streams may be written in place.
+// One pass over the streams of each token, on a tile of all streams at a time.
+// If the row is too wide to keep, `out` and `normed` are written before the
+// streams, because the streams may be written in place.
 void Hyper(const HyperArgs& args, size_t begin, size_t end) {
   const HyperOutputs& out = args.outputs;
   const size_t cols = args.inputs.streams.cols;

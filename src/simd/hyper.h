@@ -11,8 +11,8 @@
 
 namespace switchyard::simd {
 
-// Checked: shapes agree with streams, [tokens * n, hidden], hidden >= 1; an
-// optional view has data exactly if it is given.
+// The caller has checked that shapes agree with streams, [tokens * n, hidden]
+// with hidden >= 1. An optional view has data exactly if it is given.
 struct HyperArgs {
   const HyperInputs& inputs;
   const HyperOutputs& outputs;

@@ -22,11 +22,11 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The buckets of this many pairs, 8 KB, are computed at a time, on the stack.
+// The number of pairs with buckets computed at a time, on the stack (8 KB).
 constexpr size_t kMapTile = 2048;
 
-// The buckets of ids[0, n): in `tile`, or the ids themselves if nothing maps
-// them.
+// Returns the buckets of ids[0, n): `tile`, or the ids themselves if each id is
+// the number of its bucket.
 template <class Id>
 HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
                                     const Id* HWY_RESTRICT ids, size_t n,
@@ -68,9 +68,9 @@ HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
   return tile;
 }
 
-// The buckets of n pairs of a token (or of several tokens) from slot i on.
-// Branches on the type for each tile, because passes compiled for each type
-// would be twice as large.
+// Returns the buckets of n pairs of a token (or of several tokens), from slot i
+// on. It branches on the type of the ids for each tile, because passes compiled
+// for each type would be twice as large.
 HWY_NOINLINE const int32_t* Buckets(const MapArgs& args, size_t token, size_t i,
                                     size_t n, int32_t* HWY_RESTRICT tile) {
   const ConstAnyMatrix& ids = args.topk_ids;
@@ -83,10 +83,11 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
   return index.data == nullptr ? nullptr : index.Row<int32_t>(token) + i;
 }
 
-// Calls visit(buckets, n, token, i) for all pairs of a block: for n pairs of
-// a token from slot i on or, if all rows are contiguous, for n pairs of the
-// block from pair i on. With keeps_buckets, the counting pass stores the
-// buckets where the index will be, and the placing pass reads them there.
+// Calls visit(buckets, n, token, i) for all pairs of a block. A call has n
+// pairs of a token from slot i on or, if all rows are contiguous, n pairs of
+// the block from pair i on. With keeps_buckets, the counting pass stores the
+// buckets in row_index, and the placing pass reads them there, before it stores
+// the positions.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;
@@ -147,14 +148,14 @@ struct PlacePairs {
   }
 
  private:
-  // Places only the pairs before counts[e].
+  // Places only the pairs that fit: counts[e] is where bucket e ends.
   HWY_INLINE void PlaceLimited(const int32_t* HWY_RESTRICT buckets, size_t n,
                                size_t first_pair, int32_t* HWY_RESTRICT index) {
     const int32_t* HWY_RESTRICT ends = args.counts;
     for (size_t i = 0; i < n; ++i) {
       const uint32_t e = static_cast<uint32_t>(buckets[i]);
       int32_t position = -1;
-      // Past the end, a cursor can exceed 2^31.
+      // A cursor beyond the end can exceed 2^31.
       if (e < args.num_buckets &&
           static_cast<uint32_t>(cursors[e]) < static_cast<uint32_t>(ends[e])) {
         position = cursors[e]++;
@@ -188,9 +189,9 @@ struct PlaceTokens {
   int32_t* cursors;
   Token<Seen> token;
 
-  // If the bucket has the token already, it is the bucket's last one, and is
-  // written again. That avoids a branch, because no branch predictor knows
-  // which of a token's pairs come first.
+  // If the bucket has the token already, the token is the bucket's last one,
+  // and is written again. That avoids a branch, because no branch predictor
+  // can tell which pair is the token's first in its bucket.
   HWY_INLINE void operator()(const int32_t* HWY_RESTRICT buckets, size_t n,
                              size_t row, size_t from) {
     int32_t* HWY_RESTRICT index = IndexRow(args.row_index, row, from);
@@ -217,7 +218,7 @@ struct PlaceTokens {
   }
 };
 
-// Separate functions, so that each keeps its visitor in registers.
+// These are separate functions, so that each keeps its visitor in registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {
@@ -253,8 +254,8 @@ void ScanMapped(const MapArgs& args, size_t /*begin*/, size_t end) {
   const size_t n = args.num_buckets;
   int32_t* HWY_RESTRICT counts = args.counts;
   if (args.cursors != nullptr) SumBlocks(args.cursors, end, n, counts);
-  // With a single block, the cursors start in the offsets, shifted by one:
-  // they end where the buckets' ends belong.
+  // With a single block, offsets + 1 serve as cursors: each ends where its
+  // bucket ends, which is where the next bucket's offset belongs.
   int32_t* starts = args.cursors == nullptr && args.out != nullptr
                         ? args.offsets + 1
                         : args.offsets;

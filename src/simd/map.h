@@ -12,9 +12,9 @@
 
 namespace switchyard::simd {
 
-// Computes n / divisor for n < 2^31 by a product, 1 <= divisor < 2^31. With
-// 2^(bits-1) < divisor <= 2^bits the error of `factor`, less than divisor /
-// 2^(31 + bits), is too small to reach the next integer.
+// Computes n / divisor by a product, for n < 2^31 and 1 <= divisor < 2^31. If
+// 2^(bits-1) < divisor <= 2^bits, the error of `factor` is less than divisor /
+// 2^(31 + bits). That is too small for the product to reach the next integer.
 class Divider {
  public:
   explicit Divider(size_t divisor) : divisor_(divisor) {
@@ -24,7 +24,7 @@ class Divider {
   uint32_t operator()(uint32_t n) const {
     return static_cast<uint32_t>((n * factor_) >> shift_);
   }
-  // The smallest multiple of the divisor that is not below n; < 2^31.
+  // Returns the smallest multiple of the divisor that is at least n; < 2^31.
   int32_t RoundUp(int32_t n) const {
     const size_t above = static_cast<size_t>(n) + divisor_ - 1;
     return static_cast<int32_t>((above * factor_ >> shift_) * divisor_);
@@ -37,9 +37,9 @@ class Divider {
   int shift_ = 31;
 };
 
-// The bucket of an id: table[id] or, without a table, id / divide. Ids
-// outside [0, num_ids) have no bucket, and ids with a result outside [0,
-// num_buckets) have none either.
+// Gives the bucket of an id: table[id] or, without a table, id / divide. Ids
+// outside of [0, num_ids), and ids with a result outside of [0, num_buckets),
+// have no bucket.
 struct IdMap {
   const int32_t* table = nullptr;
   size_t num_ids = 0;  // at least 1
@@ -49,59 +49,60 @@ struct IdMap {
 struct MapTotals {
   int32_t found = 0;  // pairs that have a bucket
   int32_t kept = 0;   // pairs within the capacity; with `tokens`, copies
-  int32_t max = 0;    // of the busiest bucket
+  int32_t max = 0;    // the pairs kept in the bucket with the most
 };
 
-// A counting sort as in bucket.h, for the cases that bucket.h does not
-// handle: ids that a map takes to buckets, buckets that begin at multiples of
-// a block, that hold no more than a capacity, or that have each token once.
-// Without cursors it is one block, sorted in offsets; order is ascending.
+// A counting sort as in bucket.h, for cases that bucket.h does not handle: a
+// map takes ids to buckets, or buckets begin at multiples of a block, have a
+// capacity, or have each token once. Without cursors, all tokens are one
+// block, and the sort uses offsets as cursors. Pairs in a bucket are in
+// ascending order.
 //
-// The passes: MapCount, MapScan, MapPlace, MapOffsets. After them, counts and
-// offsets hold the values of their names, and MapPad and MapTokens may
-// follow. With `out` null, only the first two passes run.
+// The passes are MapCount, MapScan, MapPlace and MapOffsets. After them, counts
+// and offsets hold what their names say, and MapPad and MapTokens may follow.
+// If `out` is null, only the first two passes run.
 struct MapArgs {
   const ConstAnyMatrix& topk_ids;
-  const AnyMatrix& row_index;    // optional; the position, or -1
-  const AnyMatrix& first_index;  // optional, of tokens: the same, but -1 for
-                                 // all pairs of a copy except the first
+  const AnyMatrix& row_index;    // optional; a pair's position, or -1
+  const AnyMatrix& first_index;  // optional, with `tokens`: the same, but only
+                                 // a copy's first pair has it; others have -1
   IdMap map;
   size_t num_buckets;
-  int32_t* counts;   // [num_buckets]; from MapScan to MapOffsets with a
-                     // capacity, where each bucket ends
+  int32_t* counts;   // [num_buckets]; with a capacity, MapScan puts the end of
+                     // each bucket here, and MapOffsets its count
   int32_t* offsets;  // [num_buckets + 1]
-  int32_t* out;      // of pairs, or tokens
+  int32_t* out;      // the sorted pairs or, with `tokens`, tokens
   MapTotals* totals;
   size_t block_tokens;
-  int32_t* cursors;  // [blocks, num_buckets], or null: one block
-  // MapCount leaves buckets in row_index, where MapPlace finds them. Not used
-  // if an id is also the number of its bucket.
+  int32_t* cursors;  // [blocks, num_buckets], or null if there is one block
+  // If true, MapCount leaves buckets in row_index, where MapPlace finds them.
+  // False if each id is the number of its bucket.
   bool keeps_buckets = false;
-  bool tokens = false;   // each once in a bucket
-  bool limited = false;  // by `capacity`
+  bool tokens = false;   // a bucket has each token once
+  bool limited = false;  // a bucket has at most `capacity` pairs
   int32_t capacity = 0;
   Divider block = Divider(1);
-  int32_t* block_buckets = nullptr;  // optional [blocks of `block`]
-  // For MapTokens: of `out`, by `top_k`.
+  int32_t* block_buckets = nullptr;  // optional; the bucket of each `block`
+  // MapTokens divides the pairs of `out` by top_k, and puts the tokens here.
   int32_t* row_tokens = nullptr;
   Divider top_k = Divider(1);
 };
 
-// The most buckets of tokens, because a bit on the stack marks each bucket
-// that has a copy.
+// The most buckets with `tokens`, because each bucket has a bit on the stack,
+// which is set if the bucket has a copy of the token.
 constexpr size_t kMaxTokenBuckets = 65536;
 
 // Counts the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapCount() noexcept;
-// Sums blocks [0, end): totals, and the start of each block's pairs of each
-// bucket.
+// Sums the counts of blocks [0, end): finds the totals and, for each bucket,
+// the start of each block's pairs.
 RowFunction<MapArgs> MapScan() noexcept;
 // Places the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapPlace() noexcept;
 // Sets counts and offsets of all buckets.
 RowFunction<MapArgs> MapOffsets() noexcept;
-// Buckets [begin, end): writes the sentinel, the number of pairs, from their
-// last pair to the next offset, and fills in their blocks.
+// For buckets [begin, end): writes the sentinel, which is the number of pairs,
+// from the last pair to the next offset, and fills in their block_buckets.
 RowFunction<MapArgs> MapPad() noexcept;
 // Writes the tokens of elements [begin, end) of `out`.
 RowFunction<MapArgs> MapTokens() noexcept;

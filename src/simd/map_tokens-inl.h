@@ -22,8 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The buckets that already have a copy of the token, as bits in a register or
-// on the stack.
+// The buckets that already have a copy of the current token: a bit per bucket,
+// in a register (SeenFew) or on the stack (SeenMany).
 struct SeenFew {
   static constexpr size_t kMaxBuckets = 64;
   uint64_t bits = 0;
@@ -50,7 +50,7 @@ struct SeenMany {
   }
 };
 
-// The current token.
+// The token to which the next pairs belong.
 template <class Seen>
 class Token {
  public:
@@ -59,8 +59,8 @@ class Token {
         num_buckets_(args.num_buckets),
         index_(static_cast<int32_t>(block * args.block_tokens) - 1) {}
 
-  // The number of the next n pairs, at least one, that belong to one token,
-  // which becomes the current one.
+  // Returns how many of the next n pairs, at least one, belong to one token,
+  // and makes that the current token.
   HWY_INLINE size_t Next(size_t n) {
     if (slots_left_ == 0) {
       seen_.Clear(num_buckets_);

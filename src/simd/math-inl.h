@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // exp, sigmoid, SiLU and softplus by polynomials with one order of
-// operations, so that every ISA with FMA gives the same bits. Coefficients
-// from tools/exp_poly.sollya and tools/log1p_poly.sollya; those files state
-// the largest errors over all 2^32 inputs, and tests check them.
+// operations, so that every ISA with FMA gives the same bits. The coefficients
+// are from tools/exp_poly.sollya and tools/log1p_poly.sollya. Those files
+// state the largest errors over all 2^32 inputs, and tests check these.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,15 +28,15 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // exp(x) is below 2^-126, the smallest normal float, exactly when x <= this
-// (0xC2AEAC50). There the result is defined as zero: a denormal would cost an
-// assist of 40-60 ns a vector, and ISAs would disagree about it.
+// (0xC2AEAC50). For such x the result is defined as zero: a denormal would
+// cost an assist of 40-60 ns a vector, and ISAs would disagree about it.
 constexpr float kExpFlush = -87.33655f;
 
-// 2^n * P(r) for y = n ln2 + r, where y = scale * (x + low): the scale, a
-// power of two of either sign, is folded into the constants, which saves SiLU
-// a negation. `low`, which may be left out, is far below x. Requires |y| <
-// about 88.72; beyond, the result is garbage, which callers replace. A NaN
-// may be lost.
+// Returns e^y for y = scale * (x + low), as 2^n * P(r) with y = n ln2 + r. The
+// scale, a power of two of either sign, is folded into the constants, which
+// saves SiLU a negation. `low` is far below x, and may be left out. |y| must
+// be less than about 88.72; beyond that, the result is garbage, which callers
+// replace. A NaN may be lost.
 template <class Scale, class D, class V = hn::Vec<D>, class... Low>
 HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   const hn::RebindToSigned<D> di;
@@ -45,9 +45,9 @@ HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   const V magic = hn::Set(d, 0x1.8p23f);
   const V shifted = hn::MulAdd(x, hn::Set(d, kScale * 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);
-  // r = x - n ln2 / scale in two steps, so r * scale is reduced and the
-  // coefficients take powers of the scale. The first product is exact even
-  // without FMA.
+  // r = x - n ln2 / scale, in two steps. So r * scale is the reduced argument,
+  // and the coefficients take powers of the scale. The first product is exact
+  // even without FMA.
   constexpr float kInverse = 1.0f / kScale;
   V r = hn::MulAdd(n, hn::Set(d, kInverse * -0x1.62e4p-1f), x);
   r = hn::MulAdd(n, hn::Set(d, kInverse * -0x1.7f7d1cp-20f), r);
@@ -60,7 +60,7 @@ HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   p = hn::MulAdd(p, r, hn::Set(d, k2 * 0x1.fffffap-2f));
   p = hn::MulAdd(p, r, hn::Set(d, kScale));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  // P(r) is in (0.7, 1.42): adding n to its exponent stays normal.
+  // P(r) is in (0.7, 1.42), so it stays normal when n is added to its exponent.
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p),
                                 hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
 }
@@ -85,15 +85,16 @@ HWY_INLINE V Exp(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, x), e, x);
 }
 
-// The same for x <= 0, or anything for NaN.
+// Exp() for x <= 0. The result for NaN may be anything.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNonPositive(D d, V x) {
   return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, kExpFlush)),
                             ExpReduced<Plain>(d, x));
 }
 
-// The same as a term of a sum that has a 1 among its terms: returns 2^-126
-// instead of 0, which vanishes against the 1 and saves an instruction.
+// Exp() of x <= 0, for a term of a sum that also has a 1. It returns 2^-126
+// instead of 0, which makes no difference next to the 1 and saves an
+// instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTerm(D d, V x) {
   constexpr float kAboveFlush = -87.33654f;  // the next float
@@ -101,10 +102,12 @@ HWY_INLINE V ExpTerm(D d, V x) {
   return ExpReduced<Plain>(d, hn::Max(x, hn::Set(d, kAboveFlush)));
 }
 
-// exp(-x), good enough as a term of 1 + exp(-x): garbage for x <= kExpFlush.
+// exp(-x) for the sum 1 + exp(-x). The result is garbage for x <=
+// kExpFlush.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegated(D d, V x) {
-  // exp(-87) vanishes against 1. A NaN becomes 87 or stays, by ISA.
+  // exp(-87) vanishes against 1. Depending on the ISA, a NaN becomes 87 or
+  // stays NaN.
   return ExpReduced<Negated>(d, hn::Min(x, hn::Set(d, 87.0f)));
 }
 
@@ -117,19 +120,19 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, x), flushed, x);
 }
 
-// x / (1 + e^-x): -0 for x <= kExpFlush (-inf too), NaN for NaN, which the
-// numerator carries.
+// x / (1 + e^-x): -0 for x <= kExpFlush (-inf too). The result is NaN for NaN,
+// because the numerator is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V x) {
   return DivUnless(d, hn::Le(x, hn::Set(d, kExpFlush)), hn::Set(d, -0.0f), x,
                    hn::Add(hn::Set(d, 1.0f), ExpOfNegated(d, x)));
 }
 
-// tanh(x) = numerator / denominator, for callers that combine it with another
-// division. With t = |x| that is (1 - e^-2t) / (1 + e^-2t), and e^-2t = 2^n
-// (1 - p), n <= 0, leaves nothing to cancel: 1 - e^-2t = (1 - 2^n) + 2^n p,
-// where the first term is 0 for n = 0. The ratio is 1 at most; a NaN appears
-// in the numerator.
+// tanh(x) = numerator / denominator, for callers that combine this with another
+// division. With t = |x|, tanh(t) = (1 - e^-2t) / (1 + e^-2t). Written as e^-2t
+// = 2^n (1 - p) with n <= 0, nothing cancels: 1 - e^-2t = (1 - 2^n) + 2^n p,
+// and the first term is 0 for n = 0. The ratio is at most 1. If x is NaN, the
+// numerator is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const hn::RebindToSigned<D> di;
@@ -139,14 +142,14 @@ HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const V magic = hn::Set(d, 0x1.8p23f);
   const V shifted = hn::MulAdd(t, hn::Set(d, -0x1.715476p1f), magic);
   const V n = hn::Sub(shifted, magic);
-  // The float nearest to ln 2 happens to be exact to 28 bits, so one step is
-  // enough.
+  // One step is enough, because the float nearest to ln 2 happens to be exact
+  // to 28 bits.
   const V r = hn::MulAdd(n, hn::Set(d, 0x1.62e43p-2f), t);
   V p = hn::MulAdd(hn::Set(d, -0x1.6b7158p-4f), r, hn::Set(d, 0x1.1227acp-2f));
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.555718p-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 0x1.5554bp0f));
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.fffffep0f));
-  // See Log1p().
+  // 2^-60 avoids denormals, as in Log1p().
   p = hn::MulAdd(p, r, hn::Set(d, 0x1p-60f));
   p = hn::MulAdd(p, r, hn::Add(r, r));
   const V power =
@@ -157,7 +160,7 @@ HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   denominator = hn::Sub(hn::Set(d, 2.0f), difference);
 }
 
-// -0 for -0, NaN for NaN.
+// Returns -0 for -0, and NaN for NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Tanh(D d, V x) {
   V numerator, denominator;
@@ -176,8 +179,8 @@ HWY_INLINE V Log1p(D d, V t) {
   p = hn::MulAdd(p, t, hn::Set(d, -0x1.ff2556p-3f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.554ddap-2f));
   p = hn::MulAdd(p, t, hn::Set(d, -0x1.ffffd2p-2f));
-  // 2^-60 instead of 0, which would make denormals of the smallest t; it is
-  // far below rounding.
+  // The addend is 2^-60 and not 0, which would make denormals of the smallest
+  // t. It is so small that rounding removes it.
   p = hn::MulAdd(p, t, hn::Set(d, 0x1p-60f));
   return hn::MulAdd(p, t, t);
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For dot-inl.h. (See targets.h.)
+// Compiled for AVX3_DL too, because dot-inl.h uses its instructions. (See
+// targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/multiply.h"
@@ -35,16 +36,18 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Loops, from the outermost: batches of rows, because their scales and sums
-// are on the stack; 32 columns; a few blocks, so that their weights and rows
-// stay in the L1 cache; strips of rows, so that their sums fit in registers.
+// The loops, from the outermost on, are over:
+// * batches of rows, because their scales and sums are on the stack;
+// * 32 columns of the product;
+// * a few blocks, so that their weights and rows stay in the L1 cache;
+// * strips of rows, so that their sums fit in registers.
 // One or two rows take all blocks at once, to read packed weights as a single
 // stream from memory.
 constexpr size_t kBatchRows = 48;
-// float scales and int32 corrections of a batch: 32 KB. For super-blocks,
-// twice as many 16-bit sums instead.
+// The most blocks of a batch. Each has a float scale and an int32 correction:
+// 32 KB. Super-blocks have two 16-bit sums instead of each correction.
 constexpr size_t kBatchBlocks = 4096;
-constexpr size_t kTileWidth = 256;  // columns of the rows in a few blocks
+constexpr size_t kTileWidth = 256;  // the rows' columns in a few blocks
 
 template <class Format, bool kTwo, size_t... R>
 HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
@@ -56,9 +59,10 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left, and
-// returns the number of rows. Strips of 3 and 5 would take 38 KB more code,
-// and a second strip reads its weights from the cache.
+// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
+// the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
+// strips are used for these instead, and the second reads its weights from the
+// cache.
 template <class Format, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
@@ -70,7 +74,7 @@ HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   return kRows;
 }
 
-// The sum of 16 or 32 codes.
+// Returns the sum of 16 or 32 codes.
 template <size_t kCodes>
 HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
   const hn::CappedTag<int32_t, 16> di;
@@ -82,7 +86,7 @@ HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
   return hn::GetLane(hn::SumOfLanes(di, sum));
 }
 
-// A batch of rows of one call.
+// A batch of a call's rows.
 template <class Format>
 class Batch {
  public:
@@ -105,8 +109,8 @@ class Batch {
   }
 
  private:
-  // Reads scales and corrections of all blocks. If rows end within a block,
-  // fills a copy of the last block with zeros.
+  // Reads the scales and corrections of all blocks. If rows end within a
+  // block, fills up a copy of their last block with zeros.
   void ReadRows() {
     const ConstAnyRows& rows = args_.rows;
     const bool is_blocks = BlockOf(rows.type) != 1;
@@ -147,12 +151,13 @@ class Batch {
     rows_.stride = BytesOf(rows.type, rows.stride);
     rows_.block_stride = is_blocks ? SizeOf(rows.type) : kTraits.block;
     whole_blocks_ = tail == 0 ? blocks_ : blocks_ - 1;
-    // The number of blocks per scale of int8 rows; all of them if each row
-    // has one scale.
+    // The number of blocks that share a scale of int8 rows: all blocks if each
+    // row has one scale.
     group_blocks_ =
         rows.scales.cols == 1 && !is_blocks ? blocks_ : group / kTraits.block;
   }
-  // Stores the sums of a block's codes.
+  // Stores the sums of a block's codes, or the correction that follows from
+  // their sum.
   HWY_INLINE void PutSums(const int8_t* codes, size_t at) {
     if constexpr (kTraits.is_super()) {
       constexpr size_t kSub = kTraits.sub_block();
@@ -172,8 +177,8 @@ class Batch {
     return hn::GetLane(Storage<Float16>::Load(DotTag(), lanes));
   }
 
-  // The sums of all rows for up to 32 columns, from weight column `column`
-  // on.
+  // Computes the sums of all rows for up to 32 columns of the product, from
+  // column `column` of the weights on.
   void MultiplyTileAt(size_t column, size_t columns) {
     std::memset(sums_, 0, count_ * kTileColumns * sizeof(float));
     if constexpr (!kTraits.has_block_scales()) ReadChannelScales(column);
@@ -185,7 +190,7 @@ class Batch {
       step = group_blocks_;
     }
     for (size_t b = 0; b < blocks_;) {
-      // The block that is filled with zeros is separate.
+      // The block that is filled up with zeros is multiplied separately.
       const size_t most = b < whole_blocks_ ? whole_blocks_ : blocks_;
       const size_t end = HWY_MIN(b + step, most);
       MultiplyBlocks(column, columns, b, end);
@@ -213,8 +218,8 @@ class Batch {
     strip.columns = columns;
     strip.sums = sums_;
     for (size_t i = 0; i < 2; ++i) {
-      // Columns past the last are computed from the columns before, and are
-      // not used.
+      // If there is no second group of columns, the first group is computed
+      // in its place, and the result is not used.
       const size_t first = column + i * kPackedRows;
       const size_t from = first < weights.rows ? first : column;
       if (weights.layout == WeightLayout::kPacked) {
@@ -238,7 +243,7 @@ class Batch {
     }
   }
 
-  // Reads the scales of int8's columns, with zeros past the last.
+  // Reads the scales of int8's columns, with zeros behind the last column.
   void ReadChannelScales(size_t column) {
     for (size_t i = 0; i < kTileColumns; i += kPackedRows) {
       const size_t first = HWY_MIN(column + i, args_.weights.rows);
@@ -252,8 +257,9 @@ class Batch {
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
   }
-  // Adds the integer sums to the product, multiplied by their scales: a term
-  // for each group of the rows' scales, which ends with `block`.
+  // Multiplies the integer sums by their scales, and adds them to the product.
+  // There is a term for each group of the rows' scales; this group ends with
+  // `block`.
   void ScaleInts(size_t block) {
     const DotTag d;
     const DotIntTag di;
@@ -288,7 +294,8 @@ class Batch {
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes =
       kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
-  // The float sums, kept separately from the integer sums.
+  // The number of rows in terms_, which has the float sums of int8, separate
+  // from the integer sums.
   static constexpr size_t kTermRows =
       kTraits.has_block_scales() ? 1 : kBatchRows;
 

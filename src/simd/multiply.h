@@ -12,19 +12,20 @@
 
 namespace switchyard::simd {
 
-// Multiplies rows by the weights of one expert. Checked: rows are i8 with f32
-// scales, or q8_0, of weights.cols columns; first_column + out.cols <=
-// weights.rows, and first_column is a multiple of 16 if the weights are
-// packed.
+// Multiplies rows by the weights of one expert. The caller has checked that
+// rows have weights.cols columns, and are i8 with f32 scales, q8_0 or q8_K, or
+// floats if the weights are floats. It has also checked that first_column +
+// out.cols <= weights.rows, and that first_column is a multiple of 16 if the
+// weights are packed.
 struct MultiplyArgs {
   const ExpertWeights& weights;
-  const unsigned char* expert;  // data of this expert
-  const float* channel_scales;  // its scales; kInt8 as stored
+  const unsigned char* expert;  // the data of this expert
+  const float* channel_scales;  // its scales, for kInt8 weights as stored
   size_t first_column;
   const ConstAnyRows& rows;
   const AnyMatrix& out;
 };
-// Its range is of rows.
+// Computes rows [begin, end) of args.out.
 RowFunction<MultiplyArgs> MultiplyRows() noexcept;
 
 }  // namespace switchyard::simd

@@ -16,12 +16,12 @@ namespace switchyard::simd {
 struct PackArgs {
   WeightFormat format;
   size_t rows, cols;
-  const unsigned char* stored;  // null: floats
-  const float* channel_scales;  // kInt8 as stored: [rows]
-  ConstAnyMatrix floats;        // [rows, cols]
+  const unsigned char* stored;  // null if `floats` are packed
+  const float* channel_scales;  // [rows], for kInt8 weights as stored
+  ConstAnyMatrix floats;        // [rows, cols], if `stored` is null
   unsigned char* packed;
 };
-// Its range is of groups of 16 rows.
+// Packs groups [begin, end) of 16 rows.
 RowFunction<PackArgs> PackGroups() noexcept;
 
 }  // namespace switchyard::simd

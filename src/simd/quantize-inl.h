@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floats to codes and scales: the largest magnitude of each group, the
-// group's scale, the codes. Each step is a pass over a tile in the L1 cache.
+// Quantises floats: finds the largest magnitude of each group, computes the
+// group's scale from it, and then the codes. Each step is a pass over a tile in
+// the L1 cache.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -27,14 +28,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors that divide groups of 32.
+// Vectors with a number of lanes that divides groups of 32.
 using QuantizeTag = hn::CappedTag<float, 32>;
 using QuantizeIntTag = hn::RebindToSigned<QuantizeTag>;
 using QuantizeVec = hn::Vec<QuantizeTag>;
 using QuantizeIntVec = hn::Vec<QuantizeIntTag>;
 
-// The most groups that are scaled in one pass. Arrays of them have room for
-// whole vectors.
+// The most groups that are scaled in one pass. Arrays of groups are longer,
+// because whole vectors are stored to them.
 constexpr size_t kMaxGroups = 32;
 
 // Magnitudes are compared by their bits: an infinity is above all finite
@@ -45,7 +46,7 @@ HWY_INLINE QuantizeIntVec Magnitude(QuantizeVec v) {
   return hn::And(hn::BitCast(di, v), hn::Set(di, 0x7FFFFFFF));
 }
 
-// The bits of the largest magnitude of n floats.
+// Returns the bits of the largest magnitude of n floats.
 HWY_INLINE int32_t LargestOf(const float* HWY_RESTRICT p, size_t n) {
   const QuantizeTag d;
   const QuantizeIntTag di;
@@ -67,8 +68,7 @@ HWY_INLINE int32_t LargestOf(const float* HWY_RESTRICT p, size_t n) {
 }
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// The largest of all lanes that are a multiple of 4 apart, for each of four
-// lanes.
+// Returns four lanes: lane i is the largest of the lanes i, i + 4, i + 8, ...
 template <class D>
 HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -79,8 +79,8 @@ HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
     return v;
   }
 }
-// LargestOf() for four times 32 floats: the folds across lanes are done for
-// all four at once (13 instructions instead of 36 on AVX-512).
+// LargestOf() for each of four groups of 32 floats. It folds the lanes of all
+// four at once (13 instructions instead of 36 on AVX-512).
 HWY_INLINE void LargestOfFour(const float* HWY_RESTRICT p, int32_t* to) {
   const QuantizeTag d;
   const QuantizeIntTag di;
@@ -124,7 +124,7 @@ struct Scales {
   HWY_ALIGN float inverse[kMaxGroups + hn::MaxLanes(QuantizeTag())];
 };
 
-// a / b where that is finite, otherwise 0, also for b = 0.
+// Returns a / b if that is finite, and otherwise 0, also if b = 0.
 HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   const QuantizeTag d;
   const auto zero = hn::Eq(b, hn::Zero(d));
@@ -135,9 +135,9 @@ HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   return hn::IfThenElseZero(hn::AndNot(zero, finite), ratio);
 }
 
-// Calls set(d, largest, scale, inverse) for vectors of groups, and makes the
-// scales of groups that have a NaN or infinity NaN. Returns true if any group
-// has one.
+// Calls set(d, largest, scale, inverse) for vectors of groups. The scale of a
+// group with a NaN or an infinity becomes NaN. Returns true if there is such a
+// group.
 template <class Set>
 HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   const QuantizeTag d;
@@ -160,14 +160,14 @@ HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   return any;
 }
 
-// Codes: Of() returns the code of a scaled value, in the low byte of 32 bits.
-// kSigned: as an int8.
+// The kinds of codes. Of() returns the code of a scaled value, in the low byte
+// of 32 bits. kSigned: the code is an int8.
 struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // Needs no clamp, because a magnitude times 127 / amax rounds to 127 at
-  // most.
+  // It needs no clamp, because a magnitude times 127 / largest rounds to at
+  // most 127.
   static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }
@@ -188,7 +188,7 @@ struct CodeI8Away {
   static constexpr float kMax = 127.0f;
   static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
     const QuantizeTag d;
-    // The float below 1/2, because adding 1/2 would round up values just
+    // The float just below 1/2, because adding 1/2 would round up values just
     // below 1/2.
     const QuantizeVec half = hn::Set(d, 0x1.fffffep-2f);
     return TruncateSmallInt(d, hn::Add(v, hn::CopySignToAbs(half, v)));
@@ -203,7 +203,7 @@ struct CodeF8 {
     return hn::BitCast(QuantizeIntTag(), Float8::To(QuantizeTag(), v));
   }
 };
-// The code for values that may be above the largest.
+// CodeF8 for values that may be above kMax, and are clamped to it.
 template <class Float8>
 struct CodeMx : CodeF8<Float8> {
   static constexpr int kMaxExponent = Float8::kMaxExponent;
@@ -214,8 +214,8 @@ struct CodeMx : CodeF8<Float8> {
   }
 };
 
-// Stores the codes of n floats. Floats from i on are scaled by inverse[i >>
-// shift], where groups have 32 or more floats; without kGroups, by
+// Stores the codes of n floats. With kGroups, float i is scaled by inverse[i >>
+// shift], and groups have 32 or more floats. Without, all are scaled by
 // inverse[0].
 template <class Code, bool kGroups>
 HWY_INLINE void PutCodes(const float* HWY_RESTRICT p, size_t n,

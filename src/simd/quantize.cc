@@ -34,8 +34,8 @@ void ClampF16(Float16* value) {
       static_cast<uint16_t>((value->bits & kSignF16) | kLargestF16Bits);
 }
 
-// Codes 32 values with the largest d, rounding halves away from zero, and
-// returns their sum. Scalar, because such blocks are rare.
+// Quantises 32 values with the largest d, rounding halves away from zero.
+// Returns the sum of the codes. It is scalar, because such blocks are rare.
 int32_t PutClamped(const float* x, int8_t* codes) {
   int32_t sum = 0;
   for (size_t i = 0; i < 32; ++i) {
@@ -48,8 +48,9 @@ int32_t PutClamped(const float* x, int8_t* codes) {
   return sum;
 }
 
-// Counts the blocks of a row with an infinite field, and clamps them if
-// args.clamp. Only finite values give such fields; others make NaN.
+// Counts the blocks of a row that have an infinite field and, with args.clamp,
+// clamps them. Such fields come from finite values only, because other values
+// make NaN.
 template <class Block>
 size_t MendRow(const QuantizeArgs& args, size_t row) {
   Block* const blocks = reinterpret_cast<Block*>(RowAt(args.to, row));
@@ -69,8 +70,8 @@ size_t MendRow(const QuantizeArgs& args, size_t row) {
       const int32_t sum =
           PutClamped(StoredRow::Get(&stored, 32 * i, 32, buffer), block.qs);
       block.d.bits = kLargestF16Bits;
-      // d is the largest number, so a sum of codes of 1 is the largest s, and
-      // larger sums exceed it.
+      // The field s is the sum of the codes times d. Because d is the largest
+      // number, s is at least the largest number unless the sum is 0.
       if constexpr (std::is_same_v<Block, BlockQ8_1>) {
         block.s.bits = static_cast<uint16_t>(
             sum == 0 ? 0 : kLargestF16Bits | (sum < 0 ? kSignF16 : 0));

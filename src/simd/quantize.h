@@ -12,13 +12,14 @@
 
 namespace switchyard::simd {
 
-// Checked: shapes and formats match, the rows overlap nothing.
+// The caller has checked that shapes and formats match, and that `to` does not
+// overlap `from`.
 struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;
-  bool copy;  // formats are equal
+  bool copy;  // the formats are equal, so rows are copied
   bool clamp;
-  // Counts the blocks that overflow, or null.
+  // Receives the number of blocks that overflow. May be null.
   std::atomic<size_t>* overflowed;
 };
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floats to stored blocks of weights, as expert_weights.h defines them. The
-// operations of a block have one order, so that bytes are equal on every ISA.
+// Quantises floats to stored blocks of weights, as expert_weights.h defines
+// them. The operations of a block have one order, so that the bytes are equal
+// on every ISA.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_WEIGHTS_INL_H_) == \
@@ -42,8 +43,8 @@ HWY_INLINE float PutF16(float x, uint8_t* to) {
   std::memcpy(to, half, sizeof(Float16));
   return hn::GetLane(Storage<Float16>::Load(d, half));
 }
-// LargestOf() for few values, because GCC 12 warns about LargestOf() with a
-// constant n.
+// LargestOf() for a few values, because GCC 12 warns about LargestOf() if n is
+// a constant.
 HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
   int32_t largest = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -56,7 +57,7 @@ HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
 HWY_INLINE bool AllFinite(const float* from, size_t n) {
   return LargestBits(from, n) < kInfinityBits;
 }
-// The first value of the largest magnitude.
+// Returns the value of the largest magnitude, and the first one of several.
 HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
   float largest = 0.0f, with_sign = 0.0f;
   for (size_t i = 0; i < n; ++i) {
@@ -68,7 +69,7 @@ HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
   }
   return with_sign;
 }
-// The nearest integer, ties to even, within the bounds; NaN gives `low`.
+// Returns the nearest integer, ties to even, within the bounds; `low` for NaN.
 HWY_INLINE int NearestWithin(float x, int low, int high) {
   if (!(x > static_cast<float>(low))) return low;
   if (x > static_cast<float>(high)) return high;
@@ -77,7 +78,7 @@ HWY_INLINE int NearestWithin(float x, int low, int high) {
   return static_cast<int>((x + magic) - magic);
 }
 
-// GGML's quantize_row_q4_0_ref.
+// The same as GGML's quantize_row_q4_0_ref.
 HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);
@@ -87,7 +88,7 @@ HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   if (!(inverse >= -kMaxFloat && inverse <= kMaxFloat)) inverse = 0.0f;
   PutF16(d + 0.0f, to);
   const auto code = [&](float x) {
-    // The sum is from 0.5 to 16.5; it is smallest for the largest value.
+    // The sum is from 0.5 to 16.5. It is 0.5 for the largest value.
     const int c = inverse == 0.0f ? 8 : static_cast<int>(x * inverse + 8.5f);
     return static_cast<uint8_t>(HWY_MIN(c, 15));
   };
@@ -109,7 +110,7 @@ HWY_NOINLINE void QuantizeMxfp4(const float* from, uint8_t* to) {
   to[0] = static_cast<uint8_t>(is_finite ? bits : 255);
   const auto code = [&](float x) -> uint8_t {
     const float v = x < 0.0f ? -x * inverse : x * inverse;
-    // Values halfway between two codes go to the even one.
+    // Values halfway between two codes get the even code.
     const int c = (v > 0.25f) + (v >= 0.75f) + (v > 1.25f) + (v >= 1.75f) +
                   (v > 2.5f) + (v >= 3.5f) + (v > 5.0f);
     if (!is_finite || c == 0) return 0;
@@ -121,12 +122,12 @@ HWY_NOINLINE void QuantizeMxfp4(const float* from, uint8_t* to) {
   }
 }
 
-// The scale and minimum of a part of q4_K: weights are scale * code - min.
+// The scale and minimum of a part of q4_K. Weights are scale * code - min.
 struct PartFit {
   float scale, min;
 };
-// Sums over a part have eight lanes, element i in lane i mod 8, because their
-// order is a part of the result.
+// A sum over a part, in eight lanes, with element i in lane i mod 8: the order
+// of additions is fixed, because results depend on it.
 struct PartSums {
   float lanes[8] = {};
   HWY_INLINE float Total() const {
@@ -146,11 +147,11 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
     low = HWY_MIN(low, x[i]);
     high = HWY_MAX(high, x[i]);
   }
-  // Divided before they are subtracted, because the difference may overflow.
+  // Each is divided before the subtraction, because high - low may overflow.
   PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
   const float first = best.scale;
   float least = 0.0f;
-  // The first ratio does not change scale and minimum.
+  // The first ratio leaves scale and minimum as they are.
   for (const float ratio : {1.0f, 0.94f, 0.965f, 0.99f, 1.02f}) {
     const float inverse = ratio / first;
     float codes[kPart];
@@ -181,7 +182,7 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
       }
     }
     const float total = error.Total();
-    // False for a NaN.
+    // (The comparisons are false for a NaN.)
     if (ratio == 1.0f || (total < least && fit.scale > 0.0f)) {
       least = total;
       best = fit;
@@ -224,7 +225,7 @@ HWY_NOINLINE void QuantizeQ4_K(const float* from, uint8_t* to) {
     const float offset = m == 0 ? 0.0f : dmin * static_cast<float>(m);
     uint8_t* const codes = to + 16 + j / 2 * kPart;
     for (size_t i = 0; i < kPart; ++i) {
-      // 0 / 0 and numbers over 0 are code 0.
+      // If the step is 0, the code is 0.
       const float x = from[j * kPart + i] + offset;
       const int c = step > 0.0f ? NearestWithin(x / step, 0, 15) : 0;
       codes[i] = static_cast<uint8_t>(codes[i] | c << (j % 2 * 4));
@@ -261,7 +262,7 @@ HWY_NOINLINE void QuantizeQ6_K(const float* from, uint8_t* to) {
   }
 }
 
-// A block of a format with scales of blocks.
+// Quantises a block of a format that stores a scale in each block.
 template <WeightFormat kFormat>
 HWY_INLINE void QuantizeBlock(const float* from, uint8_t* to) {
   if constexpr (kFormat == WeightFormat::kQ4_0) QuantizeQ4_0(from, to);

@@ -70,8 +70,8 @@ class Router {
   }
 
  private:
-  // Stores the results of n rows with the ids in `ids`. Without `known`
-  // facts, finds these first.
+  // Computes and stores the results of n rows with the ids in `ids`. Finds the
+  // rows' facts first if `known` is null.
   void PutRows(size_t first, size_t n, const ConstAnyMatrix& ids,
                const RowFacts* known) {
     const size_t most = HWY_MAX(size_t{1}, kSlots / plan_.slots);
@@ -102,7 +102,7 @@ class Router {
     SelectRows()({keys, ids, values, mode}, 0, n);
   }
 
-  // Computes the keys of n rows in the tile, without dropping groups, and
+  // Computes the keys of n rows in the tile, as if no groups were dropped, and
   // finds the rows' facts.
   void MakeKeys(size_t first, size_t n, RowFacts* facts) const {
     const bool looks = !plan_.selects_by_x && maker_.WeightsNeedMore();
@@ -115,7 +115,7 @@ class Router {
     }
   }
 
-  // Selects from n rows of logits in place, or of keys computed from them.
+  // Routes n rows. Selects from their logits in place, or from keys.
   void Batch(size_t first, size_t n, bool makes_keys) {
     RowFacts facts[kSelectBatch];
     std::fill_n(facts, n, kNoFacts);
@@ -129,16 +129,16 @@ class Router {
     for (size_t i = 0; i < n && plan_.drops_groups; ++i) {
       DropGroups(options_, experts, tile_ + i * plan_.columns);
     }
-    // (Constructed in place, because a copy of a view that was just made
-    // waits until its type reaches the cache: 15 ns of a single row.)
+    // (The view is constructed in place. A copy of a view that was just made
+    // would wait until its type has reached the cache: 15 ns of a single row.)
     const ConstAnyMatrix& logits = args_.inputs.logits;
     const ConstAnyMatrix keys = {
         makes_keys ? static_cast<const void*>(tile_) : RowAt(logits, first),
         makes_keys ? Type::kF32 : logits.type, n, experts,
         makes_keys ? plan_.columns : logits.stride};
     if (!slots_fit) {
-      // Ids go to the output. The keys are not needed, and go to the place of
-      // the weights.
+      // The ids go to the output. The keys are not needed: they go to the place
+      // of the weights, which are stored later.
       const AnyMatrix ids =
           out_.topk_ids.RowRange(first, first + n).ColRange(0, k);
       const AnyMatrix unused =
@@ -175,8 +175,8 @@ class Router {
     weights_.Put({first, n, {}, facts, has}, slots);
   }
 
-  // The same from the keys of kept groups alone. Returns false, with nothing
-  // stored, if a row selects from dropped groups.
+  // Batch() with a selection from the keys of kept groups alone. Returns false,
+  // and stores nothing, if a row selects from dropped groups.
   bool BatchOfKeptGroups(size_t first, size_t n, RowFacts* facts) {
     const size_t k = plan_.top_k;
     if (plan_.experts / options_.num_expert_group * options_.topk_group < k) {
@@ -198,8 +198,7 @@ class Router {
   }
 
   // Routes a row that does not fit in the tile, or that has more groups than
-  // are ranked together. Its keys are computed piece by piece, each time they
-  // are read.
+  // are ranked together. Computes its keys in pieces, each time it reads them.
   HWY_NOINLINE void RowInPieces(size_t row) {
     constexpr size_t kHalf = kKeyTile / 2;
     RowFacts facts = kNoFacts;
@@ -234,8 +233,8 @@ class Router {
       if (p.kept != nullptr) p.kept->Drop(begin, n, to);
     }
   };
-  // kSparsemixer's weights are sums over the row, so they are computed while
-  // the keys are available.
+  // Weights of kSparsemixer are sums over the row, so they are computed here,
+  // where its keys are available.
   void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
     TopK best;
     SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);

@@ -1,8 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Routing: logit -> x -> key -> the top_k largest keys -> v -> weight, with the
-// x, key, s and v of switchyard/route.h. A call takes one of these paths:
+// Routing. Each logit becomes x, x becomes a key, and the top_k largest keys
+// are selected. For each selected expert, x becomes v, and v a weight. The
+// names x, key, s and v are those of switchyard/route.h. A call takes one of
+// these paths:
 //
 //   plain softmax (src/route.cc)        SelectRows(logits) -> ids, weights
 //   weights_by_select: softmax of the   the same, called by RouteRows()
@@ -14,16 +16,17 @@
 //   selection by keys (bias, groups)    SelectRows(keys) -> ids -> x -> v
 //                                         -> weights
 //   ids_given                           ids -> x -> v -> weights
-//   rows of more than kKeyTile          the same steps; keys are made again,
-//     columns                             piece by piece, where they are read
+//   rows of more than kKeyTile          the same steps; keys are computed
+//     columns                             again, in pieces, when they are read
 //
-// Keys are made for a batch of rows on the stack, and selected from as if they
-// were logits. Options are branches around loops; only scores are templates.
+// The keys of a batch of rows are computed on the stack, and SelectRows() reads
+// them as if they were logits. Options are branches outside of loops; only
+// scores are templates.
 //
-//   route.cc                the batches of a call, and which path they take
+//   route.cc                the batches of a call, and the paths they take
 //   route_keys-inl.h        logits to x, x to keys, sums over a row
-//   route_groups-inl.h      groups' scores, and keys of those dropped
-//   route_select.{h,cc}     selection: plain softmax is nothing else
+//   route_groups-inl.h      groups' scores, and the keys of dropped groups
+//   route_select.{h,cc}     selection; all of plain softmax
 //   route_weights-inl.h     ids and x to v, v to weights, and the stores
 //   route_scores-inl.h      the functors of scores
 //   topk*-inl.h, candidates-inl.h    the parts of selection
@@ -41,7 +44,7 @@
 
 namespace switchyard::simd {
 
-// Checked, as switchyard/route.h says.
+// The caller has checked the call, as switchyard/route.h says.
 struct RouteArgs {
   const RouteInputs& inputs;
   const RouteOutputs& outputs;
@@ -50,36 +53,36 @@ struct RouteArgs {
   std::atomic<size_t>* elsewhere;
 };
 
-// Facts that follow from a call's options, for all of its rows.
+// Facts about all rows of a call, which follow from its options.
 struct RoutePlan {
-  size_t columns;  // of logits: of experts and shared experts
+  size_t columns;  // the logits of a row: of experts and shared experts
   size_t experts;
   size_t top_k;
-  size_t slots;  // with a logit: top_k and shared experts
+  size_t slots;  // top_k, and the shared experts if these have logits
 
   bool ids_given;
-  bool maps_logits;   // x is not the stored logit
-  bool bias_in_x;     // so the weight has it too
-  bool selects_by_x;  // a key is x, or is not needed
-  bool bias_in_key;   // which x and s do not have
+  bool maps_logits;   // x differs from the stored logit
+  bool bias_in_x;     // the bias is added to x, so weights have it, too
+  bool selects_by_x;  // keys are x, or no keys are needed
+  bool bias_in_key;   // the bias is in the key, but not in x
   bool drops_groups;
-  Score key_score;  // of keys that are not x, and how these are rounded
-  Type key_round;
-  bool keys_need_sum;  // over all of exp(x - max)
+  Score key_score;     // the score of keys that are not x
+  Type key_round;      // the type to which these keys are rounded
+  bool keys_need_sum;  // keys need the sum of exp(x - max) over all columns
 
-  bool of_selected;   // v = exp(x - the largest of the selected)
-  Score value_score;  // of v, if not of_selected
-  bool is_softmax;    // v = exp(x - max), or
-  bool is_share;      // v = exp(x - max) / sum over all of it
+  bool of_selected;   // v = exp(x - the largest x of the selected)
+  Score value_score;  // the score of v, if not of_selected
+  bool is_softmax;    // v = exp(x - max), or with is_share:
+  bool is_share;      // v = exp(x - max) / the sum over all columns
   bool in_rounds;     // each of the two slots has a separate sum
   bool bias_in_value;
-  bool bounded_by_all;  // the divisor may be a share of a sum over all
+  bool bounded_by_all;  // the divisor may be a share of a sum over all columns
 
   bool values_by_select;
-  SelectMode select_mode;  // of these
+  SelectMode select_mode;  // of SelectRows(), with either _by_select
   bool weights_by_select;
-  bool remaps_ids;       // ids are not the experts selected
-  bool stores_as_slots;  // rows of both outputs follow each other as slots do
+  bool remaps_ids;       // the output's ids are not the selected experts
+  bool stores_as_slots;  // both outputs have the layout of Slots
 
   explicit RoutePlan(const RouteArgs& args) {
     const RouteInputs& in = args.inputs;
@@ -113,9 +116,9 @@ struct RoutePlan {
     bias_in_value = bias && on_score && o.bias_in_weight;
     const bool by_sum = o.renormalize && !TakesEps(o.divisor);
     is_share = is_softmax && (!by_sum || bias_in_value || rounds);
-    // A bound that is a share of the sum over all cannot matter if the
-    // selected have at least that share, because they have the largest
-    // scores.
+    // A bound that is a share of the sum over all does not matter if the
+    // selected have at least that share. If they have the largest scores, they
+    // have at least top_k / experts of the sum. (See NeedsAll().)
     const SelectMode softmax =
         SoftmaxMode(o.renormalize,
                     o.divisor == Divisor::kMaxOfSumAndShare ? o.clamp : 0.0f);
