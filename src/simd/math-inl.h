@@ -102,8 +102,7 @@ HWY_INLINE V ExpTerm(D d, V x) {
   return ExpReduced<Plain>(d, hn::Max(x, hn::Set(d, kAboveFlush)));
 }
 
-// exp(-x) for the sum 1 + exp(-x). The result is garbage for x <=
-// kExpFlush.
+// exp(-x) for the sum 1 + exp(-x). It is garbage for x <= kExpFlush.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegated(D d, V x) {
   // exp(-87) vanishes against 1. Depending on the ISA, a NaN becomes 87 or

@@ -64,7 +64,7 @@ struct RoutePlan {
   bool maps_logits;   // x differs from the stored logit
   bool bias_in_x;     // the bias is added to x, so weights have it, too
   bool selects_by_x;  // keys are x, or no keys are needed
-  bool bias_in_key;   // the bias is in the key, but not in x
+  bool bias_in_key;   // the bias is in the key, but not in x and s
   bool drops_groups;
   Score key_score;     // the score of keys that are not x
   Type key_round;      // the type to which these keys are rounded

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Groups of experts: their scores, and the keys of dropped groups.
+// Groups of experts: computes their scores, and drops groups.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_GROUPS_INL_H_) == \
@@ -38,7 +38,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The most groups that are ranked together.
 constexpr size_t kGroupsKept = MaxCandidates(kTopKMax);
 
-// The sum of a row's `of` best keys, best first.
+// Returns the sum of a row's `of` best keys, with the best key added first.
 template <class Row>
 HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
   TopK best;
@@ -58,10 +58,10 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The same for four rows at once, of one or two keys; n is at least `of`.
-// Returns false if a key is a NaN, or if n is not a multiple of a vector. The
-// lanes of the four rows are folded side by side: a transposition instead of
-// four folds.
+// SumOfBest() for four rows at once, if `of` is 1 or 2; n is at least `of`.
+// Returns false if a key is a NaN, or if n is not a multiple of a vector. A
+// transposition puts the lanes of the four rows side by side, so that one fold
+// handles all four.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;
@@ -109,8 +109,8 @@ HWY_INLINE float DroppedKey(const RouteOptions& options) {
   return options.dropped_key_is_zero ? 0.0f : -HUGE_VALF;
 }
 
-// Computes the scores of a row's groups, at most kGroupsKept, from all keys
-// of the row.
+// Computes the scores of a row's groups, at most kGroupsKept of them, from all
+// keys of the row.
 HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
                             const float* keys, float* scores) {
   const size_t groups = options.num_expert_group;
@@ -127,14 +127,14 @@ HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
     ++g;
   }
 }
-// Ranks groups by their scores in list.logits.
+// Ranks groups by their scores, which are in list.logits.
 HWY_INLINE void RankGroups(size_t groups, Candidates& list) {
   hn::StoreU(hn::Zero(TopKTag()), TopKTag(), list.logits + groups);
   MakeKeys(groups, list);
   Rank(groups, list);
 }
 
-// Drops groups of a row: overwrites their keys in `keys`.
+// Drops the worst groups of a row, by overwriting their keys in `keys`.
 HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
                              float* keys) {
   const size_t groups = options.num_expert_group;
@@ -149,15 +149,15 @@ HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
   }
 }
 
-// Rows with only the keys of their kept groups, without gaps, and the ids of
-// these groups. Selecting from these rows skips half the columns, and is
-// valid if no row selects from a dropped group.
+// Rows that have only the keys of their kept groups, without gaps, and the ids
+// of these groups. Selecting from these rows skips half the columns. The result
+// is valid if no row would select from a dropped group.
 struct Compacted {
-  size_t size;  // of a group
+  size_t size;  // the number of experts in a group
   uint8_t kept[kSelectBatch][kGroupsKept];
 
-  // Compacts n rows, which are `stride` floats apart, in phases as in
-  // topk-inl.h.
+  // Compacts n rows, which are `stride` floats apart. Each phase handles all
+  // rows, for the reason given in topk-inl.h.
   HWY_NOINLINE void Make(const RouteOptions& options, size_t experts, size_t n,
                          size_t stride, float* keys) {
     const TopKTag d;
@@ -177,7 +177,7 @@ struct Compacted {
       for (size_t i = 0; i < options.topk_group; ++i) {
         const float* const from = row + kept[r][i] * size;
         float* const to = row + i * size;
-        size_t at = 0;  // left to right, as `to` never passes `from`
+        size_t at = 0;  // moves from left to right: `to` never passes `from`
         for (; at + N <= size; at += N) {
           hn::StoreU(hn::LoadU(d, from + at), d, to + at);
         }
@@ -186,7 +186,7 @@ struct Compacted {
     }
   }
 
-  // Ranks the groups of a row, and keeps the best.
+  // Ranks the groups of a row, and keeps the best of them.
   HWY_INLINE void Keep(const RouteOptions& options, const float* scores,
                        size_t r) {
     const size_t groups = options.num_expert_group;
@@ -199,8 +199,8 @@ struct Compacted {
       count += list.ranks[g] < static_cast<int32_t>(options.topk_group);
     }
   }
-  // The same for few groups, with a row per lane: compares every group with
-  // every other one.
+  // Keep() for few groups and all rows, with a row per lane. It compares every
+  // group with every other one.
   static constexpr size_t kFewGroups = 16;
   HWY_INLINE void KeepOfFew(const RouteOptions& options, size_t n,
                             const float* scores) {
@@ -247,9 +247,9 @@ struct Compacted {
     }
   }
 
-  // Converts columns of compacted rows to experts.
+  // Converts columns of compacted rows to ids of experts.
   void ToExperts(size_t n, size_t k, int32_t* ids) const {
-    // c / size = c * inverse >> 32 for c below 2^16.
+    // For c below 2^16, c / size = c * inverse >> 32.
     const uint64_t inverse = (uint64_t{1} << 32) / size + 1;
     for (size_t r = 0; r < n; ++r) {
       for (size_t i = r * k; i < (r + 1) * k; ++i) {
@@ -262,10 +262,10 @@ struct Compacted {
   }
 };
 
-// Selects the kept groups of a row that is too long to buffer. The
-// constructor finds the topk_group-th best score; Drop() then recomputes a
-// group's score where it needs it, piece by piece. `keys` makes the keys as
-// if no group were dropped.
+// Finds the kept groups of a row that is routed in pieces. The
+// constructor finds the topk_group-th best score. Drop() then computes a
+// group's score again when it needs it, in pieces. `keys` gives the keys as if
+// no group were dropped.
 class KeptGroups {
  public:
   KeptGroups(const RouteOptions& options, size_t experts, const Pieces& keys)
@@ -320,7 +320,7 @@ class KeptGroups {
     return kept_;
   }
 
-  // The keys of a group as a row; the group may begin inside a piece.
+  // Reads the keys of a group as a row. The group may begin inside a piece.
   struct Offset {
     const Pieces& keys;
     size_t first;

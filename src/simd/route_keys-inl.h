@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys: from a row's logits to x, from x to the keys that selection compares,
-// and the facts of the row that its weights need. Each step is a pass over a
-// piece of the row that stays in the L1 cache; all choices are outside of the
+// Computes x from a row's logits, the keys that selection compares from x, and
+// the facts about the row that its weights need. Each step is a pass over a
+// piece of the row that stays in the L1 cache. All choices are outside of the
 // loops.
 
 // Per-target include guard
@@ -36,19 +36,19 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Longer rows are made in pieces, each time they are needed.
+// The keys of longer rows are computed in pieces, each time they are needed.
 constexpr size_t kKeyTile = 16384;
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-// Facts of a whole row that its weights need. (Without initialisers, because
-// the initialisers of a batch cost a lone row 130 stores.)
+// Facts about a whole row that its weights need. (The fields have no
+// initialisers, because to initialise a batch takes a lone row 130 stores.)
 struct RowFacts {
-  float max;         // of x, the NaNs aside; any number if not asked for
-  float sum_exp;     // over all of exp(x - max), for keys or weights
-  float sum_values;  // over all of v, for a share of it
-  bool has_nan;      // among x
+  float max;         // of x without its NaNs; only set if it is needed
+  float sum_exp;     // of exp(x - max) in the row, if keys or weights use it
+  float sum_values;  // of v in the row, if the divisor may be a share of it
+  bool has_nan;      // x has a NaN
   bool is_empty;     // all x are -inf
 };
 constexpr RowFacts kNoFacts = {0.0f, 1.0f, 1.0f, false, false};
@@ -102,7 +102,7 @@ inline HWY_NOINLINE void AddRow(const float* HWY_RESTRICT b, size_t n,
     StorePartial(sum, d, a + i, n - i);
   }
 }
-// a[i] += row[begin + i] of any float type.
+// a[i] += row[begin + i], for a row of any float type.
 inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
                                     size_t begin, size_t n, float* a) {
   if (m.type == Type::kF32) return AddRow(m.Row<float>(row) + begin, n, a);
@@ -115,8 +115,8 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Computes scores of x, rounded, plus a bias of floats if given. With kEasy
-// (see route_scores-inl.h), for scores that do not need the maximum, it
+// Computes the rounded scores of x, plus a bias of floats if kBias. kEasy (see
+// route_scores-inl.h) is for scores that do not need the maximum. With kEasy,
 // returns true if all of the row was easy; otherwise `to` is garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
@@ -149,7 +149,7 @@ HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
 template <class F>
 HWY_NOINLINE bool ScoreRow(const float* x, size_t n, float max, bool easy,
                            Type round, const float* bias, float* to) {
-  // The type is a constant in the loop without rounding, where it matters.
+  // Without rounding, the time of the loop matters, so the type is a constant.
   if (round == Type::kF32 && easy) {
     return bias != nullptr
                ? ScoreLoop<F, true, true>(x, n, max, Type::kF32, bias, to)
@@ -197,7 +197,8 @@ inline HWY_NOINLINE void ShareRow(const float* e, size_t n, float sum,
   }
 }
 
-// exp(x - max) for x that are at most 2 eps below max, relatively.
+// Gives exp(x - max) for each x that is below max by at most 2 eps times the
+// larger of |x| and max, and 0 for others.
 struct NearTo {
   float max, eps;
   Type round;
@@ -211,8 +212,8 @@ struct NearTo {
   }
 };
 
-// Adds a piece of a row to its facts: the maximum, and has_nan. (Two vectors
-// at a time, because each maximum waits for the previous one.)
+// Updates a row's maximum and has_nan with a piece of the row. (It handles two
+// vectors at a time, because each maximum waits for the previous one.)
 inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   const RowTag d;
   const size_t N = hn::Lanes(d);
@@ -243,14 +244,14 @@ inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   facts.has_nan |= !hn::AllFalse(d, nan);
 }
 
-// A row of floats for topk-inl.h that is made while it is read, from left to
-// right, in pieces: for rows that are too long to keep.
+// A row of floats, for topk-inl.h, that is too long to keep on the stack. It is
+// computed in pieces while it is read from left to right.
 struct Pieces {
   void (*make)(const void* context, size_t begin, size_t n, float* to);
   const void* context;
   size_t size;
   float* buffer;
-  size_t room;  // of the buffer: a multiple of 4 vectors of any length
+  size_t room;  // the buffer's size: a multiple of 4 vectors of any length
   mutable size_t begin = 0, end = 0;
 
   HWY_INLINE const float* At(size_t i) const {
@@ -272,7 +273,7 @@ struct Pieces {
   }
 };
 
-// Body of SimdgroupSum: the sum of all elements except NaNs.
+// A body for SimdgroupSum: sums all elements except NaNs.
 struct SumOfNumbers {
   const Pieces& row;
 
@@ -299,8 +300,8 @@ inline HWY_NOINLINE float SumOf(const Pieces& row) {
   return SimdgroupSum(row.size, SumOfNumbers{row});
 }
 
-// Body of SimdgroupSum: the sum of exp(x - max), for rows that are easy for
-// SoftmaxOf. It also stores each exp(x - max).
+// A body for SimdgroupSum: sums exp(x - max) of rows that are easy for
+// SoftmaxOf, and stores each exp(x - max).
 struct StoredExps {
   const float* x;
   float max;
@@ -336,7 +337,7 @@ inline HWY_NOINLINE float ExpRow(const float* x, size_t n, float max,
   return SimdgroupSum(n, StoredExps{x, max, to});
 }
 
-// Element i of [n, 1] or [1, n].
+// Returns element i of a matrix [n, 1] or [1, n].
 inline int64_t IndexAt(const ConstAnyMatrix& m, size_t i) {
   const size_t at = m.cols == 1 ? i * m.stride : i;
   switch (m.type) {
@@ -350,7 +351,7 @@ inline int64_t IndexAt(const ConstAnyMatrix& m, size_t i) {
       return static_cast<const int32_t*>(m.data)[at];
   }
 }
-// The row of correction_bias for a token; SIZE_MAX: no row.
+// Returns the row of correction_bias for a token; SIZE_MAX if it has no row.
 inline size_t BiasRow(const RouteInputs& in, size_t token) {
   if (in.correction_bias.data == nullptr) return SIZE_MAX;
   if (in.bias_index.data == nullptr) return 0;
@@ -359,13 +360,13 @@ inline size_t BiasRow(const RouteInputs& in, size_t token) {
   return is_valid ? static_cast<size_t>(i) : SIZE_MAX;
 }
 
-// Makes the keys and facts of a call's rows.
+// Computes the keys and facts of a call's rows.
 class RowMaker {
  public:
   RowMaker(const RouteArgs& args, const RoutePlan& plan)
       : in_(args.inputs), options_(args.options), plan_(plan) {}
 
-  // Makes columns [begin, begin + n) of the keys, as if no group were
+  // Computes columns [begin, begin + n) of the keys, as if no group were
   // dropped.
   void Keys(size_t row, const RowFacts& facts, size_t begin, size_t n,
             float* to) const {
@@ -382,8 +383,8 @@ class RowMaker {
     if (plan_.bias_in_key) AddBias(row, begin, n, to);
   }
 
-  // The same for a whole row of at most kKeyTile columns, and the facts found
-  // on the way.
+  // Keys() for a whole row of at most kKeyTile columns. It also sets the facts
+  // that it finds.
   void RowKeys(size_t row, float* to, RowFacts& facts) const {
     const size_t n = plan_.columns;
     if (plan_.selects_by_x) {
@@ -421,8 +422,8 @@ class RowMaker {
     return plan_.is_share || plan_.bounded_by_all;
   }
 
-  // Finds all facts that a row's weights need. The buffer may be the place of
-  // x, which is garbage then.
+  // Finds all facts that a row's weights need. It may write x to the buffer,
+  // and leaves garbage there.
   void LookForWeights(size_t row, RowFacts& facts, float* buffer) const {
     Look(row, facts, buffer);
     if (plan_.is_share || (plan_.bounded_by_all && plan_.is_softmax)) {
@@ -448,8 +449,8 @@ class RowMaker {
     facts.is_empty = !facts.has_nan && facts.max == -HUGE_VALF;
   }
 
-  // Computes the weights of kSparsemixer's two slots. x has the largest x of
-  // each round, and is replaced by its weight.
+  // Computes the weights of kSparsemixer's two slots. `x` holds the largest x
+  // of each round; WeighRounds() replaces each by its weight.
   void WeighRounds(size_t row, const RowFacts& facts, const int32_t* ids,
                    float* x, float* buffer) const {
     size_t without = SIZE_MAX;
@@ -484,7 +485,7 @@ class RowMaker {
     AddColumns(in_.correction_bias, bias, begin,
                HWY_MIN(n, plan_.experts - begin), to);
   }
-  // The bias of keys, if it is stored as floats for all columns.
+  // Returns the bias of keys if it has floats for all columns, otherwise null.
   const float* FloatBias(size_t row) const {
     const ConstAnyMatrix& all = in_.correction_bias;
     if (!plan_.bias_in_key || all.type != Type::kF32 ||
@@ -494,7 +495,8 @@ class RowMaker {
     const size_t bias = BiasRow(in_, row);
     return bias == SIZE_MAX ? nullptr : all.Row<float>(bias);
   }
-  // Makes the keys of a row without special logits; false for other rows.
+  // Computes the keys of a row without special logits. Returns false for other
+  // rows.
   bool EasyKeys(size_t row, float* to) const {
     if (plan_.key_round != Type::kF32) return false;
     const float* const x = X(row, 0, plan_.columns, to);
@@ -509,15 +511,15 @@ class RowMaker {
     return true;
   }
 
-  // The terms of a row's sum of a score, or of exp near a maximum
-  // (kInRounds).
+  // The terms of a sum over a row: a score or, for kInRounds, exp of the x near
+  // a maximum.
   struct Terms {
     const RowMaker& maker;
     size_t row;
     Score score;
     Type round;
     float max;
-    size_t without = SIZE_MAX;  // kInRounds: this one
+    size_t without = SIZE_MAX;  // for kInRounds: the column to leave out
 
     static void Make(const void* context, size_t begin, size_t n, float* to) {
       const Terms& t = *static_cast<const Terms*>(context);

@@ -25,7 +25,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The nearest number of that type, as a float.
+// Returns the nearest number of a type, as a float.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V RoundTo(Type type, D d, V v) {
   const hn::RebindToUnsigned<D> du;
@@ -39,28 +39,28 @@ HWY_INLINE V RoundTo(Type type, D d, V v) {
   }
 }
 
-// A functor's Of<kEasy>(d, x, max, round) is the score of a vector of x,
-// given the largest x of the row. On kEasy rows max is finite (kShareOfAll),
-// or |x| <= kEasyMost (kOfLogit): there, kEasy skips steps that do not change
-// the bits. A NaN stays a NaN, except on easy rows. Steps within a score are
-// rounded to `round`; the result is not.
+// A functor's Of<kEasy>(d, x, max, round) is the score of a vector of x, if the
+// row's largest x is `max`. A row is easy if max is finite (kShareOfAll), or if
+// |x| <= kEasyMost (kOfLogit). On easy rows, kEasy skips steps that would not
+// change the bits. A NaN stays a NaN, except with kEasy. Steps within a score
+// are rounded to `round`; the result is not.
 constexpr float kEasyMost = 87.0f;
 
-// exp(x - max), 1 for x = max even if that is infinite. It is not divided by
-// the sum yet.
+// exp(x - max), which is 1 for x = max, even if that is infinite. The caller
+// divides it by the sum.
 struct SoftmaxOf {
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V BelowMax(D, V x, V max) {
     const V below = hn::Sub(x, max);
     return kFinite ? below : hn::IfThenZeroElse(hn::Eq(x, max), below);
   }
-  // The same for numbers only. kFinite: max is finite.
+  // exp(x - max) for numbers only. kFinite: max is finite.
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V OfNumber(D d, V x, V max) {
     return ExpOfNonPositive(d, BelowMax<kFinite>(d, x, max));
   }
-  // A term of the sum over all experts. A term below 2^-126 may become
-  // 2^-126, because it vanishes against the largest, which is 1.
+  // A term of the sum over all experts. It may be 2^-126 instead of a smaller
+  // number, which makes no difference next to the largest term, which is 1.
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V Term(D d, V x, V max) {
     return ExpTerm(d, BelowMax<kFinite>(d, x, max));
@@ -91,7 +91,7 @@ struct SqrtSoftplusOf {
   }
 };
 
-// +0 for -0, so that results do not show which of the two was selected.
+// Gives +0 for -0, so that results do not show which zero was selected.
 struct RawOf {
   template <bool kEasy, class D, class V = hn::Vec<D>>
   static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {

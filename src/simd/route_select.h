@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Selection: the k largest of each row of keys, in the order of route.h, and
-// a value for each. route.h in this folder lists its callers.
+// Selection: finds the k largest of each row of keys, in the order of
+// switchyard/route.h, and a value for each. src/simd/route.h lists the callers.
 
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
 #define SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
@@ -15,25 +15,26 @@
 
 namespace switchyard::simd {
 
-// The values of the selected: their keys, or exp(key - max) over a sum.
+// The values of the selected experts: their keys, or exp(key - max) divided by
+// a sum.
 struct SelectMode {
   enum Values : uint8_t {
-    kKeys,             // all NaN in a row with a NaN
-    kShareOfSelected,  // the sum is max(the selected's, clamp * all experts')
-    kShareOfAll,       // the sum is over all experts
+    kKeys,             // the keys; all NaN in a row with a NaN
+    kShareOfSelected,  // divided by max(sum of selected, clamp * sum of all)
+    kShareOfAll,       // divided by the sum of all experts
   };
   Values values;
-  float clamp;  // of kShareOfSelected, in [0, 1]
+  float clamp;  // for kShareOfSelected, in [0, 1]
 };
 constexpr SelectMode SoftmaxMode(bool renormalize, float clamp) {
   return {renormalize ? SelectMode::kShareOfSelected : SelectMode::kShareOfAll,
           clamp};
 }
 
-// True if a row's values need exp of all its keys, not of the selected alone.
-// A clamp up to k / experts cannot matter, because the selected have at least
-// that share of the sum. The choice must not depend on values, nor on their
-// rounding.
+// True if a row's values need exp of all keys, and not only of the selected
+// ones. A clamp up to k / experts makes no difference, because the selected
+// have at least that share of the sum. The answer must not depend on values,
+// nor on their rounding.
 constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
   switch (mode.values) {
     case SelectMode::kKeys:
@@ -47,12 +48,14 @@ constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
   return true;
 }
 
-// Checked: keys [rows, experts], floats, experts < 2^31; ids [rows, k], int32,
-// uint32 or int64, 1 <= k <= experts; values [rows, k], floats; outputs
-// disjoint from each other and from keys.
+// The caller has checked that keys are [rows, experts] and floats, with experts
+// < 2^31; ids [rows, k] and int32, uint32 or int64, with 1 <= k <= experts; and
+// values [rows, k] and floats; and that outputs overlap neither each other nor
+// the keys.
 struct SelectArgs {
-  // References, because copying a view or a mode that was just made waits for
-  // its parts to reach the cache: 4 ns of a lone row's 58 for the mode.
+  // References. A copy of a view or of a mode that was just made would wait
+  // until its parts have reached the cache: for the mode, 4 ns of a lone row's
+  // 58.
   const ConstAnyMatrix& keys;
   const AnyMatrix& ids;
   const AnyMatrix& values;
@@ -61,9 +64,10 @@ struct SelectArgs {
 
 RowFunction<SelectArgs> SelectRows() noexcept;
 
-// Rows that are converted or made before selection are on the stack, a batch
-// at a time: up to kSelectBatch rows, in whole vectors of rows, which stay in
-// the L1 cache together; fewer if kTile keys hold fewer.
+// Before selection, some rows are converted, or their keys computed, on the
+// stack. This is done for a batch of rows that stay in the L1 cache together:
+// up to kSelectBatch rows, in whole vectors of rows, or fewer rows if these
+// have more than kTile keys.
 constexpr size_t kSelectBatch = 32;
 constexpr size_t kSelectCached = 8192;
 constexpr size_t kSelectVector = 16;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights: the slots of some rows on the stack, from the ids of the selected
-// experts to x, to v, to weights, and to the outputs. It handles a few slots
-// at a time, so that any number of slots fits on the stack.
+// Weights. For the slots of some rows, on the stack, it goes from the ids of
+// the selected experts to x, to v, to weights, and to the outputs. It handles a
+// limited number of slots at a time, so that rows may have any number.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
@@ -40,8 +40,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Slots of some rows, `count` of each row from its slot `first` on, row after
-// row: their experts (-1: none), and x, which becomes v and then the weight.
-// They are defined up to a vector behind the last.
+// row. `ids` are the experts (-1: none). `at` is x first, then v, then the
+// weight. Both are defined up to a vector behind the last slot.
 constexpr size_t kSlots = kSelectBatch * kTopKMax;
 constexpr size_t kSlotsRoom = kSlots + HWY_MAX_BYTES / sizeof(float);
 struct Slots {
@@ -51,8 +51,8 @@ struct Slots {
 };
 enum class SlotsHave : uint8_t { kNothing, kIds, kX, kValues };
 
-// Gathers columns ids[0], ids[1], ... of a row; the first column if an id is
-// -1.
+// Gathers columns ids[0], ids[1], ... of a row. For an id of -1 it takes the
+// first column.
 template <class T>
 HWY_INLINE void GatherColumns(const T* HWY_RESTRICT row,
                               const int32_t* HWY_RESTRICT ids, size_t n,
@@ -83,8 +83,8 @@ inline HWY_NOINLINE void Gather(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Loads the ids of a row's slots [first, first + n) as int32, with -1 for ids
-// outside [0, experts).
+// Loads the ids of a row's slots [first, first + n) as int32. Ids outside of
+// [0, experts) become -1.
 inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
                        size_t n, size_t experts, int32_t* to) {
   const auto load = [&](const auto* from) {
@@ -126,7 +126,7 @@ inline void StoreWeights(const float* from, size_t n, const AnyMatrix& m,
   }
 }
 
-// Stores all rows' slots at once, for outputs with the same layout.
+// Stores all rows' slots at once, to outputs that have the layout of Slots.
 HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
                            size_t token) {
   const TopKTag d;
@@ -144,7 +144,7 @@ HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
   StorePartial(hn::LoadU(d, slots.at + i), d, weights + i, n - i);
 }
 
-// Replaces every value of `slots` by f() of it.
+// Replaces every value v of `slots` by f(d, v, i).
 template <class F>
 HWY_INLINE void ForSlots(Slots& slots, const F& f) {
   const RowTag d;
@@ -153,7 +153,7 @@ HWY_INLINE void ForSlots(Slots& slots, const F& f) {
     hn::Store(f(d, hn::Load(d, slots.at + i), i), d, slots.at + i);
   }
 }
-// Copies a row's number to each of its slots.
+// Copies each row's number to all slots of the row.
 HWY_INLINE void Expand(const Slots& slots, const float* of_rows, float* to) {
   const RowTag d;
   for (size_t r = 0; r < slots.rows; ++r) {
@@ -168,7 +168,7 @@ inline HWY_NOINLINE void RoundSlots(Type type, Slots& slots) {
   ForSlots(slots, [type](RowTag d, RowVec v, size_t)
                       HWY_ATTR { return RoundTo(type, d, v); });
 }
-// Replaces x by its score. `max` has the maximum of each slot's row, or is
+// Replaces x by its score. `max` has the row's maximum for each slot, or is
 // null for scores that do not need it.
 template <class F>
 HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
@@ -188,14 +188,14 @@ HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,
   }
 }
 
-// Makes the weights of a call's rows, and counts invalid ids and experts
-// elsewhere.
+// Computes the weights of a call's rows. Counts invalid ids, and experts that
+// are elsewhere.
 struct WeightMaker {
   const RouteArgs& args;
   const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Rows from `token` on. Their ids are in the rows of a matrix if the slots
+  // Some rows from `token` on. `ids` is only read if `has` says that the slots
   // have no ids yet.
   struct Rows {
     size_t token, rows;
@@ -246,7 +246,7 @@ struct WeightMaker {
       }
     }
   }
-  // Loads x for all slots; their ids are known.
+  // Loads x for all slots, which have ids.
   void LoadX(const Rows& rows, Slots& s) const {
     const RowTag d;
     for (size_t r = 0; r < s.rows; ++r) {
@@ -261,7 +261,7 @@ struct WeightMaker {
     if (plan.bias_in_x) AddBias(rows, s);
   }
 
-  // From x to v.
+  // Replaces x by v.
   void ToValues(const Rows& rows, Slots& s) const {
     const Type round = plan.of_selected ? Type::kF32 : args.options.round_to;
     const Score score = plan.value_score;
@@ -339,7 +339,7 @@ struct WeightMaker {
     }
   }
 
-  // From v to weights.
+  // Replaces v by weights.
   void ToWeights(const float* divisors, Slots& s) const {
     const RouteOptions& o = args.options;
     if (divisors != nullptr) {
@@ -383,7 +383,8 @@ struct WeightMaker {
     const RouteOutputs& out = args.outputs;
     SlotsHave has = rows.has;
     const bool has_values = has == SlotsHave::kValues;
-    // Slots that fit are filled once; others are filled again for each pass.
+    // If all slots fit, they are loaded once. Otherwise each pass loads them
+    // again.
     const bool fits = rows.rows * plan.slots <= kSlots;
     s.rows = rows.rows;
     s.first = 0;
@@ -464,7 +465,8 @@ struct WeightMaker {
     }
   }
 
-  // Equal weights for rows that have a NaN, or only -inf.
+  // Gives all slots of a row the same weight if the row has a NaN (NaN), or
+  // only -inf (0).
   static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
     if (HWY_LIKELY(!facts.has_nan && !facts.is_empty)) return;
     const hn::CappedTag<float, 1> d;
@@ -473,7 +475,7 @@ struct WeightMaker {
         hn::BitCast(d, hn::Set(di, facts.has_nan ? int32_t{0x7FC00000} : 0)));
     std::fill_n(s.at + r * s.count, s.count, same);
   }
-  // Maps the ids of zero experts, of expert_map, and of invalid ids.
+  // Changes the ids of zero experts, invalid ids, and ids that expert_map maps.
   void Remap(Slots& s, size_t r, float& identity) {
     const ConstAnyMatrix& map = args.inputs.expert_map;
     const size_t real = plan.experts - args.options.num_zero_experts;
@@ -494,8 +496,8 @@ struct WeightMaker {
     }
   }
 
-  // Stores the rest of a row: slots of shared experts and the identity
-  // weight. If the row is masked, stores all of it.
+  // Stores the rest of a row: the slots of shared experts without logits, and
+  // the identity weight. If the row is masked, stores all of it.
   HWY_NOINLINE void PutRest(size_t token, float identity) const {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;

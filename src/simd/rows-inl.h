@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of any type to floats, and floats to rows of any type. A kernel is
-// compiled for its input types only and makes floats, a tile at a time that
-// stays in the L1 cache; rows.cc converts them to the output format. So code
-// grows with the sum of kernels and formats, not with their product.
+// Converts rows of any type to floats, and floats to rows of any type. A kernel
+// is compiled for its input types only. It gives floats, a tile at a time that
+// stays in the L1 cache, and rows.cc converts them to the output format. So the
+// code grows with the sum of kernels and formats, not with their product.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -24,21 +24,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
-// A row to write. get(context, begin, n, buffer) returns a pointer to its
-// columns [begin, begin + n) as floats, which may be `buffer`. The buffer has
-// room for n floats and no alignment; it is the output row itself if that is
-// f32 and may be cached. begin is a multiple of 256.
+// The floats of a row to write. get(context, begin, n, buffer) returns a
+// pointer to columns [begin, begin + n) of the row, which may be `buffer`. The
+// buffer has room for n floats and no alignment. If the output row is f32 and
+// may be cached, the buffer is the output row itself. begin is a multiple of
+// 256.
 struct RowSource {
   const float* (*get)(const void* context, size_t begin, size_t n,
                       float* buffer);
   const void* context;
 };
 
-// Streaming stores, which x86 does not order with other stores. Without a
-// fence, 27 % of calls on a pool that ends in a release store returned before
-// their results were visible. Kernels stream only through an object of this
-// class in a row function, because its destructor fences (tests/source_check
-// looks for other streaming stores).
+// Stores that bypass the caches. x86 does not order them with other stores, so
+// a fence is needed: without it, 27 % of calls on a pool that ends in a release
+// store returned before their results were visible. The destructor fences.
+// Kernels stream only through an object of this class in a row function
+// (tests/source_check looks for other streaming stores).
 class StreamingStores {
  public:
   explicit StreamingStores(bool wanted) : wanted_(wanted) {}
@@ -48,7 +49,7 @@ class StreamingStores {
   StreamingStores(const StreamingStores&) = delete;
   StreamingStores& operator=(const StreamingStores&) = delete;
 
-  // True if the call streams; otherwise the destructor does not fence.
+  // True if the call streams. If not, the destructor does not fence.
   bool wanted() const { return wanted_; }
   // p is aligned to vectors.
   template <class V, class D, class T>
@@ -60,17 +61,17 @@ class StreamingStores {
   const bool wanted_;
 };
 
-// Writes row `row` of `to`, in any format, past the caches if that is wanted
-// and possible.
+// Writes row `row` of `to`, in any format. It bypasses the caches if
+// `streaming` wants that and the format allows it.
 void PutRow(const RowSource& from, const AnyRows& to, size_t row,
             const StreamingStores* streaming = nullptr);
-// Writes codes for 0, and scales and sums of 0.
+// Writes a row of zeros: codes for 0, and scales and sums of 0.
 void ZeroRow(const AnyRows& to, size_t row);
-// Copies a row of an equal format, byte for byte.
+// Copies a row byte for byte. Both formats are equal.
 void CopyRow(const ConstAnyRows& from, size_t from_row, const AnyRows& to,
              size_t to_row);
 
-// A row in memory, of floats or of codes with f32 scales, as a source.
+// A row in memory, of floats or of codes with f32 scales, as floats.
 struct StoredRow {
   const ConstAnyRows& rows;
   size_t row;
@@ -80,12 +81,13 @@ struct StoredRow {
   RowSource Source() const { return {Get, this}; }
 };
 
-// For matrices of f32, bf16 or f16: a row to floats, floats to a row's
-// columns from `col` on, and one element.
+// For matrices of f32, bf16 or f16. RowToFloats() converts a row to floats,
+// FloatsToRow() converts floats to a row's columns from `col` on, and
+// ScalarAt() returns one element.
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
-// The same for n rows, which are contiguous as floats.
+// The same for n rows. In `to` and `from` the rows follow each other.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
 void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);

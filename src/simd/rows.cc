@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For route.cc, which calls these functions. (See targets.h.)
+// Compiled for AVX3_DL too, because route_select.cc and multiply.cc are, and
+// they call these functions. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>
@@ -32,11 +33,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of floats converted at once. A multiple of every group size; the
-// floats and their results fit in L1.
+// The number of floats converted at once. It is a multiple of every group size,
+// and the floats and their results fit in L1.
 constexpr size_t kRowTile = 1024;
-// The number of floats kept on the stack until the row's largest is known.
-// Longer rows are computed twice.
+// The number of floats that stay on the stack until the row's largest is known.
+// The floats of longer rows are computed twice.
 constexpr size_t kRowKept = 16384;
 
 // Converts columns [begin, begin + n) of a row of type T to floats.
@@ -99,8 +100,8 @@ void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
   }
 }
 
-// Converts a few long rows instead of many short ones. For rows of 8 floats,
-// the router then takes 1.07 of its time for f32, not 1.27.
+// Converts many short rows as few long ones. For rows of 8 floats, the router
+// then takes 1.07 of its time for f32, not 1.27.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to) {
   if (n > 1 && m.stride == m.cols) {
     const ConstAnyMatrix all = m.RowRange(row, row + n);
@@ -138,8 +139,9 @@ float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
 
 namespace {
 
-// FromFloats() with streaming stores: converts a few lines at a time in the
-// cache and streams them as whole vectors, from the first aligned address on.
+// FromFloats() with streaming stores. It converts a few cache lines at a time
+// in the cache, and streams them as whole vectors, from the first aligned
+// address on.
 template <class T>
 HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
                                    T* HWY_RESTRICT to,
@@ -183,8 +185,8 @@ HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
   }
 }
 
-// The codes of a tile's groups of `group` columns (a power of two) or,
-// without kGroups, of a single group.
+// Writes the codes of a tile. The tile has groups of `group` columns (a power
+// of two) or, without kGroups, is a single group.
 template <class Code, bool kGroups>
 HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
                           const Scales& s, bool bad, uint8_t* codes) {
@@ -197,7 +199,7 @@ HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
   }
 }
 
-// Writes codes to one matrix, scales to another.
+// Writes codes to one matrix, and scales to another.
 template <class Code, class Rule>
 HWY_NOINLINE void PutCoded(const RowSource& from, const AnyRows& to,
                            size_t row) {

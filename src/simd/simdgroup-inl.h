@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sums in one order on every ISA: 32 virtual lanes (a Metal simdgroup, the
-// width that Metal kernels are written for), element i in lane i mod 32, folded
-// 16, 8, 4, 2, 1. Changing this changes results: it is part of the contract.
+// Sums in one order on every ISA. There are 32 virtual lanes, as in a Metal
+// simdgroup, for which Metal kernels are written. Element i is in lane i mod
+// 32, and the lanes are folded to 16, 8, 4, 2 and 1. The order is part of the
+// contract, because a change would change results.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -25,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kSimdgroup = 32;
 
-// Vectors of at most 32 lanes: a divisor of the simdgroup.
+// Vectors of at most 32 lanes, so that their number of lanes divides 32.
 using SimdgroupTag = hn::CappedTag<float, kSimdgroup>;
 
 HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
@@ -49,16 +50,16 @@ HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
 }
 #endif
 
-// Sums elements [0, n): `body` adds terms to accumulators. It is called in
-// ascending order as
-//   body.Four(d, i, a, b, c, e): the vectors at i, i + N, i + 2N, i + 3N add
-//       to a, b, c and e, in this order (they may be the same variables), or
-//   body.One(d, i, count, a): the first count <= N elements from i; the other
-//       lanes of `a` must not change, or get + 0.
-// The accumulators stay in registers, because through memory the
-// store-to-load chain of ten cycles a block would be longer than the work of
-// two 512-bit loads. For SSE's eight loads it would not be longer, and SSE
-// code is 0.3 MB smaller with accumulators in memory.
+// Sums elements [0, n). `body` adds terms to accumulators. SimdgroupSum() calls
+// it in ascending order, as one of
+//   body.Four(d, i, a, b, c, e): adds the vectors at i, i + N, i + 2N, i + 3N
+//       to a, b, c and e, in this order (they may be the same variables);
+//   body.One(d, i, count, a): adds the first count <= N elements from i on; the
+//       other lanes of `a` must not change, or get + 0.
+// The accumulators stay in registers. In memory, the chain of stores and loads,
+// ten cycles a block, would take longer than the work of two 512-bit loads.
+// For SSE, with eight loads, it would not, and SSE code is 0.3 MB smaller with
+// accumulators in memory.
 template <class Body>
 HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   const SimdgroupTag d;
@@ -83,7 +84,7 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   }
   return FoldLanes(lanes);
 #else
-  // Only the first 32 / N are used; the comparisons of N are constant, except
+  // Only the first 32 / N are used. The comparisons of N are constant, except
   // on SVE.
   auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   auto a4 = a0, a5 = a0, a6 = a0, a7 = a0;
