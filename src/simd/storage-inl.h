@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loads and stores of row data as vectors of float. All loads and stores of
-// rows are here.
+// Loads row data as vectors of float, and stores these as row data. All loads
+// and stores of rows are here.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -29,24 +29,25 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements of type T at any address. The partial forms handle the first n <=
-// Lanes(d) elements and touch no others; a load gives zeros behind them.
-// Types that are only converted row by row (rows.cc) have loads only.
+// Loads and stores elements of type T at any address. The partial forms handle
+// the first n <= Lanes(d) elements and touch no others; a partial load gives
+// zeros behind them. Types that are only stored in whole rows (rows.cc) have no
+// stores here.
 template <class T>
 struct Storage;
 
-// The base of types with vectors that are best moved in memory order. Self
-// has Load() and Store().
+// The base of types for which no other order is cheaper than memory order.
+// Self has Load() and Store().
 template <class T, class Self>
 struct StoredInOrder {
-  // 2 * Lanes(d) elements.
+  // Stores 2 * Lanes(d) elements.
   template <class D>
   static HWY_INLINE void StoreTwo(hn::Vec<D> a, hn::Vec<D> b, D d, T* p) {
     Self::Store(a, d, p);
     Self::Store(b, d, p + hn::Lanes(d));
   }
-  // The same in the cheapest order, which may differ from memory order.
-  // Unshuffle() restores memory order.
+  // Load or store 2 * Lanes(d) elements in the order that is cheapest, which
+  // may differ from memory order. Unshuffle() restores memory order.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const T* p, hn::Vec<D>& a,
                                       hn::Vec<D>& b) {
@@ -79,7 +80,7 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, float* p, size_t n) {
     simd::HWY_NAMESPACE::StorePartial(v, d, p, n);
   }
-  // Loads 2 * Lanes(d) elements: the even ones, and the odd ones.
+  // Loads 2 * Lanes(d) elements: the even ones to `even`, the others to `odd`.
   template <class D>
   static HWY_INLINE void LoadPairs(D d, const float* p, hn::Vec<D>& even,
                                    hn::Vec<D>& odd) {
@@ -87,8 +88,8 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   }
 };
 
-// The base of types of fewer bits: memory holds Bits, and Widen() converts
-// them, zero-extended to 32 bits, to floats.
+// The base of types with fewer bits than float. In memory they are Bits.
+// Widen() converts Bits, zero-extended to 32 bits, to floats.
 template <class T, class Bits, class Self>
 struct NarrowStorage {
   static_assert(sizeof(T) == sizeof(Bits));
@@ -159,7 +160,8 @@ struct Storage<BFloat16>
     StoreUpperHalves(ToBF16(d, a), ToBF16(d, b), hn::RebindToUnsigned<D>(),
                      &p->bits);
   }
-  // The even and the odd elements, which are the halves of 32-bit lanes.
+  // Loads the even elements to a, and the odd ones to b, because each pair is
+  // the two halves of a 32-bit lane.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const BFloat16* p, hn::Vec<D>& a,
                                       hn::Vec<D>& b) {
@@ -234,7 +236,7 @@ struct Storage<Float16> : NarrowStorage<Float16, uint16_t, Storage<Float16>>,
   }
 };
 
-// Loads codes as floats, which the caller multiplies by their scale.
+// Loads codes as floats. The caller multiplies them by their scale.
 template <>
 struct Storage<int8_t> {
   template <class D>
@@ -259,7 +261,8 @@ struct Storage<uint8_t> {
   static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
     return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
   }
-  // The zeros behind n are codes for -128.
+  // The zeros that a partial load puts behind n are codes for -128, so they are
+  // replaced.
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
     return hn::IfThenElseZero(hn::FirstN(d, n),
@@ -307,7 +310,7 @@ HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
   Storage<T>::LoadPairs(d, pairs, even, odd);
 }
 
-// Converts n elements to floats; codes are multiplied by a scale.
+// Converts n elements to floats. Codes are multiplied by `scale`.
 template <class T>
 HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
                          float* HWY_RESTRICT to) {
@@ -328,7 +331,7 @@ HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
   }
 }
 
-// Converts floats to fewer bits, to nearest even.
+// Converts floats to fewer bits, rounded to nearest even.
 template <class T>
 HWY_NOINLINE void FromFloats(const float* HWY_RESTRICT from, size_t n,
                              T* HWY_RESTRICT to) {

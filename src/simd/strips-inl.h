@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strips of a product: a few rows times one or two vectors of columns, with
-// sums in registers, for formats with blocks of 32 columns and for int8.
+// Strips of a product, for int8 and formats with blocks of 32 columns. A strip
+// multiplies a few rows by one or two vectors of columns, with its sums in
+// registers.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,21 +34,22 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTileColumns = 2 * kPackedRows;
-// A strip of at most this number of rows is bound by memory, not by the core,
-// so it prefetches.
+// A strip of at most this number of rows prefetches, because memory bounds its
+// time, and not the core.
 constexpr size_t kFewRows = 2;
 constexpr size_t kPrefetchBytes = 1024;
 
-// The most rows of a strip, and whether it has two vectors of columns.
-// Registers bound both: AVX-512 and AArch64 have 32.
+// kStripRows is the most rows of a strip, and HasTwoVectors() says whether it
+// has two vectors of columns. The number of registers bounds both: AVX-512 and
+// AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-// CPUs without AVX2 are few and old, so short strips keep the code for them
-// small.
+// CPUs without AVX2 are few and old, so their strips are short, which keeps
+// their code small.
 #if SWITCHYARD_MANY_REGISTERS
 constexpr size_t kStripRows = 6;
 #elif HWY_CAP_GE256
@@ -55,8 +57,8 @@ constexpr size_t kStripRows = 4;
 #else
 constexpr size_t kStripRows = 2;
 #endif
-// With one row, AVX-512 uses one vector, because one stream of packed groups
-// fills it.
+// With one row, AVX-512 uses one vector, because that holds a whole group of 16
+// columns, and packed groups are read as one stream.
 constexpr bool HasTwoVectors(size_t rows) {
 #if HWY_CAP_GE512
   return rows > 1;
@@ -65,40 +67,40 @@ constexpr bool HasTwoVectors(size_t rows) {
 #endif
 }
 
-// The rows of a batch, as strips read them.
+// The rows of a batch.
 struct BatchRows {
   const int8_t* codes;
-  size_t stride;        // bytes
-  size_t block_stride;  // bytes from a block's codes to the next's
+  size_t stride;        // bytes from a row's codes to the next row's
+  size_t block_stride;  // bytes from a block's codes to the next block's
 };
 // The operands of a strip: blocks [begin, end) of the rows from `row` on, and
-// the same blocks of two groups of 16 columns.
+// the same blocks of two groups of 16 columns of the product.
 struct StripArgs {
-  BatchRows rows;              // codes: of block `begin`
+  BatchRows rows;              // its codes begin at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
-  // Or, of blocks of 256 columns, sums of the rows' codes: [rows, blocks, 256 /
-  // sub_block()].
+  // Sums of the rows' codes, instead of corrections, for blocks of 256 columns:
+  // [rows, blocks, 256 / sub_block()].
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
   size_t begin, end;
-  size_t columns;  // the number to compute
+  size_t columns;  // the number of columns to compute
   // Packed blocks [begin, ...) of each group of 16 columns.
   const uint8_t* packed_codes[2];
   const uint8_t* packed_scales[2];
-  float* sums;  // [rows, kTileColumns] of the batch
+  float* sums;  // [rows of the batch, kTileColumns]
 };
 
-// The stored rows of the 16 columns that begin 32 after `first`, if the call
-// computes them.
+// Returns the stored rows of the 16 columns that begin kTileColumns behind
+// `first`, or null if the call does not compute these.
 HWY_INLINE const uint8_t* NextColumns(const WeightTraits& traits,
                                       const MultiplyArgs& args, size_t first) {
   const size_t next = first + kTileColumns;
   if (next >= args.first_column + args.out.cols) return nullptr;
   return args.expert + next * StoredRowBytes(traits, args.weights.cols);
 }
-// Writes n sums to a row of the product, from `column` of out on.
+// Writes n sums to a row of `out`, from its column `column` on.
 HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
                           size_t row, size_t column) {
   if (out.type == Type::kF32) {
@@ -111,14 +113,14 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
 }
-// Loads half of each e8m0 scale, 2^(bits - 128), because E2M1 codes are
-// doubled.
+// Loads half of each e8m0 scale, which is 2^(bits - 128), because the codes of
+// E2M1 are doubled.
 HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotTag d;
   const DotIntTag di;
   const DotInts bits =
       hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, DotTag>(), p));
-  // 2^(bits - 127), which is denormal for 0.
+  // This is 2^(bits - 127); it is denormal for bits = 0.
   const DotInts power =
       hn::Max(hn::ShiftLeft<23>(bits), hn::Set(di, 0x00400000));
   const DotVec half = hn::Mul(hn::BitCast(d, power), hn::Set(d, 0.5f));
@@ -126,9 +128,9 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   return hn::Or(half, hn::BitCast(d, hn::VecFromMask(di, is_nan)));
 }
 
-// A strip of rows R... and of one or two vectors of columns from `column` of
-// the tile on. Vectors are arguments because SVE vectors cannot be array
-// elements.
+// A strip of rows R..., with one or two vectors of columns from column
+// `column` of the tile on. Vectors are function arguments, because vectors of
+// SVE cannot be array elements.
 template <class Format, bool kTwo, size_t... R>
 class Strip {
  public:
@@ -166,7 +168,7 @@ class Strip {
     const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
     for (size_t b = args.begin; b < args.end; ++b) {
       if constexpr (kSumsInMemory) {
-        // Otherwise GCC carries the last stored values in registers.
+        // Prevents GCC from carrying the stored sums on in registers.
         asm("" : : : "memory");
         ((sum0 = LoadSum(args, R, column)), ...);
       }
@@ -189,7 +191,8 @@ class Strip {
     }
   }
 
-  // One block: states a and b of vector 0, c and e of vector 1.
+  // Adds one block. Each row has states a and b for vector 0, and c and e for
+  // vector 1.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
                                   const uint8_t* codes0, const uint8_t* codes1,
                                   const uint8_t* scales0,
@@ -203,7 +206,7 @@ class Strip {
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
       const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
       if constexpr (sizeof...(R) <= kFewRows) {
-        // Hides memory's latency when only a few rows are multiplied.
+        // With few rows, this hides the latency of memory.
         hwy::Prefetch(codes0 + 64 * q + kPrefetchBytes);
       }
       const int8_t* const low = x + 4 * q;
@@ -240,7 +243,7 @@ class Strip {
            hn::Set(d, args.scales[(args.row + R) * args.blocks + block]))),
        ...);
     } else {
-      // The exact sum of all blocks, which is scaled at the end.
+      // Adds to the exact sum of all blocks, which is scaled in the end.
       ((sum0 = AddInts(sum0, SumOf(args, block, R, a, b))), ...);
       if constexpr (kTwo) {
         ((sum1 = AddInts(sum1, SumOf(args, block, R, c, e))), ...);
@@ -296,7 +299,7 @@ class Strip {
       return LoadF16Scales(p);
     }
   }
-  // Nibbles as unsigned codes.
+  // Converts nibbles to unsigned codes.
   static HWY_INLINE typename Dot::Codes Signless(typename Dot::Codes nibbles) {
     constexpr const uint8_t* kTable = NibbleCodes(kTraits.coding);
     if constexpr (kTable != nullptr) {
@@ -309,14 +312,14 @@ class Strip {
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr size_t kScale = kTraits.row_scales;
   static constexpr bool kIsNibbles = kTraits.coding != WeightCoding::kBytes;
-  // States b and e have the high nibbles.
+  // True if the high nibbles have their own states, b and e.
   static constexpr bool kTwoStates =
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
-  // Bytes need two states, so four rows and their sums need 12 registers, and
-  // 16 registers do not hold them beside the codes. GCC kept two states in
-  // memory, where each addition waits for the store of the previous one.
-  // Keeping the sums in memory instead, which are read once a block, takes
-  // 0.8 of the time. (q8_0, 32 rows, Zen 3)
+  // True if a strip's sums are in memory, and are read once a block. Bytes need
+  // two states, so four rows and their sums need 12 registers; 16 registers do
+  // not hold these and the codes, too. GCC then kept two states in memory,
+  // where each addition waits for the store of the previous one. Keeping the
+  // sums in memory instead takes 0.8 of the time. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strips (strips-inl.h) of q4_K and q6_K: blocks of 256 columns, with parts
-// that have integer scales. A block's integers are in registers; its float
-// sums are loaded and stored.
+// Strips (strips-inl.h) of q4_K and q6_K, which have blocks of 256 columns, in
+// parts that have integer scales. The integers of a block are in registers; its
+// float sums are loaded and stored.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_) == \
@@ -56,18 +56,18 @@ class SuperStrip {
 
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
-  // The number of a block's parts, and the offset of the integers in the
-  // scales of 16 rows.
+  // kParts: the number of a block's parts. kFactorsAt and kMinsAt: where the
+  // integer scales and minima are in the packed scales of 16 rows.
   static constexpr size_t kParts = kTraits.block / kTraits.sub_block();
   static constexpr size_t kFactorsAt = kIsQ6 ? 32 : 64;
   static constexpr size_t kMinsAt = kFactorsAt + kParts * kPackedRows;
 
-  // A block of one vector of columns.
+  // The packed weights of a block, for one vector of columns.
   struct Columns {
     const uint8_t* codes;
-    const uint8_t* scales;  // of 16 rows
-    size_t lane;            // the first of the 16 to use
-    float* sums;            // of the batch's first row
+    const uint8_t* scales;  // the scales of 16 rows of weights
+    size_t lane;            // the first of these 16 that the vector uses
+    float* sums;            // the sums of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
         : codes(args.packed_codes[column / kPackedRows] +
@@ -85,8 +85,8 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // The integers of part `part`: bytes of a lane, in lines that begin at
-    // `at`.
+    // Returns the integers of part `part`: a byte of each lane, in lines that
+    // begin at `at`.
     HWY_INLINE DotInts Factors(size_t at, size_t part) const {
       const DotIntTag di;
       const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
@@ -107,14 +107,15 @@ class SuperStrip {
     }
   };
 
-  // One block: integers i0 of vector 0, i1 of vector 1.
+  // Adds one block. Each row has integers i0 for vector 0, and i1 for vector 1.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
                                   const Columns& w0, const Columns& w1,
                                   Ints<R>... i0, Ints<R>... i1) {
     const int8_t* const x = args.rows.codes + args.row * args.rows.stride +
                             (block - args.begin) * args.rows.block_stride;
     if constexpr (kIsQ6) {
-      // Codes are 32 above the signed ones.
+      // Subtracts 32 times the sums, because the codes are 32 above the signed
+      // ones.
       static_assert(kTraits.offset == 1 << 5);
       AddSums(args, block, kFactorsAt, w0, w1, i0..., i1...);
       ((i0 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i0))), ...);
@@ -144,7 +145,7 @@ class SuperStrip {
     }
   }
 
-  // q4_K: the low or high nibbles of 64 columns.
+  // q4_K: multiplies the low or the high nibbles of 64 columns.
   template <bool kHigh>
   static HWY_INLINE void AddNibbles(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,
@@ -165,7 +166,8 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: 16 of 32 columns, of the kField-th 32 of a half block.
+  // q6_K: multiplies 16 columns. A half block has four times 32 columns; these
+  // are the first or the last 16 of its kField-th 32.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,
@@ -210,7 +212,8 @@ class SuperStrip {
         w.Line(bits));
   }
 
-  // Adds integers times the sums of the rows' codes.
+  // Multiplies the integers of all parts by the sums of the rows' codes, and
+  // adds the products.
   static HWY_INLINE void AddSums(const StripArgs& args, size_t block, size_t at,
                                  const Columns& w0, const Columns& w1,
                                  Ints<R>&... i0, Ints<R>&... i1) {

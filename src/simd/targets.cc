@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Implements isa.h. The lists of ISAs are the targets of this file. Every
-// kernel file is compiled with the same flags, or has another target instead
-// of AVX3_DL.
+// Implements isa.h. The lists of ISAs are the targets for which this file is
+// compiled. Every kernel file has the same targets, because it is compiled with
+// the same flags, or has AVX3's code in the place of AVX3_DL.
 
-// Every ISA that some kernel file is compiled for.
+// Compiled for every ISA for which a kernel file is compiled.
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/targets.h"
@@ -61,7 +61,8 @@ namespace switchyard {
 namespace simd {
 
 namespace {
-// Only AVX-512 code asks, so that the registers are known to be saved.
+// Only code for AVX-512 reads g_cpu_has_bf16, so the system is known to save
+// its registers.
 bool CpuHasBF16() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -85,12 +86,12 @@ HWY_EXPORT(ComputePercent);
 
 constexpr size_t kMaxTargets = 64;
 
-// The targets in a bit set, the best first: Highway gives better targets
-// lower bits.
+// The targets in a bit set, with the best first, because Highway gives better
+// targets lower bits.
 struct IsaList {
   Isa isas[kMaxTargets] = {};
   int64_t bits[kMaxTargets] = {};
-  size_t indices[kMaxTargets] = {};  // in Highway's tables
+  size_t indices[kMaxTargets] = {};  // the index of each in Highway's tables
   size_t size = 0;
 
   explicit IsaList(int64_t targets) {
@@ -123,9 +124,9 @@ const IsaList& Compiled() {
   return list;
 }
 
-// The targets that the system lets run. Highway 1.0.3 only asks CPUID, which
-// lists AVX2 even if a virtual machine hides its registers: SIGILL in the
-// first kernel.
+// Returns the targets that the system lets run. Highway 1.0.3 only asks CPUID,
+// which lists AVX2 even if a virtual machine hides its registers. The first
+// kernel would then end with SIGILL.
 int64_t TargetsWithState(int64_t targets) noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -137,7 +138,8 @@ int64_t TargetsWithState(int64_t targets) noexcept {
   }
   const SavedState state =
       SavedStateOf(has_osxsave, uint64_t{high} << 32 | low);
-  // Better targets have lower bits, so all bits below AVX2's are AVX-512.
+  // Better targets have lower bits, so all bits below the bit of AVX2 are for
+  // AVX-512.
   if (!state.avx512) targets &= ~(int64_t{HWY_AVX2} - 1);
   if (!state.avx) targets &= ~int64_t{HWY_AVX2};
 #endif
@@ -152,7 +154,8 @@ const IsaList& Runnable() {
   return list;
 }
 
-// The index of the runnable ISA called `name`, or the number of ISAs.
+// Returns the index of the runnable ISA called `name`, or the number of
+// runnable ISAs if there is none.
 size_t FindRunnable(const char* name) {
   size_t i = 0;
   while (i < Runnable().size &&
@@ -169,9 +172,10 @@ bool IsCompiled(const char* name) {
   return false;
 }
 
-// Other names for Highway's targets, without '-', '_' and '.'. The first
-// entry with which a name begins counts. "avx512" is in the list because it
-// is two letters from AVX2 but does not mean AVX2.
+// Other names for Highway's targets, written without '-', '_' and '.'. The
+// first entry with which a given name begins counts. "avx512" is in the list
+// because the nearest name would be AVX2 (two letters away), which it does not
+// mean.
 struct OtherName {
   std::string_view begin;
   std::string_view isa;
@@ -187,9 +191,10 @@ constexpr OtherName kOtherNames[] = {
     {"none", "EMU128"},
 };
 
-// Messages for names that are close to those of compiled ISAs: `wrong`, and
-// which one was meant. They have to live as long as the program, and
-// Highway's target names are only known at run time.
+// Messages for names that are close to those of compiled ISAs: each has the
+// text `wrong`, and the ISA that was probably meant. They are kept as long as
+// the program runs, because a Status points to them. They are made at run time,
+// because only then Highway's target names are known.
 class DidYouMean {
  public:
   explicit DidYouMean(const char* wrong) : wrong_(wrong) {
@@ -198,7 +203,7 @@ class DidYouMean {
                     "%s; did you mean %s%s", wrong, isa.name, which);
       names_[size_++] = isa.name;
     };
-    // Of equally close names, a runnable one is preferred.
+    // Runnable ISAs come first, because the first of equally close names wins.
     for (size_t i = 0; i < Runnable().size; ++i) add(Runnable().isas[i], "");
     for (size_t i = 0; i < Compiled().size; ++i) {
       if (Runnable().Find(Compiled().bits[i]) == nullptr) {

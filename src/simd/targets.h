@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The compiled ISA that kernels use: Highway's tables with an index of this
-// library, because Highway's chosen target is process-wide and belongs to
-// every user of Highway.
+// Chooses the compiled ISA that kernels use. It reads Highway's tables with an
+// index of its own, because Highway's chosen target is process-wide, and
+// belongs to every user of Highway.
 //
 // A kernel file registers its functions in two places. In the ISA's
 // namespace, after a row function Scale(args, begin, end):
@@ -13,13 +13,14 @@
 // and once, outside of that namespace, the function that its header declares:
 //   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
 //   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_FLOATS);
-// The first macro defines the exported function. It records that its ISA ran,
-// for LastIsa() and the tests.
+// The first macro defines, for each ISA, the function that is exported. It also
+// records which ISA ran, for LastIsa() and the tests.
 //
-// Highway compiles AVX3_DL (AVX-512 with VBMI2, from Ice Lake on) for files
-// that define HWY_WANT_AVX3_DL before they include anything: files that use
-// its instructions, and files that these call. In all others, both names call
-// AVX3's code, which makes the library a tenth smaller.
+// Highway compiles AVX3_DL (AVX-512 with VBMI2, from Ice Lake on) only for
+// files that define HWY_WANT_AVX3_DL before they include anything. These files
+// use instructions of AVX3_DL, or are called by a file that does. In all other
+// files, AVX3's code is used for AVX3_DL, too, which makes the library a tenth
+// smaller.
 
 #ifndef SWITCHYARD_SRC_SIMD_TARGETS_H_
 #define SWITCHYARD_SRC_SIMD_TARGETS_H_
@@ -36,8 +37,9 @@
 
 namespace switchyard::simd {
 
-// The index in Highway's tables of the ISA in use. 0 until first use sets it,
-// from the CPU and the environment. After that only CapIsa changes it.
+// The index, in Highway's tables, of the ISA in use. It is 0 until the first
+// use sets it, from the CPU and the environment. After that only CapIsa changes
+// it.
 extern std::atomic<size_t> g_active_index;
 extern std::atomic<bool> g_isa_as_asked;  // see src/check.h
 size_t SetUpActiveIndex() noexcept;
@@ -46,19 +48,20 @@ inline size_t ActiveIndex() noexcept {
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
 
-// True if the CPU has AVX512_BF16. False before it is initialised, which is
-// correct on every CPU.
+// True if the CPU has AVX512_BF16. Before it is initialised it is false, which
+// is correct on every CPU.
 extern const bool g_cpu_has_bf16;
 
-// The picoseconds, on the ISA in use, of work that is bound by arithmetic and
-// takes avx2_ps with AVX2: 0.5 to 1 times that with AVX-512 (SiLU, router), 2
-// to 3 times with SSE4, 9 to 12 times without vectors.
+// Returns the picoseconds, on the ISA in use, of work that is bound by
+// arithmetic and takes avx2_ps with AVX2. AVX-512 takes 0.5 to 1 times as long
+// (SiLU, router), SSE4 takes 2 to 3 times as long, and code without vectors 9
+// to 12 times.
 size_t ComputePs(size_t avx2_ps) noexcept;
 
 extern std::atomic<int64_t> g_last_target;
 
-// Writes only on a change, so that threads that run small batches at the same
-// time share the cache line.
+// Writes only if the target changes. So threads that run small batches at the
+// same time can share the cache line.
 inline void RecordTarget(int64_t target) noexcept {
   if (g_last_target.load(std::memory_order_relaxed) != target) {
     g_last_target.store(target, std::memory_order_relaxed);
@@ -74,9 +77,9 @@ inline void RecordTarget(int64_t target) noexcept {
   (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveIndex()])
 #endif
 
-// A piece of a large kernel. Sanitizers add calls to every access: inlined
-// into one function, the router took Clang 5.9 GB. Some ISAs do not call all
-// pieces.
+// A piece of a large kernel. Sanitizers add calls to every memory access. If
+// all pieces were inlined into one function, Clang would take 5.9 GB for the
+// router. HWY_MAYBE_UNUSED, because some ISAs do not call all pieces.
 #if HWY_IS_ASAN || HWY_IS_MSAN || HWY_IS_TSAN
 #define SWITCHYARD_PIECE HWY_MAYBE_UNUSED HWY_NOINLINE
 #else
@@ -87,7 +90,7 @@ inline void RecordTarget(int64_t target) noexcept {
   SWITCHYARD_RECORDED(FUNC##_Recorded, FUNC, ARGS) \
   static_assert(true, "wants a semicolon")
 
-// One function for each name by which the code may be called.
+// Defines one function for each target whose name may call the code.
 #define SWITCHYARD_RECORDED(NAME, FUNC, ARGS)                          \
   SWITCHYARD_RECORDED_AS(NAME, FUNC, ARGS, HWY_TARGET)                 \
   HWY_MAYBE_UNUSED SWITCHYARD_RECORDED_AS(NAME##_AsAvx3Dl, FUNC, ARGS, \
@@ -98,7 +101,8 @@ inline void RecordTarget(int64_t target) noexcept {
     FUNC(args, begin, end);                               \
   }
 
-// RowFunction<ARGS> NAME() noexcept, of the ISA in use.
+// Defines RowFunction<ARGS> NAME() noexcept, which returns the function of the
+// ISA in use.
 #define SWITCHYARD_EXPORT(NAME, FUNC, ARGS)      \
   SWITCHYARD_HWY_EXPORT(FUNC##_Recorded);        \
   RowFunction<ARGS> NAME() noexcept {            \
@@ -112,8 +116,8 @@ inline void RecordTarget(int64_t target) noexcept {
 #define SWITCHYARD_ROW_FUNCTIONS_ONE(IN, FUNC, ARGS) \
   SWITCHYARD_RECORDED(FUNC##_##IN##_Recorded, FUNC<IN>, ARGS)
 
-// RowFunction<ARGS> NAME(Type in) noexcept, of the ISA in use; nullptr for a
-// type that is not listed.
+// Defines RowFunction<ARGS> NAME(Type in) noexcept, which returns the function
+// of the ISA in use, or nullptr for a type that is not listed.
 #define SWITCHYARD_EXPORT_TYPES(NAME, FUNC, ARGS, TYPES) \
   TYPES(SWITCHYARD_EXPORT_ONE, FUNC, ARGS)               \
   RowFunction<ARGS> NAME(Type in) noexcept {             \

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Operations on a tile of floats that stays in the L1 cache, with an operand
-// of any float type. They are compiled once, in tiles.cc, for all kernels.
-// Products with a factor of 1 change nothing.
+// of any float type. They are compiled once, in tiles.cc, for all kernels. A
+// factor of 1 changes nothing.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -35,7 +35,7 @@ struct TileOperand {
       : data(RowAt(m, row) + BytesOf(m.type, col)), type(m.type) {}
 };
 
-// tile = factor * x, which may be the tile itself
+// tile = factor * x; x may be the tile
 void TakeTile(const TileOperand& x, size_t n, float factor, float* tile);
 // tile = (tile * tile_factor + x * x_factor) * factor
 void AddTile(const TileOperand& x, size_t n, float tile_factor, float x_factor,
@@ -48,13 +48,14 @@ void MulAddTile(const TileOperand& x, size_t n, float weight, float factor,
                 float* tile);
 // tile = fma(a, b, tile)
 void MulAddTiles(const float* a, const float* b, size_t n, float* tile);
-// Rounds to the nearest number of that type.
+// Rounds each element to the nearest number of that type.
 void RoundTile(Type type, size_t n, float* tile);
-// Adds the squares of n elements to the lanes of a simdgroup, which are
-// aligned, the first of them to lane 0.
+// Adds the squares of n elements to the 32 lanes of a simdgroup, starting with
+// lane 0. The lanes are aligned.
 void AddSquares(const float* tile, size_t n, float* lanes);
 
-// An RMSNorm's factor, of the sum of squares of that many elements.
+// Returns the scale of an RMSNorm of `count` elements, from the sum of their
+// squares.
 HWY_INLINE float NormScale(float squares, size_t count, float eps) {
   return 1.0f / std::sqrt(squares / static_cast<float>(count) + eps);
 }

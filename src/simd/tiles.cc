@@ -23,7 +23,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Functions of a vector of a tile and a vector of an operand.
+// Each computes a vector of the new tile from a vector of a tile (v) and one of
+// the operand (x).
 struct Take {
   float factor;
   template <class D, class V>

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The k best of a row of keys, in the order of candidates-inl.h. A row has
-// Load() and LoadPartial() of the keys from the i-th on, as KeyRow has.
+// Load() and LoadPartial(), which return keys from the i-th on, as KeyRow has.
 //
-// Fast path: divide the row into groups. The k-th largest of their maxima is
-// a lower bound of the k-th largest element, because k elements reach it. A
-// filter keeps the elements that reach the bound (about 1.35 k, with twice as
-// many groups as k), and these are sorted. If too many are equal to the
-// bound, FilterTies picks among them. Slow path, for harder rows and rows
-// with a NaN: SelectNext.
+// The fast path divides the row into groups. The k-th largest of their maxima
+// is a lower bound of the k-th largest element, because k elements reach it. A
+// filter keeps the elements that reach the bound: about 1.35 k, if there are
+// twice as many groups as k. These candidates are sorted. If too many elements
+// equal the bound, FilterTies() picks some of them.
+//
+// The slow path, SelectNext(), is for harder rows and rows with a NaN.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -37,17 +38,18 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// In rows of at most this length every element is a candidate.
+// In rows of at most this length, every element is a candidate.
 constexpr size_t kTopKAll = 16;
-// Rows that go through each phase together. One phase stores pieces that the
-// next phase loads as vectors; with one row at a time, these loads would wait
-// for the stores to retire. (E = 128, k = 8 on AVX-512: 79 ns a row without,
-// 57 with.)
+// The most rows that go through each phase together. One phase stores pieces
+// that the next phase loads as vectors. With one row at a time, these loads
+// would wait for the stores to retire. (E = 128, k = 8 on AVX-512: 57 ns a row
+// with this, 79 without.)
 constexpr size_t kTopKRows = 8;
 
 constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
 
-// The vector at element i of a row of n, with -inf behind the row's end.
+// Returns the vector at element i of a row of n, with -inf behind the row's
+// end.
 template <class Row>
 HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
   if (i + hn::Lanes(d) <= n) return row.Load(d, i);
@@ -57,16 +59,16 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
                         lowest);
 }
 
-// Calls store(g, v) with the maxima of the groups from g on: group g has the
-// elements g, g + groups, g + 2 * groups, ... With NaNs in the row, the
-// maxima are garbage.
+// Calls store(g, v), where v has the maxima of groups g, g + 1, .... Group g
+// has the elements g, g + groups, g + 2 * groups, .... If the row has a NaN,
+// the maxima are garbage.
 template <class Row, class Store>
 SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
                                   const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
-  // Four vectors at a time: groups are finer than requested if N is large,
-  // and passes are several if it is small.
+  // Loads four vectors at a time. If N is large, there are more groups than
+  // requested, which are joined below. If N is small, there are several passes.
   const size_t step = HWY_MAX(groups, 4 * N);
   for (size_t first = 0; first < step; first += 4 * N) {
     TopKVec m0, m1, m2, m3;
@@ -108,8 +110,8 @@ SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
   }
 }
 
-// The k-th largest of the maxima: the smallest one with fewer than k above
-// it.
+// Returns the k-th largest of the maxima, which is the smallest one with fewer
+// than k above it.
 SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
                                   size_t groups, size_t k) {
   const TopKTag d;
@@ -131,9 +133,10 @@ SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
   return hn::GetLane(hn::MinOfLanes(d, kth));
 }
 
-// Collects ids and logits of the elements that are not below `bound` (with
-// kAbove: neither below nor equal), in ascending order, NaNs included.
-// Returns their number, or a number above `limit` if it exceeds that.
+// Collects the ids and logits of the elements that are not below `bound` (with
+// kAbove, neither below nor equal to it), in ascending order of ids, NaNs
+// included. Returns their number, or some number above `limit` if there are
+// more than `limit`.
 template <bool kAbove, class Row>
 SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -142,8 +145,8 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const TopKVec b = hn::Set(d, bound);
-  // If this were a constant, GCC would broadcast i: one more shuffle a
-  // vector.
+  // N, but not as a constant. For a constant GCC would broadcast i, which is
+  // one more shuffle a vector.
   const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
   TopKIntVec ids = FirstIds();
   size_t count = 0;
@@ -166,9 +169,9 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   return count;
 }
 
-// Filter() for a bound that many elements equal: collects the elements above
-// it, then equal ones, from the left, up to k. Returns 0 if more than `limit`
-// are above.
+// Does the work of Filter() if many elements equal the bound. It collects all
+// elements above the bound, then equal ones from the left, up to k in total.
+// Returns 0 if more than `limit` elements are above the bound.
 template <class Row>
 HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -179,8 +182,8 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   size_t count = Filter<true>(row, n, bound, limit, to, logits);
   if (count > limit) return 0;
   const TopKVec b = hn::Set(d, bound);
-  // More than 16 + 2k elements passed Filter, so k of them are in whole
-  // vectors.
+  // More than 16 + 2k elements have passed Filter(), so whole vectors have at
+  // least k of them. The partial vector at the end is not needed.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
     const auto equal = hn::Eq(row.Load(d, i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
@@ -190,8 +193,9 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   return count;
 }
 
-// Collects candidates for the k best of a row, by Filter() or, with ties,
-// FilterTies(). Returns their number; 0 if SelectNext has to do it.
+// Collects candidates for the k best of a row, by Filter() or, if there are
+// ties, by FilterTies(). Returns their number, or 0 if SelectNext() has to
+// select from the row.
 template <class Row>
 SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
                                 int32_t* HWY_RESTRICT ids,
@@ -202,13 +206,14 @@ SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
   return FilterTies(row, n, k, bound, limit, ids, logits);
 }
 
-// The slow path, for any row: finds the first `count` <= kTopKMax elements
-// after (last_key, last_id) in the order.
+// The slow path, for any row. Finds the first `count` <= kTopKMax elements
+// behind (last_key, last_id) in the order.
 //
-// Collects candidates. When they are too many, sorts them, keeps the best
-// `count`, and from then on admits larger keys only, because among equal keys
-// the first one found comes first. Every sort except the last makes room for
-// 16 + count more candidates, so the time is O(n) for a row in any order.
+// It collects candidates. When there are too many, it sorts them and keeps the
+// best `count`. From then on it admits only larger keys, because among
+// equal keys the first one found comes first. Every sort except for the last
+// makes room for 16 + count more candidates, so the time is O(n) for a row in
+// any order.
 template <class Row>
 HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
                              int32_t last_id, size_t count, TopK& to) {
@@ -250,7 +255,7 @@ HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
   to.nan = nan;
 }
 
-// Keys as stored.
+// A row of keys in memory.
 template <class T>
 struct KeyRow {
   const T* HWY_RESTRICT keys;
@@ -265,8 +270,8 @@ struct KeyRow {
   }
 };
 
-// Selects the k <= kTopKMax best of each of `rows` <= kTopKRows rows of n; n
-// <= kTopKAll if kAll.
+// Selects the k <= kTopKMax best of each of at most kTopKRows rows. If kAll, a
+// row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
                                  TopK* HWY_RESTRICT to) {
@@ -275,7 +280,8 @@ SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
   const size_t n = keys.cols;
   const size_t groups = NumGroups(k);
   Candidates lists[kTopKRows];
-  size_t counts[kTopKRows];  // of candidates; 0: SelectNext has to do it
+  // The number of each row's candidates, or 0 if SelectNext() has to select.
+  size_t counts[kTopKRows];
   if (kAll) {
     for (size_t r = 0; r < rows; ++r) {
       counts[r] = n;
@@ -300,7 +306,7 @@ SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
   }
   for (size_t r = 0; r < rows; ++r) {
     to[r].nan = MakeKeys(counts[r], lists[r]);
-    // The bound may be too high if the row has a NaN.
+    // If the row has a NaN, its bound may be too high.
     if (!kAll && HWY_UNLIKELY(to[r].nan)) counts[r] = 0;
   }
   for (size_t r = 0; r < rows; ++r) Rank(counts[r], lists[r]);

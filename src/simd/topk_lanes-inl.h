@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of as many rows as a vector has lanes, a row per lane.
-// topk-inl.h handles the candidates of one row at a time (ranks them, moves
-// them to their slots, adds up, divides); the same number of instructions
-// here does so for all rows together. Rows are loaded through 4x4 transposes
-// within 128-bit blocks, the only shuffle that is cheap on every ISA.
+// Selects the k best of as many rows as a vector has lanes, with a row per
+// lane. For the candidates of one row, topk-inl.h ranks them, moves them to
+// their slots, adds up and divides. Here, the same number of instructions does
+// this for all rows. Rows are loaded through 4x4 transposes within 128-bit
+// blocks, because this is the only shuffle that is cheap on every ISA.
 //
-// Bound: a network sorts the group maxima of all rows at once; the k-th is a
-// row's bound, and the filter of topk-inl.h collects the elements that reach
-// it. Selection: the candidates, in ascending order of ids, are inserted into
-// a sorted list of k.
+// To find the bounds, a network sorts the group maxima of all rows at once. The
+// k-th is a row's bound, and the filter of topk-inl.h collects the elements
+// that reach it. To select, the candidates, in ascending order of ids, are
+// inserted into a sorted list of k.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,7 +33,8 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// A vector of one row would not be faster.
+// Not for targets with one lane, because a vector of one row would not be
+// faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -43,13 +44,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
-// Elements of a vector of rows: element c of row r at [c * lanes + r].
+// Elements of as many rows as a vector has lanes: element c of row r is at
+// [c * lanes + r].
 template <class T, size_t kElements>
 struct Columns {
   HWY_ALIGN T at[kElements * kTopKLanes];
 };
 
-// The k best of each lane's row, in order.
+// The k best of each lane's row, in order, and all candidates.
 struct TopKOfLanes {
   Columns<float, kTopKMax> sorted;
   Columns<int32_t, kTopKMax> ids;
@@ -59,20 +61,21 @@ struct TopKOfLanes {
   HWY_ALIGN int32_t hard[kTopKLanes];
 };
 
-// A row's candidates, with room for whole vectors stored from any candidate
-// on.
+// A row's candidates. Twice the size, because whole vectors are stored to it,
+// and the first of them can begin at any candidate: Collect() appends vectors,
+// and the padding of short lists follows their last candidate.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
 };
 
-// The place where TransposeBlocks needs elements [4 * block, 4 * block + 4)
-// of row r: vector 4 * block + r % 4, block r / 4.
+// Returns where TransposeBlocks() needs elements [4 * block, 4 * block + 4) of
+// row r: in vector 4 * block + r % 4, at block r / 4 of that vector.
 HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
   return (4 * block + r % 4) * N + r / 4 * 4;
 }
 
-// Transposes each 4x4 block of four vectors; its own inverse.
+// Transposes each 4x4 block of four vectors. It is its own inverse.
 template <class D, class T = hn::TFromD<D>>
 SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   const size_t N = hn::Lanes(d);
@@ -90,7 +93,8 @@ SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   hn::Store(hn::InterleaveUpper(d, even_high, odd_high), d, p + 3 * N);
 }
 
-// Puts the vector at element i of row r in its places, up to a block
+// Puts a vector, the elements of row r from the i-th on, where
+// TransposeBlocks() needs them. It may put more than the row has, up to a block
 // boundary.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
@@ -112,7 +116,7 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
   }
 #endif
 }
-// Takes elements [0, n) of row r from their places.
+// Reads elements [0, n) of row r back from these places.
 template <class T>
 SWITCHYARD_PIECE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
                               T* HWY_RESTRICT row, size_t n) {
@@ -133,7 +137,8 @@ HWY_INLINE void Order(TopKVec& high, TopKVec& low) {
   low = hn::Min(high, low);
   high = max;
 }
-// Sorts eight columns in descending order, in registers: the network of 19.
+// Sorts eight columns in descending order, in registers, by the network of 19
+// comparisons.
 SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
@@ -160,7 +165,7 @@ SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   hn::Store(v6, d, columns + 6 * N);
   hn::Store(v7, d, columns + 7 * N);
 }
-// Merges two sorted runs of `count` columns: a bitonic merge.
+// Merges two sorted runs of `count` columns, by a bitonic merge.
 SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
@@ -178,8 +183,9 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
     }
   }
 }
-// The k-th largest of two sorted runs of `count` columns: i of the first run
-// and k - i of the second, for the best i.
+// Returns the k-th largest of two sorted runs of `count` columns. For some i,
+// the k largest are i of the first run and k - i of the second, and the
+// smallest of these is the k-th largest. For any other i it is not larger.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;
@@ -224,7 +230,7 @@ SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
 }
 
 // Inserts n >= k columns of candidates into the best. Of equal logits, the one
-// inserted first stays in front. kColumnIds: ids are the column numbers.
+// inserted first stays in front. kColumnIds: the ids are the columns' numbers.
 template <bool kColumnIds>
 SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
                              const int32_t* HWY_RESTRICT ids, size_t n,
@@ -232,7 +238,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  // A free slot holds NaN, because no logit is less than or equal to it.
+  // NaN marks a free slot: no logit is less than or equal to it, so every
+  // candidate goes before it.
   for (size_t slot = 0; slot < k; ++slot) {
     hn::Store(hn::Set(d, std::numeric_limits<float>::quiet_NaN()), d,
               best.sorted.at + slot * N);
@@ -264,8 +271,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// Selects the k <= kTopKMax best of each of at most a vector of rows; n <=
-// kTopKAll columns if kAll.
+// Selects the k <= kTopKMax best of each of at most a vector of rows. If kAll,
+// a row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {
@@ -301,8 +308,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                           lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
-    // Every row gets the same number, because branches on each row's count
-    // would be mispredicted half the time.
+    // Every row gets the same number of candidates, because the CPU would
+    // mispredict branches on each row's number half the time.
     for (size_t r = 0; r < rows; ++r) {
       float* const end = lists[r].logits + counts[r];
       for (size_t i = 0; i < columns; i += N) {
@@ -322,9 +329,9 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
   }
   for (size_t i = 0; i < columns; i += 4) TransposeBlocks(d, logits + i * N);
   Insert<kAll>(logits, ids.at, columns, k, best);
-  // Hard rows have a NaN, so that their bound may be too high, or an infinite
-  // largest logit. That includes -inf: a row with too many candidates keeps
-  // no candidate, so its maximum is -inf.
+  // A row is hard if it has a NaN, because its bound may be too high, or if its
+  // largest logit is infinite. This includes -inf, which is the maximum of a
+  // row with too many candidates, because such a row keeps no candidate.
   const TopKVec max = hn::Load(d, best.sorted.at);
   auto hard = hn::Not(hn::Lt(hn::Abs(max), hn::Set(d, HUGE_VALF)));
   for (size_t i = 0; i < columns; ++i) {

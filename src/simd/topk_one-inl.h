@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a single row, in the order of candidates-inl.h. One row is
-// one chain of latencies, and the phases of topk-inl.h would wait for their
+// Selects the k best of a single row, in the order of candidates-inl.h. One row
+// is one chain of latencies, and the phases of topk-inl.h would wait for their
 // own stores. Here one vector carries the candidates from the filter to the
 // weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
-// For AVX-512 with VBMI2 only, because it needs compressed bytes and
+// This is for AVX-512 with VBMI2 only, because it needs compressed bytes and
 // expansion. Several rows are faster in phases, because the CPU's window of
 // waiting instructions does not hold two of these chains (four rows: 1.25 of
+// the time).
 // the time).
 
 // Per-target include guard
@@ -41,24 +42,25 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With larger k too many rows have more candidates than a vector holds: 0.4 %
-// of rows of 512 experts with k = 10 in 32 groups, 14 % with 12.
+// With larger k, too many rows have more candidates than a vector holds: 0.4 %
+// of rows of 512 experts with k = 10 in 32 groups, but 14 % with k = 12.
 constexpr size_t kTopKOneMax = 10;
 
 // The candidates of a row, in ascending order of their ids, and their order.
 struct TopKOne {
   TopKVec logits;
   TopKIntVec ids;
-  TopKIntVec order;  // lane s: the candidate that is s-th; the low 4 bits count
+  TopKIntVec order;  // the low 4 bits of lane s: the lane that is s-th in order
 };
 
-// Four times the number of other lanes before each lane: lanes with a larger
-// key and, among equal keys, lanes to its left. The lanes from `count` on
-// come behind all others, in any order. See Rank().
+// Returns, for each lane, four times the number of other lanes before it: lanes
+// with a larger key and, among equal keys, lanes to its left. The lanes from
+// `count` on come behind all others, in any order. See Rank().
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;
   const TopKIntVec four = hn::Set(di, 4);
-  // Broadcasts from memory, to keep the only port that compares free.
+  // Broadcasts from memory, because a shuffle would use the only port that
+  // compares.
   HWY_ALIGN int32_t keys[kTopKLanes];
   hn::Store(key, di, keys);
   asm("" : "+m"(keys));
@@ -76,7 +78,7 @@ HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   return rank;
 }
 
-// Counts the lanes of `others` above each lane of `key`.
+// Counts, for each lane of `key`, the lanes of `others` above it.
 HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   const TopKIntTag di;
   HWY_ALIGN int32_t keys[kTopKLanes];
@@ -90,10 +92,11 @@ HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   return hn::Add(even, odd);
 }
 
-// A lower bound of the k-th largest element of a row, close to it: k <= 8 of
-// 16 groups' maxima, or more of 32 groups'. Maxima become integers that
-// compare like them and get the lane in their last bits, so that exactly one
-// has k - 1 above it. Garbage if the row has a NaN.
+// Returns a lower bound of the k-th largest element of a row that is close to
+// it: the k-th largest of 16 groups' maxima if k <= 8, else of 32 groups'. The
+// maxima become integers that compare like them, with their lane's number in
+// the last bits, so that exactly one has k - 1 above it. If the row has a NaN,
+// the bound is garbage.
 template <class Row>
 HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
                               TopKVec& max) {
@@ -132,7 +135,8 @@ HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
       d, TopKIntVec{_mm512_broadcastd_epi32(_mm512_castsi512_si128(kth.raw))});
 }
 
-// Bit i: element first + i is not below the bound, of up to 64 elements.
+// Compares up to 64 elements with a bound. Bit i of the result is 1 if element
+// first + i is not below the bound.
 template <class Row>
 HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
                              TopKVec bound) {
@@ -156,8 +160,9 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
   return bits;
 }
 
-// The candidates of a row of n elements for its k <= kTopKOneMax best: false
-// if topk-inl.h has to do it, because of a NaN or too many equal elements.
+// Finds the candidates of a row of n elements for its k <= kTopKOneMax best,
+// and their order. Returns false if topk-inl.h has to select from the row,
+// because it has a NaN or too many equal elements.
 template <class Row>
 HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
                               TopKOne& to) {
@@ -202,8 +207,8 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)))))
     return false;
   const TopKIntVec rank = RankOfLanes(key, count);
-  // Each lane's number, shifted to its rank's place in 64 bits: the inverse
-  // permutation. Ranks of 16 and above are shifted out.
+  // Computes the inverse permutation: shifts each lane's number to the place
+  // of its rank in 64 bits. Ranks of 16 and above are shifted out.
   const hn::Full512<uint64_t> d64;
   const __m512i lanes = hn::Iota(d64, 0).raw;
   const __m512i upper = hn::Iota(d64, 8).raw;
@@ -217,7 +222,9 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   const __m128i two = _mm_or_si128(_mm256_castsi256_si128(four),
                                    _mm256_extracti128_si256(four, 1));
   const __m128i one = _mm_or_si128(two, _mm_unpackhi_epi64(two, two));
-  // Each half has the places of eight lanes.
+  // The low 64 bits of `one` hold 16 numbers of 4 bits: number s is the lane
+  // whose candidate has rank s. Each 32-bit half holds eight of them. Lane s
+  // takes its half, and shifts its number to the low bits.
   const TopKIntVec half = hn::ShiftRight<3>(hn::Iota(di, 0));
   const TopKIntVec shift =
       hn::ShiftLeft<2>(hn::And(hn::Iota(di, 0), hn::Set(di, 7)));
@@ -227,7 +234,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   return true;
 }
 
-// Returns v in sorted order.
+// Returns v in the order of the candidates.
 HWY_INLINE TopKVec Sorted(TopKVec v, const TopKOne& one) {
   return TopKVec{_mm512_permutexvar_ps(one.order.raw, v.raw)};
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packs stored weights, some blocks of 16 rows at a time: for PackWeights,
-// and for products with stored weights.
+// Packs some blocks of 16 rows of stored weights at a time, for PackWeights and
+// for products with stored weights.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -27,7 +27,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The weights of one expert.
+// The stored weights of one expert.
 struct StoredWeights {
   const uint8_t* data;
   size_t rows, cols;
@@ -35,8 +35,8 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// The rows of TransposeRows(): a vector has a block of 16 bytes of every
-// fourth row.
+// The number of rows of TransposeRows(). Each of its four vectors has a block
+// of 16 bytes of every fourth row.
 #if HWY_CAP_GE512
 constexpr size_t kTransposedRows = 16;
 #elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
@@ -45,8 +45,9 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
-// Takes 16 bytes of each row, at `from` plus its offset, and stores dword q
-// of row i to to[stride * q + 4 * i], with the bits of `flip` inverted.
+// Takes 16 bytes of each row, at `from` plus the row's offset. Stores dword q
+// of row i to to[stride * q + 4 * i], with the bits that are set in `flip`
+// inverted.
 HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
@@ -95,7 +96,7 @@ HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
 #endif
 }
 
-// TransposeRows() for 16 bytes of all 16 rows.
+// TransposeRows() for all 16 rows.
 HWY_INLINE void TransposeGroup(const uint8_t* HWY_RESTRICT from,
                                const size_t* HWY_RESTRICT offsets,
                                uint32_t flip, uint8_t* HWY_RESTRICT to,
@@ -105,8 +106,8 @@ HWY_INLINE void TransposeGroup(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// Unpacks the six-bit integers of q4_K's 12 bytes: scales of parts 0 to 3 and
-// 4 to 7, then minima likewise.
+// Unpacks the six-bit integers in the 12 bytes of q4_K: the scales of parts 0
+// to 3 and of parts 4 to 7, then the minima in the same order.
 HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
                            const uint32_t* HWY_RESTRICT q1,
                            const uint32_t* HWY_RESTRICT q2,
@@ -146,9 +147,10 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// Packs one block of 16 rows, which begin at `from` plus their offsets.
-// `next`, if given, is the same block of rows needed later: it is prefetched
-// to the L2 cache a few lines at a time, because many at once stall the core.
+// Packs one block of 16 rows, which begin at `from` plus their offsets. If
+// `next` is given, it is the same block of 16 rows that are needed later. It is
+// prefetched to the L2 cache a few lines at a time, because many prefetches at
+// once stall the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
@@ -175,10 +177,10 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
   PackScales<Format>(from, offsets, scales);
 }
 
-// Packs blocks [begin, end) of the 16 rows from `row` on to codes and scales
-// as in kPacked. Rows behind the last repeat it: PackGroups() zeroes them,
-// and a product does not read them. `next`, if given, is the first of 16 rows
-// needed later.
+// Packs blocks [begin, end) of the 16 rows from `row` on to codes and scales,
+// as in kPacked. Behind the last row, it repeats that row: PackGroups() zeroes
+// the copies, and a product does not read them. If `next` is given, it is the
+// first of 16 rows that are needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
                              size_t begin, size_t end, uint8_t* codes,
