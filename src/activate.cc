@@ -15,8 +15,8 @@
 namespace switchyard {
 namespace {
 
-// Whether to use streaming stores. The arguments must be checked, so that
-// their bytes fit the address space.
+// True if the call uses streaming stores. The caller has checked the arguments,
+// so their bytes fit the address space.
 bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              const AnyRows& out, ActivateStores stores) {
   const bool in_place = out.data == gate.data || out.data == up.data;
@@ -30,8 +30,8 @@ bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              kActivateStreamingBytes / (size + 2 * SizeOf(gate.type));
 }
 
-// Returns the index of the first offset that is below its predecessor (the
-// first one: below 0) or above `rows`, or offsets.size.
+// Returns the index of the first offset that is below the one before it (for
+// the first one, below 0) or above `rows`, or offsets.size if there is none.
 size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   int32_t last = 0;
   for (size_t i = 0; i < offsets.size; ++i) {
@@ -41,7 +41,8 @@ size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   }
   return offsets.size;
 }
-// Returns the index of the first count outside [0, most], or counts.size.
+// Returns the index of the first count outside [0, most], or counts.size if
+// there is none.
 size_t FindAbove(size_t most, Span<const int32_t> counts) {
   for (size_t i = 0; i < counts.size; ++i) {
     const int32_t count = counts.data[i];
@@ -62,7 +63,7 @@ Status RefuseElement(const char* message, Span<const int32_t> list, size_t at,
                                            .Put(most));
 }
 
-// Checks the lists that locate each expert's rows.
+// Checks the lists that say where each expert's rows are.
 Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   const Span<const int32_t>& offsets = inputs.offsets;
   const size_t descent = FindDescent(offsets, rows);
@@ -80,7 +81,7 @@ Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
       above, 0, most);
 }
 
-// Runs the kernel that the options need. The views must be checked.
+// Runs the kernel that the options need. The caller has checked the views.
 Status Run(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
            const ConstAnyMatrix& gate_bias, const ConstAnyMatrix& up_bias,
            const ActivateInputs& inputs, const AnyRows& out,

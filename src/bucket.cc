@@ -17,10 +17,11 @@ namespace {
 
 using internal::BucketPlan;
 
-// Clearing one element of a table in memory.
+// The picoseconds to clear one element of a table in memory.
 constexpr size_t kPadPs = 300;
 
-// The state of one sort, and the steps that both functions share.
+// The state of one sort, and the steps that BucketPacked() and BucketStrided()
+// share.
 struct Sort {
   const BucketPlan plan;
   Executor& executor;
@@ -53,18 +54,20 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // Each pass is charged the time of both, because the second pass finds the
-  // threads awake.
+  // The time given for each pass is that of both passes, because the second
+  // pass finds the threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Zeros are the counts of zero pairs, and the first cursors of claims.
+  // Sets all counts to 0. This is the result if there are no pairs. With
+  // plan.claims it is also the start of the counters from which blocks claim
+  // room.
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
   }
-  // Computes tokens_per_expert and totals, and the offsets if they are wanted.
+  // Computes tokens_per_expert and totals, and the offsets if args has them.
   Status Count() {
     if (plan.claims) Clear();
     const Status status = RunBlocks(simd::BucketCount());
@@ -141,12 +144,13 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     sort.Tell(report, std::max<size_t>(1, row_stride));
     return Status();
   }
-  // The ids up to the end of the last row. That row has `last` elements, or a
-  // whole stride if padded.
+  // The number of ids up to the end of the last row. That row has `last`
+  // elements, or a whole stride if it is padded.
   const auto needed_ids = [&, padded = zero_padding](size_t last) {
     return (num_experts - 1) * row_stride + (padded ? row_stride : last);
   };
-  // A table with room for all pairs in each row needs no counts beforehand.
+  // If each row of the table has room for all pairs, the sort needs no counts
+  // beforehand.
   const bool fits_any =
       row_stride >= num_pairs && ids.size >= needed_ids(num_pairs);
   if (!fits_any || !(sort.serial() || sort.plan.claims)) {

@@ -15,8 +15,8 @@
 namespace switchyard {
 namespace {
 
-// The time to write an expert's blocks and sentinels (few experts have many),
-// and an element of row_tokens.
+// The picoseconds to write an expert's blocks and sentinels (with few experts,
+// each has many), and to write an element of row_tokens.
 constexpr size_t kPadExpertPs = 20000;
 constexpr size_t kTokenPs = 300;
 

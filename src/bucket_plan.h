@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a sort of pairs is shared out among threads, and what all sorts check.
+// Plans how threads share the work of a sort of pairs, and has the checks of
+// all sorts.
 
 #ifndef SWITCHYARD_SRC_BUCKET_PLAN_H_
 #define SWITCHYARD_SRC_BUCKET_PLAN_H_
@@ -16,7 +17,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
-// Messages are literals, with the function's name in front.
+// The message is a literal that begins with the function's name.
 #define SWITCHYARD_DROPPED_TEXT(fn)               \
   fn ": topk_ids: outside [0, num_experts), and " \
      "options.allow_dropped is not set"
@@ -25,30 +26,33 @@ namespace switchyard::internal {
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// Counting and placing one pair: 1.1 ns on a Zen 4, but 2.7 to 4.5 on a 16-core
-// Emerald Rapids.
+// The picoseconds to count and place one pair. It takes 1.1 ns on a Zen 4, but
+// 2.7 to 4.5 on a 16-core Emerald Rapids.
 constexpr size_t kPairPs = 2500;
-// Up to this many pairs, one thread is best: blocks write to each other's cache
-// lines, which no cost of a fork says. On the Emerald Rapids 32,768 pairs took
-// 88 us on one thread, 72 to 99 on two to sixteen, on the Zen 4 36 and, on two,
-// 49; twice as many take as long on two as on one.
+// Up to this many pairs, one thread is best, because blocks write to each
+// other's cache lines, which the cost of a fork does not include. On the
+// Emerald Rapids 32,768 pairs took 88 us on one thread, and 72 to 99 us on two
+// to sixteen; on the Zen 4 they took 36 us on one and 49 us on two. Twice as
+// many pairs take as long on two threads as on one.
 constexpr size_t kMaxSerialPairs = 60'000;
-// Counters a block clears, sums and reads must not cost more than its pairs,
-// and those it claims take an atomic add each.
+// The least pairs of a block: in all, per counter and per claim. A block
+// clears, sums and reads its counters, which must not cost more than its pairs.
+// A claim takes an atomic addition.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
 
-// One block: by one thread. Several: each with its own row of scratch or, when
-// they claim, without.
+// A single block is sorted by one thread. If there are several, each has a row
+// of scratch for its counters, or claims room and has none.
 struct BucketPlan {
   size_t blocks = 1;
   size_t block_tokens = 0;
   bool claims = false;
 };
 
-// Blocks worth sharing out, 1 if there are none. Threads come when they can, so
-// each may take several blocks.
+// Returns the number of blocks that are worth sharing out; 1 if the sort is
+// not. There are more blocks than threads, because threads come when they can,
+// and each takes block after block.
 inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
                            const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;
@@ -58,8 +62,9 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
   return std::max<size_t>(1, std::min(most, 8 * threads));
 }
 
-// The checks of a sort's call. Only a sort of many pairs asks the executor how
-// many threads there are, and would take 0 as 1.
+// Checks a sort's call. Only a sort of many pairs asks the executor for its
+// number of threads; BucketBlocks() would take 0 threads for 1, so this checks
+// for 0.
 template <class C>
 Checked<C> CheckSort(const typename C::Inputs& inputs,
                      const typename C::Outputs& outputs,

@@ -43,11 +43,12 @@ bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
-// ---- Single views.
+// ---- Faults of a single view.
 
 constexpr size_t kNone = calls::kNumFaults;
 
-// Finds null data, a wrong stride or a size that is too large.
+// Returns a fault for null data, a wrong stride or a size that is too large, or
+// kNone.
 size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   if (IsPlain(m)) return kNone;
   if (IsNull(m)) return Fault::kIsNull;
@@ -55,7 +56,8 @@ size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
 }
 
-// A fault, and the part that has it: 0 for the rows, 1 for scales, 2 for sums.
+// A fault, and the part of the view that has it: 0 for the rows, 1 for the
+// scales, 2 for the sums.
 struct PartFault {
   size_t part;
   size_t fault;
@@ -94,20 +96,21 @@ bool TakesType(const Argument& a, Type type) {
 
 // ---- Shapes: finds the argument at fault if sizes do not fit each other.
 //
-// A check compares an argument with sizes of other arguments. If one of those
-// is missing or has a wrong shape, it would blame the wrong argument. So it
-// blames the first that exists of
-//   1. a needed argument that is not given,
-//   2. the last one that fits the others with rows and columns exchanged,
-//   3. the last one, except the first of the list, without which the others
-//      agree, because outputs come after inputs and are made to fit them; of
-//      two spans, however, the one that is too short for the other,
+// A check compares an argument with sizes of other arguments. If another
+// argument is missing or has a wrong shape, the check would blame the wrong
+// one. So it blames the first that it finds in this order:
+//   1. an argument that is needed and not given,
+//   2. the last argument that would fit the others if its rows and columns
+//      were exchanged,
+//   3. the last argument, except the first of the list, without which the
+//      others agree (the last, because outputs come after inputs and are made
+//      to fit them); of two spans, the one that is too short for the other,
 //   4. the first output that differs from inputs that agree,
-//   5. the first of the list, if the others agree.
+//   5. the first argument of the list, if the others agree.
 
 constexpr size_t kMaxSizes = 16;
 
-// The call's sizes, collected from the arguments.
+// The call's sizes, as its arguments have them.
 class Sizes {
  public:
   explicit Sizes(const WalkedCall& call) {
@@ -116,7 +119,7 @@ class Sizes {
       value_[i] = call.sizes[i];
     }
   }
-  // False if an earlier argument had another value.
+  // Sets a size. Returns false if an earlier argument had another value.
   bool Add(const Term& term, size_t value) {
     const size_t i = static_cast<size_t>(term.size);
     if (is_known_[i]) return value_[i] == value;
@@ -128,7 +131,7 @@ class Sizes {
     return size.first.size >= 0 &&
            is_known_[static_cast<size_t>(size.first.size)];
   }
-  // Finds the value of a size. False if an argument's part is missing.
+  // Finds the value of a size. Returns false if a part of it is unknown.
   bool Find(const SizeWords& size, size_t* value) const {
     size_t second = 0;
     if (!Get(size.first, value)) return false;
@@ -137,8 +140,8 @@ class Sizes {
     return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
                             : __builtin_add_overflow(*value, second, value));
   }
-  // Computes the one unknown part of a size from the whole: 3 experts if
-  // "num_experts + 1" is 4.
+  // Computes the one unknown part of a size whose value is `whole`: if
+  // "num_experts + 1" is 4, num_experts is 3.
   void Solve(const SizeWords& size, size_t whole) {
     size_t first = 0, second = 0;
     const bool has_first = Get(size.first, &first);
@@ -148,7 +151,7 @@ class Sizes {
     if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
     Add(missing, size.op == '*' ? whole / part : whole - part);
   }
-  // True if a size is `value`, or may be because a part of it is unknown.
+  // True if a size is `value`, or could be because a part of it is unknown.
   bool MayBe(const SizeWords& size, size_t value) const {
     size_t first, second = 0, result;
     if (!Get(size.first, &first)) return true;
@@ -178,7 +181,8 @@ bool IsName(const SizeWords& size) {
   return size.op == 0 && size.first.size >= 0;
 }
 
-// A given argument's shape. If it has two alternatives, its rows choose one.
+// The shape of a given argument. If the table has two alternatives, the
+// argument's rows decide between them.
 struct Shaped {
   bool has_shape;
   const SizeWords* words[2];
@@ -274,7 +278,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
     if (i == at || !IsSpanAt(call, i) || !AgreeWithout(call, i)) continue;
     const Shaped a = ShapeOf(call, call.arguments[at]),
                  other = ShapeOf(call, call.arguments[i]);
-    // The size of a span is a size of the call, or that plus a number.
+    // The size of a span is a size of the call, or such a size plus a number.
     const size_t more = a.words[1]->op == '+' ? a.words[1]->second.number : 0;
     const size_t others =
         other.words[1]->op == '+' ? other.words[1]->second.number : 0;
@@ -286,7 +290,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return at;
 }
 
-// The index of the argument at fault, or kNoFault if no single argument
+// Returns the index of the argument at fault, or kNoFault if no single argument
 // explains the error.
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
@@ -335,7 +339,7 @@ bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
         IsValue(call, shape.cols[i], a.view.cols)) {
       return true;
     }
-    // For zero tokens, a column may be left out.
+    // If there are no tokens, a view with two alternatives may be left out.
     if (shape.alternatives == 2 && !a.is_given &&
         IsValue(call, shape.rows[i], 0)) {
       return true;
@@ -350,9 +354,9 @@ struct View {
   ConstAnyMatrix m;
   const WalkedArgument* argument;
   size_t index;
-  uint32_t bit;  // of its argument
+  uint32_t bit;  // the bit of its argument
   bool is_written;
-  bool is_whole;  // the argument's view, not its scales or sums
+  bool is_whole;  // true for an argument's view, false for its scales or sums
 };
 }  // namespace
 
@@ -379,7 +383,8 @@ bool MayOverlap(Region a, Region b) {
       b.row_bytes > stride) {
     return true;
   }
-  // Where b's columns start, counted from a's, modulo the stride.
+  // The column where b's rows start, counted from the start of a's rows, modulo
+  // the stride; in bytes.
   const size_t offset = b.begin >= a.begin
                             ? (b.begin - a.begin) % stride
                             : (stride - (a.begin - b.begin) % stride) % stride;
@@ -456,7 +461,7 @@ namespace {
 
 // ---- The numbers in error messages.
 
-// Sizes from all arguments except the one at `at`.
+// Finds the sizes from all arguments except the one at `at`.
 [[gnu::cold]] Sizes SizesWithout(const WalkedCall& call, size_t at) {
   Sizes sizes(call);
   for (const bool is_name : {true, false}) {
@@ -477,8 +482,9 @@ namespace {
   return sizes;
 }
 
-// A size that the call wants; the argument's size `own` if no other argument
-// has it.
+// Returns a size that the call wants from an argument: from the sizes of the
+// other arguments or, if `others` is null, from the call's. Returns `own`, the
+// argument's size, if no other argument has the size.
 [[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
                                 const SizeWords& words, size_t own) {
   size_t value = own;
@@ -494,7 +500,7 @@ namespace {
   return value;
 }
 
-// Writes a size that is not fully known, as names and numbers.
+// Writes a size that is not fully known: numbers, and names of unknown sizes.
 [[gnu::cold]] void PutWords(const WalkedCall& call, const Sizes& sizes,
                             const SizeWords& words, Details* to) {
   const auto put = [&](const Term& term) {
@@ -514,9 +520,10 @@ namespace {
   to->Put(words.op == '*' ? " * " : " + ");
   put(words.second);
 }
-// Writes a wanted size, or its name if no argument has it. An argument that is
-// odd (the only one at fault) or not given should fit the others. If several
-// arguments are wrong, none is odd, and the wanted size is the measured one.
+// Writes the size that an argument should have, or the size's name if no
+// argument has it. An argument that is odd (the only one at fault) or not given
+// should fit the others. If several arguments are wrong, none is odd, and the
+// wanted size is the call's.
 [[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
                                  const SizeWords& words, bool is_odd,
                                  bool is_given, size_t own, Details* to) {
@@ -559,7 +566,7 @@ namespace {
   }
 }
 
-// Writes the valid shapes of scales, each once.
+// Writes the shapes that scales may have, each once.
 [[gnu::cold]] void PutWantedScales(const ConstAnyRows& m, Details* to) {
   to->Put("needs ");
   if (m.scales.type == Type::kE8M0) {
@@ -576,8 +583,8 @@ namespace {
   }
 }
 
-// Stands for an enumerator of the C ABI that does not fit 8 bits. Messages do
-// not show its value.
+// The value of an enumerator of the C ABI that does not fit in 8 bits. Messages
+// do not show the value.
 constexpr int kNoEnumerator = UINT8_MAX;
 
 [[gnu::cold]] void PutSet(uint32_t set, Details* to) {
@@ -822,9 +829,10 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
     }
   }
   for (size_t i = 0; i < call.num_sizes; ++i) {
-    // Shows sizes that the text names, and sizes of the call with short names.
+    // Shows the sizes that the text names, and the call's sizes with names of
+    // one word.
     const std::string_view size = call.names_of_sizes[i];
-    if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or unknown
+    if (call.sizes[i] == SIZE_MAX) continue;  // it overflows, or is unknown
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
     if (!is_of_call && !HasWord(text, size)) continue;
     details.Put(before).Put(call.names_of_sizes[i]).Put(" ");
@@ -853,8 +861,8 @@ size_t FindOverlap(const WalkedCall& call) {
     add(a.view.sums, false);
   }
   const size_t first_pair = call.num_views * calls::kNumFaults;
-  // Pairs of outputs come first: if an input lies in one output, the overlap of
-  // this output with another one is the cause.
+  // Pairs of outputs come first, because if an input lies in one output that
+  // overlaps another output, the overlap of the outputs is the cause.
   for (size_t i = 0; i < size; ++i) {
     for (size_t at = 0; at < 2 * size; ++at) {
       const size_t j = at % size;

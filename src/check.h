@@ -1,18 +1,18 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks a call against its table in src/calls: O(1), before anything is
-// written. A front end calls
+// Checks a call against its table in src/calls. This takes O(1), and comes
+// before anything is written. A front end calls
 //
 //   const Checked<calls::QuantizeCall> call(inputs, outputs, options);
 //   if (!call.status.ok()) return call.status;
 //
 // and finds the call's sizes in call.sizes.
 //
-// Fast path: the compiler turns the table into a few comparisons, which accept
-// almost every valid call with ordinary views. Slow path: any other call, valid
-// or not, goes to one walk over the table in check.cc, which finds the message:
-// "Function: argument: problem".
+// On the fast path, the compiler turns the table into a few comparisons, which
+// accept almost every valid call with ordinary views. Any other call, valid or
+// not, takes the slow path: check.cc walks over the table once, and finds the
+// message, "Function: argument: problem".
 
 #ifndef SWITCHYARD_SRC_CHECK_H_
 #define SWITCHYARD_SRC_CHECK_H_
@@ -39,7 +39,7 @@ namespace switchyard {
 
 namespace simd {
 // True after the first use has chosen an ISA, unless the environment asked for
-// one that cannot run: src/simd/targets.cc.
+// an ISA that cannot run. See src/simd/targets.cc.
 extern std::atomic<bool> g_isa_as_asked;
 }  // namespace simd
 
@@ -48,33 +48,32 @@ namespace internal {
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// The error for data that the options do not allow, after everything is
-// written.
+// The error for data that the options do not allow. All outputs are written.
 [[gnu::cold]] inline Status DoesNotFit(const char* message,
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// `got` of `of` pairs or rows are at fault.
+// The same, if `got` of `of` pairs or rows are at fault.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,
                     Details().Put("got ").Put(got).Put(" of ").Put(of));
 }
 
-// ---- The slow path: check.cc.
+// ---- The slow path, in check.cc.
 
-// An argument of a call, of any type.
+// An argument of a call, whatever its type.
 struct WalkedArgument {
-  ConstAnyRows view;  // a span is one row
-  const calls::Argument* row;
+  ConstAnyRows view;               // of a span: a matrix of one row
+  const calls::Argument* row;      // the argument's row of the table
   const calls::ShapeWords* shape;  // null: any shape is valid in this call
   uint16_t shape_number;
   uint16_t first_view;
   bool is_given;
   bool is_needed;
-  // Bit sets of outputs: may_be_in_place has the outputs that may share memory
-  // with this input in this call; is_in_place has the outputs that do, in the
-  // valid way.
+  // Bit sets of outputs. may_be_in_place: the outputs that may share memory
+  // with this input in this call. is_in_place: the outputs that share it, in
+  // the valid way.
   uint32_t may_be_in_place;
   uint32_t is_in_place;
 };
@@ -85,21 +84,21 @@ struct WalkedCall {
   size_t num_views;
   const size_t* sizes;
   size_t num_sizes;
-  uint32_t sizes_of_options;  // a bit set
+  uint32_t sizes_of_options;  // bit i: options give size i
   // Names and values that a message may show.
   const char* const* names_of_sizes;
   const calls::Option* options;
   size_t num_options;
   const void* values_of_options;
 };
-// The number of a message, or kNoFault.
+// These return the number of a message, or kNoFault.
 inline constexpr size_t kNoFault = SIZE_MAX;
 size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// The error with that message and its numbers: the view's or its shape's, the
-// option's value, or those of everything that the rule's words name.
+// Return the error with a message and its numbers: those of a view or of its
+// shape, the value of an option, or those of all that a rule's words name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -108,8 +107,8 @@ size_t FindOverlap(const WalkedCall& call);
                                   const char* message);
 
 static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
-// The value of an enumeration, a flag or a count from 0 to 31; 32 for any
-// larger value.
+// Returns the value of an enumeration, a flag or a count if it is below 32, and
+// 32 for any other value.
 inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   if (kind == calls::Kind::kCount) {
     size_t value;
@@ -118,8 +117,9 @@ inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   }
   return *at < 32 ? *at : 32;
 }
-// Numbers are compared by their bits: comparing a NaN would trap where the
-// caller has unmasked floating-point exceptions.
+// Returns the bits of a float. Floats are compared by their bits, because
+// comparing a NaN would trap if the caller has unmasked floating-point
+// exceptions.
 inline uint32_t BitsAt(const unsigned char* at) {
   uint32_t bits;
   std::memcpy(&bits, at, sizeof(bits));
@@ -168,7 +168,7 @@ bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
          rows.scales.cols == 1 && !Given(rows.sums);
 }
 
-// ---- The fast path: the compiler evaluates the table.
+// ---- The fast path, for which the compiler evaluates the table.
 
 inline const unsigned char* At(const void* data, size_t offset) {
   return static_cast<const unsigned char*>(data) + offset;
@@ -197,7 +197,8 @@ template <class Args>
              : (uint64_t{when.set} >> value & 1) != 0;
 }
 
-// A set of neighbouring types is compared with two bounds.
+// True if the type is in kSet. If the types of kSet are neighbours, it compares
+// with two bounds.
 template <uint16_t kSet>
 constexpr bool IsOneOf(Type type) {
   constexpr unsigned kFirst = __builtin_ctz(kSet);
@@ -261,7 +262,7 @@ template <class C, size_t kI, class M>
   return true;
 }
 
-// Checks one given argument without the others.
+// Checks one given argument, but not together with others.
 template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFine(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
@@ -292,7 +293,7 @@ template <class C, size_t... kI>
   return (is_given(std::integral_constant<size_t, kI>()) || ...);
 }
 
-// The same for an argument that may be left out.
+// IsFine() for an argument that may be left out.
 template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFineIfGiven(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
@@ -315,9 +316,9 @@ template <class C, size_t kI>
 constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
-// From frequent to rare: the views of ordinary calls, the scales of their
-// codes, the views of rare calls, and the sums of codes. A pair of views
-// belongs to the later set of the two.
+// The sets of views, from frequent to rare: the views of ordinary calls, the
+// scales of their codes, the views of rare calls, and the sums of codes. A pair
+// of views belongs to the later set of the two.
 enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {
@@ -338,8 +339,9 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// The bytes of a matrix without blocks. Without rows, the end may be before the
-// begin. If this looks like an overlap, the slow path corrects it.
+// Returns the bytes of a matrix without blocks. If it has no rows, the end may
+// be before the begin. If this looks like an overlap, the slow path corrects
+// it.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
@@ -369,7 +371,7 @@ template <class C, size_t kView>
 }
 
 // True if `kOut` is the first given output that may share memory with the
-// input. Only that output may.
+// input. Only the first one may.
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {
@@ -424,8 +426,8 @@ template <class C, ViewSet kSet, size_t kWritten, size_t... kOther>
   };
   return (is_fine(std::integral_constant<size_t, kOther>()) && ...);
 }
-// True if no view of `kSet` overlaps another one of it or of the sets before
-// it.
+// True if no view of `kSet` overlaps another view of this set or of the sets
+// before it.
 template <class C, ViewSet kSet, size_t... kV>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
                                             std::index_sequence<kV...> views) {
@@ -437,7 +439,7 @@ template <class C, ViewSet kSet>
   return AreApart<C, kSet>(c,
                            std::make_index_sequence<calls::kViews<C>.size()>());
 }
-// Not 0 if an argument is given. Has no branch.
+// Returns a number that is not 0 if an argument is given. It has no branch.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
   return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
@@ -451,7 +453,7 @@ template <class T>
 }
 [[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
 
-// Masks the bytes of the options that have their defaults in ordinary calls.
+// A mask of the option bytes that have their defaults in ordinary calls.
 template <class C>
 struct RareOptions {
   static constexpr size_t kBytes = sizeof(typename C::Options);
@@ -470,8 +472,8 @@ inline constexpr RareOptions<C> kRareOptions;
 template <class C>
 inline constexpr typename C::Options kDefaultOptions;
 
-// True if all of these options have their defaults. Compares floats by their
-// bits, because comparing a NaN would trap if the caller has unmasked
+// True if all options under the mask have their defaults. It compares floats by
+// their bits, because comparing a NaN would trap if the caller has unmasked
 // exceptions.
 template <class C>
 [[gnu::always_inline]] inline bool AreRareOptionsDefaults(
@@ -495,8 +497,8 @@ class Checked {
         if (!status.ok()) return;
       }
     }
-    // Passes no address of `c` on, so that it stays in registers. Functions
-    // that are not inlined measure again.
+    // No address of `c` is passed on, so that it stays in registers. Functions
+    // that are not inlined measure the sizes again.
     const typename C::Sizes measured = sizes;
     const Args c = {in, out, options, measured};
     is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
@@ -579,7 +581,7 @@ class Checked {
     return (PartBits<kPart, kI>(c) | ...) != 0;
   }
 
-  // Checks the parts that only a call that is not ordinary may have.
+  // Checks the views, options and rules that ordinary calls do not have.
   [[gnu::noinline]] static bool IsSpecialFine(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {
@@ -674,7 +676,7 @@ class Checked {
       break;
     }
   }
-  // Only for views that are sound: their ends are computed.
+  // Requires sound views, because it computes where they end.
   template <size_t... kI>
   static void PutAllInPlace(const Args& c, WalkedArgument* to,
                             std::index_sequence<kI...>) {
@@ -694,7 +696,7 @@ class Checked {
     (walk(std::integral_constant<size_t, kI>()), ...);
   }
 
-  // The status of a call that the fast path does not accept.
+  // Returns the status of a call that the fast path does not accept.
   [[gnu::cold, gnu::noinline]] static Status Explain(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

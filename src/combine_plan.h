@@ -16,7 +16,7 @@ inline bool Scales(const CombineScales& scales) {
          scales.residual != 1.0f || scales.out != 1.0f;
 }
 
-// The type to which round_like_unfused rounds: M in combine.h.
+// The type to which round_like_unfused rounds. combine.h calls it M.
 inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   if (Given(out.out)) return out.out.type;
   if (Given(in.residual)) return in.residual.type;
@@ -104,7 +104,7 @@ class CombinePlan {
     Round(false);
     Scale(false, scales.routed);
     const bool shared = Given(in_.shared.rows) && !shared_listed_;
-    const bool is_joined =  // made in the other tile, and then added
+    const bool is_joined =  // computed in the other tile, and then added
         Given(norms.shared) || options_.round_like_unfused;
     if (Given(norms.routed)) NormFirst(false, norms.routed);
     if (Given(norms.shared)) {
@@ -170,7 +170,7 @@ class CombinePlan {
     Add(Stage::kGated, true);
     Round(true);
   }
-  // Adds the stage of a norm that precedes its sum of squares.
+  // Adds the stage of a norm that comes before its sum of squares.
   void NormFirst(bool other, const ConstAnyMatrix& weight) {
     if (options_.block_norm != NormKind::kPlusOneFirst) return;
     Vector(Stage::kMulPlus, other, weight);
@@ -218,8 +218,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Multiplies a tile by `factor`: as part of its next stage, or in an
-  // extra stage if the product is rounded.
+  // Multiplies a tile by `factor`. The tile's next stage does so or, if the
+  // product is rounded, an extra stage.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

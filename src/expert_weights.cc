@@ -51,14 +51,14 @@ size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
   return count > PTRDIFF_MAX / bytes ? SIZE_MAX : count * bytes;
 }
 
-// Whether the view has memory for its elements.
+// True if the view has memory for its elements.
 template <class M>
 bool HasMemory(const M& m) {
   return !internal::IsNull(m) && !internal::RowsOverlap(m);
 }
 
-// Whether the kernel can multiply a tile's rows: floats, or codes with scales
-// that each cover at least one block of weights.
+// True if the kernel can multiply a tile's rows. They are floats, or codes with
+// scales that each cover at least one block of weights.
 bool AreOperands(const WeightTraits& traits, const ConstAnyRows& rows) {
   if (traits.is_float()) return internal::IsFloat(rows.type);
   if (rows.type == Type::kI8) {
@@ -76,12 +76,12 @@ Status Refuse(const char* message, size_t got, size_t needs) {
   return internal::Refuse(StatusCode::kInvalidArgument, message, details);
 }
 
-// Experts are packed side by side: one loop runs over the groups of all
-// experts.
+// One loop runs over the groups of all experts, so that experts are packed side
+// by side.
 struct PackContext {
   const PackWeightsInputs& inputs;
   const PackWeightsOutputs& outputs;
-  size_t groups;  // per expert
+  size_t groups;  // the number of groups of one expert
   simd::RowFunction<simd::PackArgs> pack;
 
   static void Run(void* context, size_t /*worker*/, size_t begin, size_t end) {
