@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of model families: their options, the fields of config.json that set
-// these, and the names of their layers for moe_layer. The library compiles only
-// the options; moe_layer, `swy presets` and tools/parity read the rest.
+// The table of model families: their options, the fields of config.json that
+// set these, and the names of their layers for moe_layer. The library compiles
+// only the options. moe_layer, `swy presets` and tools/parity read the rest.
 
 #ifndef SWITCHYARD_SRC_FAMILIES_H_
 #define SWITCHYARD_SRC_FAMILIES_H_
@@ -21,9 +21,9 @@ using internal::ConfigField;
 using internal::ConfigFields;
 using internal::FamilyFields;
 
-// A family's options, built one call at a time in the order of its code's
-// steps: `Score(..).Bias().Groups(8, 4)`. If config.json has a value, the call
-// also registers its field.
+// A family's options. They are built one call at a time, in the order of the
+// steps of the family's code: `Score(..).Bias().Groups(8, 4)`. If config.json
+// has the value, the call also registers its field.
 struct Recipe {
   Preset preset;
   FamilyFields fields;
@@ -40,7 +40,7 @@ struct Recipe {
     preset.route.needs_config = true;
     preset.activate.layout = GateUpLayout::kConcatenated;
   }
-  // The parts of a preset, so that With() can set a member of any.
+  // Return the parts of a preset, so that With() can set a member of any part.
   static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
     return p.route;
   }
@@ -83,7 +83,7 @@ struct Recipe {
     return recipe;
   }
 
-  // Routing.
+  // Options of routing.
   constexpr Recipe Bias(BiasPlace place = BiasPlace::kScore) const {
     return That(&Preset::correction_bias)
         .With(&RouteOptions::needs_correction_bias, true)
@@ -99,15 +99,15 @@ struct Recipe {
         .With(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // Without groups by default; a configuration may have them.
+  // There are no groups by default, but a configuration may have them.
   constexpr Recipe GroupsIfSaid() const {
     return With(&RouteOptions::num_expert_group, 0)
         .With(&RouteOptions::topk_group, 0)
         .With(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
-  // A group's score is the sum of its `of` largest keys; keys of dropped groups
-  // become 0.
+  // A group's score is the sum of its `of` largest keys, and the keys of
+  // dropped groups become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return With(&RouteOptions::group_score_of, of)
         .With(&RouteOptions::dropped_key_is_zero, true);
@@ -135,11 +135,11 @@ struct Recipe {
   }
   constexpr Recipe InModelType() const { return That(&Preset::in_model_type); }
 
-  // Activation.
+  // Options of the activation.
   constexpr Recipe Act(Activation activation) const {
     return With(&ActivateOptions::activation, activation);
   }
-  // An activation that hidden_act does not name.
+  // The activation is fixed: hidden_act does not name it, and is ignored.
   constexpr Recipe FixedAct(Activation activation) const {
     return Act(activation).Ignores(ConfigField::hidden_act);
   }
@@ -154,7 +154,7 @@ struct Recipe {
         .Reads(ConfigField::swiglu_alpha);
   }
 
-  // Combine.
+  // Options of Combine.
   constexpr Recipe Eps(float eps) const {
     return With(&CombineOptions::eps, eps)
         .With(&CombineOptions::block_eps, eps);
@@ -163,7 +163,7 @@ struct Recipe {
     return With(&CombineOptions::norm, norm)
         .With(&CombineOptions::block_norm, norm);
   }
-  // Combine lacks the family's norm, and refuses to write `normed`.
+  // Combine does not have the family's norm, so it refuses to write `normed`.
   constexpr Recipe NextNormIsOther() const {
     return With(&CombineOptions::needs_other_norm, true);
   }
@@ -178,7 +178,7 @@ struct Recipe {
     return With(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
   }
-  // Always one shared expert: n_shared_experts is ignored.
+  // There is always one shared expert, and n_shared_experts is ignored.
   constexpr Recipe OneShared() const {
     return Shared(1).Ignores(ConfigField::n_shared_experts);
   }
@@ -200,7 +200,8 @@ struct Recipe {
     recipe.fields.scales_sum = true;
     return recipe;
   }
-  // OpenAI's privacy filter, of 4 experts by default.
+  // Weights are divided by top_k, and their sum is multiplied by it, as in
+  // OpenAI's privacy filter. top_k is 4 by default.
   constexpr Recipe DividedByTopK() const {
     Recipe recipe = With(&RouteOptions::routed_scaling_factor, 0.25f);
     recipe.preset.combine.scales.routed = 4.0f;
@@ -209,9 +210,10 @@ struct Recipe {
   }
 };
 
-// A row: a family with its shape, or an exact copy of another family.
+// A row of the table: a family with its sizes, or an exact copy of another
+// family.
 struct Family : Recipe {
-  const FamilyLayer* layer;  // null: moe_layer does not run it
+  const FamilyLayer* layer;  // null: moe_layer does not run this family
   const char* models = "";   // the names of published models
 
   constexpr Family(const char* family, const Recipe& recipe, size_t num_experts,
@@ -224,7 +226,7 @@ struct Family : Recipe {
     preset.top_k = top_k;
     preset.source = source;
   }
-  // A row without a source is another name of the same code.
+  // If it has no source, the row is another name of the same code.
   constexpr Family(const char* family, const char* same_as,
                    const char* source = nullptr,
                    const FamilyLayer* moe_layer = nullptr)
@@ -235,7 +237,8 @@ struct Family : Recipe {
   }
 };
 
-// Recipes of several families, named after the first or the best known family.
+// Recipes of several families, each named after the first or the best known of
+// these.
 constexpr Recipe kSoftmax(Score::kSoftmax);
 constexpr Recipe kSigmoid(Score::kSigmoid);
 constexpr Recipe kMixtral = kSoftmax.OverSum();
@@ -282,7 +285,7 @@ constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
                               .Act(Activation::kGelu)
                               .Eps(1e-5f);
 
-// Layers, named after the first family that has them.
+// Layers of several families, each named after the first family that has it.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
         .With(kNorm, "post_attention_layernorm.weight")
@@ -358,7 +361,8 @@ constexpr FamilyLayer kLlama4Layer =
         .Router("feed_forward.router.weight")
         .Experts({"feed_forward.experts", kTransposed})
         .Shared({"feed_forward.shared_expert"}, "intermediate_size");
-// The dense MLP beside the experts is a shared expert with separate norms.
+// The dense MLP beside the experts is run as a shared expert with separate
+// norms.
 constexpr FamilyLayer kGemma4Layer =
     kQwen3MoeLayer.Rules()
         .With(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
@@ -389,7 +393,7 @@ constexpr FamilyLayer kErnieLayer =
                {LayerRule::kStep, "moe_layer_interval"})
         .With(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
         .Shared({"mlp.shared_experts"});
-// The output is added two sublayers later.
+// The layer's output is added two sublayers later.
 constexpr FamilyLayer kLongcatLayer =
     kQwen3MoeLayer.Rules()
         .With(&FamilyLayer::num_layers, "num_layers")
@@ -398,7 +402,7 @@ constexpr FamilyLayer kLongcatLayer =
         .With(kNextNorm, nullptr)
         .With(kCorrectionBias, "mlp.router.e_score_correction_bias")
         .Router("mlp.router.classifier.weight");
-// The output goes to the streams of hyper-connections.
+// The layer's output goes to the streams of hyper-connections.
 constexpr FamilyLayer kDeepseekV4Layer =
     kDeepseekV3Layer
         .Rules({LayerRule::kTypes, "mlp_layer_types", "moe"},
@@ -456,16 +460,16 @@ constexpr Family kFamilies[] = {
      4, 1, "modeling_dbrx.py:338"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
-    // topk_method "group_limited_greedy" is the same with groups.
+    // With topk_method "group_limited_greedy" it is the same with groups.
     {"deepseek_v2", kDeepseekV2, 64, 0, "modeling_deepseek_v2.py:85"},
     {"deepseek_v3", kDeepseekV3.Shared(1), 256, 8,
      "modeling_deepseek_v3.py:120", &kDeepseekV3Layer, "DeepSeek-V3, R1, V3.1"},
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496",
      &kDeepseekV3Layer},
-    // The hash layers are the same with given_ids.
+    // Its hash layers are the same, with given_ids.
     {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079",
      &kDeepseekV4Layer, "DeepSeek-V4"},
-    // It has a second row of correction_bias for images.
+    // The model has a second row of correction_bias, for images.
     {"deepseek_v41", kDeepseekV4, 384, 6,
      "its config.json; routing as deepseek_v4", nullptr, "DeepSeek-V4.1"},
     {"diffusion_gemma", "gemma4", "modeling_diffusion_gemma.py:506"},
@@ -540,7 +544,7 @@ constexpr Family kFamilies[] = {
     {"hy_v4",
      kGlm4.Scale(2.827f).Limit(10.0f).Shared(1).WithoutResidual().Eps(1e-5f),
      256, 8, "modeling_hy_v4.py:499", nullptr, "Hy4"},
-    // Its learned global_scale multiplies the factor.
+    // The model has a learned global_scale, which multiplies the factor.
     {"inkling",
      kSigmoid.Bias()
          .OverSum()
@@ -567,7 +571,7 @@ constexpr Family kFamilies[] = {
      "its config.json; routing as deepseek_v3", &kDeepseekV3Layer,
      "Kimi K2 to K2.6"},
     {"kimi_k25", "kimi_k2"},
-    // The factor is 1.0 in one fixture; the checkpoint's value counts.
+    // One fixture has a factor of 1.0, but the checkpoint's value counts.
     {"kimi_k3",
      kGlm4.Scale(2.827f)
          .FixedAct(Activation::kSitu)
@@ -585,7 +589,7 @@ constexpr Family kFamilies[] = {
          .Shared(1)
          .BlockNorm(),
      384, 6, "modeling_kolibri1.py:265"},
-    // Has an optional logit_softcap.
+    // The model may have a logit_softcap.
     {"laguna",
      kMinimaxM2.ScaleOfSum(1.0f)
          .Reads(ConfigField::moe_router_logit_softcapping,
@@ -602,7 +606,7 @@ constexpr Family kFamilies[] = {
          .FixedAct(Activation::kSilu)
          .Eps(1e-5f),
      32, 4, "modeling_lfm2_moe.py:171", nullptr, "LFM2"},
-    // The weight multiplies the expert's input.
+    // Its weights multiply the experts' inputs.
     {"llama4",
      kSigmoidOfSelected.With(&CombineForm::has_weights_on_input, true)
          .With(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
@@ -717,7 +721,7 @@ constexpr Family kFamilies[] = {
      288, 8, "modeling_step3p7.py:582", nullptr, "Step-3.5, 3.7-Flash"},
     {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
     {"unlimited_ocr_text", "unlimited_ocr"},
-    // The skip expert is the last one.
+    // Its last expert is the skip expert.
     {"zaya",
      kSoftmax.Bias()
          .InModelType()

@@ -15,13 +15,13 @@ namespace switchyard::families {
 
 // The tensors of a layer that no GEMM multiplies.
 enum Vector : size_t {
-  kNorm,            // [hidden], opens the block
-  kNextNorm,        // [hidden], opens the next block
+  kNorm,            // [hidden], the norm before the block
+  kNextNorm,        // [hidden], the norm before the next block
   kRouterNorm,      // [hidden], of the router's input, if not kNorm
   kSharedNorm,      // [hidden], of the shared expert's input, if not kNorm
   kRoutedOutNorm,   // [hidden], of the routed experts' sum
   kSharedOutNorm,   // [hidden], of the shared expert's output
-  kBlockOutNorm,    // [hidden], of both together
+  kBlockOutNorm,    // [hidden], of the sum of both outputs
   kCorrectionBias,  // [logits] or [1, logits]
   kExpertScale,     // [num_experts]
   kGateUpBias,      // [num_experts, 2 * intermediate], as the layout has them
@@ -30,32 +30,34 @@ enum Vector : size_t {
   kVectors
 };
 
-// Selects the layers with experts that moe_layer can run.
+// A rule that selects the layers with experts, which moe_layer can run.
 struct LayerRule {
   enum Kind {
-    kDense,        // not the layers in this list
-    kStep,         // layers that are multiples of this, counted from 1
+    kDense,        // all layers except for the layers in this list
+    kStep,         // layers that are multiples of this number, counted from 1
     kFirst,        // the layers from this number on
     kLast,         // the layers up to this number
     kListed,       // the layers in this list
     kTypes,        // the layers that have the word `type` in this list
-    kFirstByHash,  // as kFirst: the layers before it route by token id
+    kFirstByHash,  // as kFirst; the layers before it route by token id
     kFlags,        // layers with a 1 in this list, or multiples of this number
   };
   Kind kind = kDense;
-  // A key of config.json. Without it, the rule does not apply.
+  // The key of config.json with the list or the number. If config.json does not
+  // have it, the rule does not apply.
   const char* key = nullptr;
-  const char* type = "sparse";  // of kTypes
+  const char* type = "sparse";  // the word of kTypes
 };
 
-// One way to store experts: `gate` [intermediate, hidden], `up` and `down`; or
-// `gate_up` with both, gate first or, interleaved, in turns. A tensor's name is
-// the module's name followed by one of these. If the module's name lacks
-// {expert}, one tensor has all experts.
+// One way to store experts: as `gate` [intermediate, hidden], `up` and `down`,
+// or with gate and up in `gate_up`. In `gate_up` all gates come first or, if
+// interleaved, gates and ups take turns. A tensor's name is the module's name
+// followed by one of these. If the module's name has no {expert}, one tensor
+// has all experts.
 struct ExpertNames {
   const char *gate = nullptr, *up = nullptr, *down = nullptr;
   const char* gate_up = nullptr;
-  bool transposed = false;  // [hidden, ..] and [intermediate, hidden]
+  bool transposed = false;  // [hidden, ...] and [intermediate, hidden]
   bool interleaved = false;
 };
 constexpr ExpertNames kProj = {".gate_proj.weight", ".up_proj.weight",
@@ -76,46 +78,48 @@ struct ExpertTensors {
   ExpertNames names = kProj;
 };
 
-// The names of a layer's tensors in checkpoints. transformers' names may
-// differ, because it renames while it loads (conversion_mapping.py of 5.23).
-// {root} stands for one of `roots`, {layer} and {expert} for numbers.
+// The names of a layer's tensors in checkpoints. The names in transformers may
+// differ, because it renames tensors when it loads them (conversion_mapping.py
+// of 5.23). {root} stands for one of `roots`, {layer} and {expert} for numbers.
 // preset_fields.h has the names of ModelConfig's fields in config.json.
 struct FamilyLayer {
-  // Other keys of config.json.
+  // Keys of config.json that are not in ModelConfig.
   const char* num_layers = "num_hidden_layers";
   const char* hidden = "hidden_size";
-  const char* intermediate = "moe_intermediate_size";  // of one expert
-  // The shared expert's width; null: the width is n_shared_experts times
-  // `intermediate`, and may be 0.
+  const char* intermediate = "moe_intermediate_size";  // the width of an expert
+  // The shared expert's width. If this is null, the width is n_shared_experts
+  // times `intermediate`, and may be 0.
   const char* shared_intermediate = nullptr;
-  bool shared_is_optional = false;  // that width may be 0 or absent
-  // A switch that adds the experts; it must be true.
+  bool shared_is_optional = false;  // the shared width may be 0 or absent
+  // A flag that says whether there are experts. It must be true.
   const char* enabled_by = nullptr;
   const char* hidden_act = "silu";      // required, if config.json has the key
   std::array<LayerRule, 4> rules = {};  // a layer must pass all of them
 
-  // The router's norm is divided by sqrt(hidden), too: Gemma 4.
+  // True if the router's norm is also divided by sqrt(hidden): Gemma 4.
   bool router_norm_by_root = false;
-  // The router's matmul adds the bias, so it changes weights, too: gpt-oss.
+  // True if the router's matmul adds the bias, so that weights have it, too:
+  // gpt-oss.
   bool bias_in_logits = false;
 
-  // {root} is the first of these with which the checkpoint has kNorm.
+  // {root} is the first of these for which the checkpoint has kNorm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
-  const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
-  // Null if the family lacks the tensor. kNextNorm is the next layer's.
+  const char* prefix = "{root}layers.{layer}.";  // before all but last_norm
+  // Null if the family does not have the tensor. kNextNorm is in the next
+  // layer.
   std::array<const char*, kVectors> vectors = {};
-  const char* last_norm = "{root}norm.weight";  // after the last layer
+  const char* last_norm = "{root}norm.weight";  // the norm after the last layer
   const char* router = nullptr;
   // moe_layer takes the first way to store experts that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
-  // The module is null for a family without shared experts.
+  // Its module is null if the family has no shared experts.
   ExpertTensors shared = {};
-  // [1, hidden]: the sigmoid of its product with a token weights the shared
-  // expert.
+  // A tensor [1, hidden]. The sigmoid of its product with a token is the shared
+  // expert's weight.
   const char* shared_logit = nullptr;
 
-  // A layer that differs in one part.
+  // Returns a layer that differs in one part.
   template <class T>
   constexpr FamilyLayer With(T FamilyLayer::*member,
                              std::common_type_t<T> value) const {
@@ -139,7 +143,7 @@ struct FamilyLayer {
                                 ExpertTensors second = {}) const {
     return With(&FamilyLayer::experts, {first, second});
   }
-  // A shared expert of a width that config.json has as `key`.
+  // Adds a shared expert. config.json has its width as `key`.
   constexpr FamilyLayer Shared(ExpertTensors tensors,
                                const char* key = nullptr) const {
     return With(&FamilyLayer::shared, tensors)

@@ -1,19 +1,25 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RunExperts: one region, in which each worker claims a plan's tasks in
-// order.
+// RunExperts runs one parallel loop, in which each worker claims tasks until
+// none is left: first conversions, then the plan's tasks (block, gate_up and
+// down) in the plan's order, then tokens.
 //
-//   convert    tokens to the format that products read, if it differs
-//   block      gather, gate and up, activation, down, on one worker
-//   gate_up    a part of the columns; the last part of a block activates
-//   down       a part of the columns, once its block is activated
-//   tokens     without rows here
+//   convert    converts tokens to the format that products read, if it
+//              differs
+//   block      gathers a block's rows, multiplies them by gate and up,
+//              activates, and multiplies by down, all on one worker
+//   gate_up    multiplies by some of the columns of a block's gate and up; the
+//              worker that finishes the last part activates the block
+//   down       multiplies by some of the columns of down, once the block is
+//              activated
+//   tokens     sums the tokens that have no rows in this plan
 //
-// The worker that finishes a block's down product counts down the missing
-// rows of each of its tokens, and sums the tokens that miss no more rows. A
-// task waits only for tasks that were claimed before it. So the region
-// finishes with any number of workers, even with one.
+// Each token has a counter of the rows that its sum still needs. The worker
+// that finishes a block's down product decrements the counters of the block's
+// tokens, and sums the tokens whose counters reach 0. A task waits only for
+// tasks that were claimed before it. So the loop finishes with any number of
+// workers, even with one.
 
 #include "src/calls/layer.h"
 
@@ -46,12 +52,12 @@ using internal::Given;
 using internal::Taker;
 
 constexpr size_t kCacheLine = 64;
-// Tokens per claim, to convert them or to sum those without rows.
+// The number of tokens that a claim converts, or sums if they have no rows.
 constexpr size_t kClaimedTokens = 16;
-// A worker polls this often, about 2 us, before it yields its core.
+// A worker polls this many times, for about 2 us, before it yields its core.
 constexpr int kSpins = 1000;
 
-// The number of columns, rounded up to whole blocks.
+// Returns a number of columns, rounded up to whole blocks.
 size_t InBlocks(Type type, size_t cols) {
   return CeilDiv(cols, BlockOf(type)) * BlockOf(type);
 }
@@ -86,14 +92,14 @@ struct WorkerMemory {
   AnyRows gathered, activated;
   AnyMatrix gate_up, row_scale;
 };
-// All of the scratch. The memory that workers share is in front.
+// The parts of the scratch. The memory that workers share comes first.
 struct Memory {
-  AnyRows hidden, shared_hidden;  // converted
+  AnyRows hidden, shared_hidden;  // converted tokens
   AnyMatrix rows, shared_rows, ones;
-  AnyMatrix cut_gate_up;  // of blocks cut into parts
+  AnyMatrix cut_gate_up;  // gate and up of the blocks that are cut into parts
   AnyRows cut_activated;
-  std::atomic<int32_t>* rows_to_come;   // [tokens]
-  std::atomic<int32_t>* parts_to_come;  // [2 * blocks in parts]
+  std::atomic<int32_t>* rows_to_come;   // [tokens]: missing rows
+  std::atomic<int32_t>* parts_to_come;  // [2 * cut blocks]: missing parts
   Taker at_workers;
   size_t worker_bytes;
 };
@@ -146,9 +152,9 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
   return memory;
 }
 
-// Products of gate and up. With GateUpLayout::kSplit each has its own matrix,
-// without gaps between rows because GEMMs prefer that. Other layouts have one
-// matrix, and `up` is empty.
+// The products of gate and up. With GateUpLayout::kSplit each has its own
+// matrix, without gaps between rows, because GEMMs prefer that. With other
+// layouts there is one matrix, and `up` is empty.
 struct GateUp {
   AnyMatrix gate, up;
 };
@@ -156,8 +162,8 @@ struct GateUp {
 // The state of one call that its workers share.
 class Region {
  public:
-  // Requires checked arguments, except for Combine's and Activate's, which
-  // are checked later.
+  // The caller has checked the arguments, except for the arguments of Combine
+  // and Activate, which are checked later.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -183,7 +189,7 @@ class Region {
   ConstAnyRows hidden() const { return hidden_; }
   ConstAnyRows shared_hidden() const { return shared_hidden_; }
 
-  // Checks the activations' arguments by activating no rows.
+  // Checks the activations' arguments, by a call without rows.
   Status CheckActivation() const {
     for (const int32_t expert : {0, ExpertTile::kShared}) {
       const ExpertBlock block = {0, 1, expert, 0, 0, 0};
@@ -200,13 +206,13 @@ class Region {
     }
     return Status();
   }
-  // The most workers that have enough work.
+  // Returns the largest number of workers that have enough work.
   size_t MostWorkers() const {
     const size_t least = std::max<size_t>(1, plan_.least_cost);
     return std::max<size_t>(1, std::min(NumClaims(), plan_.total_cost / least));
   }
 
-  // Requires checked arguments.
+  // The caller has checked the arguments.
   Status Run(size_t num_workers, bool is_ordinary, Executor& executor) {
     if (options_.weights_on_input) {
       sums_.topk_weights = memory_.ones;
@@ -243,7 +249,7 @@ class Region {
   }
 
  private:
-  // `rows` if products can read them; otherwise the place for converted rows.
+  // Returns `rows` if products can read them, and otherwise `converted`.
   static ConstAnyRows ConvertedOr(const ConstAnyRows& rows,
                                   const AnyRows& converted) {
     return internal::SameFormat(rows, converted) ? rows
@@ -316,7 +322,7 @@ class Region {
     return LayWorker(plan_, options_, &taker);
   }
 
-  // Returns false if the call has failed meanwhile.
+  // Waits for a value. Returns false if the call fails in the meantime.
   template <class T>
   bool WaitFor(const std::atomic<T>& what, T value) {
     for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
@@ -359,7 +365,7 @@ class Region {
                                                : options_.activate;
   }
 
-  // Gets the block's rows in the format that products read. Gathers them into
+  // Finds the block's rows, in the format that products read. Gathers them into
   // the worker's memory unless they are contiguous already.
   bool Gather(const ExpertBlock& block, const WorkerMemory& own,
               ConstAnyRows* rows) {
@@ -383,8 +389,8 @@ class Region {
     return static_cast<size_t>(pair) / plan_.top_k;
   }
 
-  // Computes the products of gate and up: columns [begin, end) of each
-  // matrix.
+  // Computes columns [begin, end) of the products with gate and up: of each
+  // matrix, if they have two.
   bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
                       const GateUp& out, size_t begin, size_t end,
                       size_t worker) {
@@ -399,15 +405,16 @@ class Region {
   bool IsSplit(const ExpertBlock& block) const {
     return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
-  // Columns of a gate-and-up matrix: of both products if they share it.
+  // Returns the columns of a gate-and-up matrix: of both products if they share
+  // it.
   size_t GateUpCols(const ExpertBlock& block) const {
     const GateUpLayout layout = ActivateOf(block).layout;
     const bool is_one =
         layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
     return IntermediateOf(block) * (is_one ? 1 : 2);
   }
-  // Views of the products of a block's `count` rows, from row `first` of
-  // `place` on. `place` is wide enough for any block.
+  // Returns views of the products of a block's `count` rows, from row `first`
+  // of `place` on. `place` is wide enough for any block.
   GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
                   size_t first, size_t count) const {
     const size_t cols = GateUpCols(block);
@@ -417,8 +424,8 @@ class Region {
     if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
-  // View of the block's activated rows, without gaps, from row `first` of
-  // `place` on.
+  // Returns a view of the block's activated rows, from row `first` of `place`
+  // on, without gaps.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -433,7 +440,7 @@ class Region {
     return activated;
   }
 
-  // The activation's arguments, without the rows' weights.
+  // Returns the activation's arguments, except for the rows' weights.
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
                                   const GateUp& gate_up) const {
     return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
@@ -498,7 +505,7 @@ class Region {
     }
   }
 
-  // Columns [begin, end) of one part.
+  // The columns [begin, end) of a part.
   struct Columns {
     size_t begin, end;
   };
@@ -554,7 +561,7 @@ class Region {
     }
   }
 
-  // Called once the block's rows are finished. Sums each token that has all its
+  // Counts the rows of a finished block, and sums each token that has all its
   // rows now.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
@@ -596,7 +603,8 @@ class Region {
   const simd::CombineArgs* sum_args_ = nullptr;
   simd::RowFunction<simd::CombineArgs> sum_rows_ = nullptr;
   Status error_;
-  // All workers write these. Separate cache lines avoid false sharing.
+  // All workers write these. They are in separate cache lines to avoid false
+  // sharing.
   alignas(kCacheLine) std::atomic<size_t> next_{0};
   alignas(kCacheLine) std::atomic<size_t> conversions_to_come_{0};
   alignas(kCacheLine) std::atomic<bool> has_failed_{false};
@@ -604,7 +612,7 @@ class Region {
   std::atomic<size_t> skipped_{0};
 };
 
-// Whether scratch shares a byte with an argument of Combine.
+// True if the scratch shares a byte with an argument of Combine.
 template <size_t... kI>
 bool OverlapsArguments(const Span<int32_t>& scratch,
                        const calls::CombineCall::Args& arguments,
@@ -652,8 +660,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // A plan with the largest sizes that any ids can give: all rows in blocks
-  // of one row, all of them cut, and also all rows in the largest blocks.
+  // Makes a plan with the largest sizes that any ids can give: all rows are in
+  // blocks of one row that are all cut, and also in the largest blocks.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;
@@ -682,7 +690,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   Taker taker(inputs.scratch);
   Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
-  // Empty if no expert has rows. At least 1, because it is a divisor below.
+  // The memory is empty if no expert has rows. It is at least 1 here, because
+  // it is a divisor below.
   memory.worker_bytes =
       std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
   Region region(inputs, outputs, options, gemm, memory);

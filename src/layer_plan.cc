@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PlanExperts: a sort, then blocks of rows, then tasks for workers to claim.
+// PlanExperts. It sorts the pairs, puts their rows into blocks, and makes the
+// tasks that workers claim.
 
 #include "src/base/layer_plan.h"
 
@@ -27,26 +28,26 @@ using internal::kPiecesOfShare;
 using internal::Taker;
 using internal::WorkTile;
 
-// Gate and up are two of an expert's three products.
+// An expert has three products, and gate and up are two of them.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about one cost are cut evenly if a worker's share is below this
-// many least pieces, because too few pieces would be left to fill gaps. One
-// token's 8 experts on 128 workers take 1.10 of the ideal time, and 1.29
-// otherwise.
+// many of the smallest pieces, because too few pieces would be left to fill
+// gaps. One token's 8 experts on 128 workers then take 1.10 of the ideal time
+// instead of 1.29.
 constexpr size_t kEvenShare = 16;
-// If no even cut keeps workers busy, each worker takes one part of gate and up,
-// provided that there are this many workers for each block. One token's 8
-// experts on 48 to 127 workers take 1.12 of the ideal time in the mean and 1.20
-// at most, and 1.17 and 1.28 otherwise.
+// If no even cut keeps workers busy, each worker takes one part of gate and up.
+// This needs at least this number of workers for each block. One token's 8
+// experts on 48 to 127 workers then take 1.12 of the ideal time in the mean and
+// 1.20 at most, instead of 1.17 and 1.28.
 constexpr size_t kWorkersOfBlock = 6;
-// Times in this cut are costs times kFine.
+// In this cut, times are costs times kFine.
 constexpr size_t kFine = 256;
 
-// The times at which workers end gate and up. Times that differ by less than a
-// 32nd count as one.
+// The times at which workers end gate and up, with the number of workers for
+// each time. Times that differ by less than a 32nd count as one.
 class Finishes {
  public:
-  // False if this is a ninth time, because there is memory for eight.
+  // Returns false if this is a ninth time, because there is memory for eight.
   bool Add(size_t time, size_t workers) {
     for (size_t i = 0; i < size_; ++i) {
       const size_t at = times_[i];
@@ -65,8 +66,8 @@ class Finishes {
   size_t First() const { return *std::min_element(times_, times_ + size_); }
   size_t Last() const { return *std::max_element(times_, times_ + size_); }
 
-  // The time at which workers who claim these parts have done all of them, to a
-  // 64th of a part.
+  // Returns the time at which workers who claim `parts` parts have done all of
+  // them. A part takes the time `part`; the result is exact to a 64th of it.
   size_t End(size_t parts, size_t part) const {
     size_t low = 0, high = Last() + parts * part;
     while (high - low > part / 64 + 1) {
@@ -113,7 +114,7 @@ class Crew final : public Executor {
   const size_t threads_;
 };
 
-// Calls of PlanExperts() that wrote to memory.
+// The number of calls of PlanExperts() that wrote to memory.
 std::atomic<size_t> g_generation{0};
 
 // The parts of the caller's memory.
@@ -139,7 +140,7 @@ bool AreInRange(const ExpertsPlanOptions& options) {
   return options.shared_intermediate <= calls::kMaxInt32;
 }
 
-// Hands out the parts of `taker`'s memory. False if a size overflows.
+// Divides the taker's memory into the parts. Returns false if a size overflows.
 bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
          Taker* taker, PlanMemory* memory) {
   const size_t experts = options.num_experts;
@@ -152,7 +153,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->num_shared = internal::SharedBlocks(tokens, options);
   const size_t blocks = internal::MostBlocks(tokens, pairs, options);
   memory->num_tasks = internal::MostTasks(blocks, options);
-  // A sort shares out as many blocks as BucketScratchSize() counts.
+  // The sort has as many blocks as BucketScratchSize() assumes.
   memory->num_scratch =
       BucketScratchSize(pairs, experts, Crew(options.workers));
   memory->mark = internal::TakeMark(taker);
@@ -163,7 +164,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->rows_per_token = taker->Take<int32_t>(tokens);
   memory->blocks = taker->Take<ExpertBlock>(blocks);
   memory->tasks = taker->Take<ExpertTask>(memory->num_tasks);
-  // These two are not needed any more after planning.
+  // After planning, these two are not needed any more.
   memory->tiles = taker->Take<WorkTile>(memory->num_tiles);
   memory->scratch = taker->Take<int32_t>(memory->num_scratch);
   return !taker->overflows();
@@ -175,7 +176,7 @@ class Planner {
           ExpertsPlan* plan)
       : options_(options), memory_(memory), plan_(*plan) {}
 
-  // Plans the tiles in memory. False if their cost exceeds 63 bits.
+  // Plans the tiles in memory. Returns false if their cost exceeds 63 bits.
   bool Make(size_t num_tiles) {
     if (!MakeBlocks(num_tiles)) return false;
     MakeTasks();
@@ -183,8 +184,9 @@ class Planner {
   }
 
  private:
-  // The cost of all of a block's products; SIZE_MAX if it exceeds 64 bits. The
-  // shared expert's products cost more in proportion to its width.
+  // Returns the cost of all of a block's products, or SIZE_MAX if it exceeds 64
+  // bits. Products of the shared expert cost more or less in proportion to its
+  // width.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);
@@ -194,8 +196,8 @@ class Planner {
       return SIZE_MAX;
     }
     if (block.expert != ExpertTile::kShared) return cost;
-    // cost * shared / width, without overflow of the product. Both are below
-    // 2^31.
+    // Computes cost * shared / width without overflow of the product; shared
+    // and width are below 2^31.
     const size_t width = options_.intermediate;
     const size_t shared = options_.shared_intermediate;
     size_t shared_cost;
@@ -207,8 +209,8 @@ class Planner {
     return std::max<size_t>(1, shared_cost);
   }
 
-  // Cuts rows [first, first + rows) into blocks of whole tiles of rows, as even
-  // as possible.
+  // Cuts rows [first, first + rows) into blocks of whole tiles of rows, with
+  // sizes as even as possible.
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
     const size_t tile_rows = internal::TileRows(options_);
@@ -247,14 +249,14 @@ class Planner {
     return total <= INT64_MAX / kProducts;
   }
 
-  // The order of blocks: the largest first.
+  // Defines the order of blocks: the one with the largest cost comes first.
   bool IsBefore(const ExpertBlock& a, const ExpertBlock& b) const {
     const size_t a_cost = Cost(a), b_cost = Cost(b);
     if (a_cost != b_cost) return a_cost > b_cost;
     if (a.expert != b.expert) return a.expert < b.expert;
     return a.first_row < b.first_row;
   }
-  // Sorts whole blocks before those in parts.
+  // Sorts the blocks. Whole blocks come before blocks that are cut into parts.
   void SortBlocks() {
     std::sort(plan_.blocks.begin(), plan_.blocks.end(),
               [this](const ExpertBlock& a, const ExpertBlock& b) {
@@ -264,12 +266,12 @@ class Planner {
               });
   }
 
-  // The largest piece to claim when `left` remains.
+  // Returns the largest piece to claim when the cost `left` remains.
   size_t Limit(size_t left) const {
     return std::max(
         {left / (kPiecesOfShare * options_.workers), least_, size_t{1}});
   }
-  // The columns of a block's product, in tiles.
+  // Returns the number of column tiles of a block's product.
   size_t ColumnTiles(const ExpertBlock& block, bool is_down) const {
     const size_t cols = is_down ? options_.hidden
                         : block.expert == ExpertTile::kShared
@@ -282,8 +284,9 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // True if blocks of about one cost, which all are cut, and the blocks of a
-  // shared expert are to be cut in equal turns.
+  // True if the cut blocks should be cut evenly. They have to be all blocks,
+  // and those of routed experts have to have about the same cost. A worker's
+  // share has to be small (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
     size_t least = SIZE_MAX, most = 0;  // of routed blocks
@@ -296,14 +299,14 @@ class Planner {
     return (most == 0 || most - least <= least / 8) &&
            share / kEvenShare < options_.least_cost;
   }
-  // Cuts a block's product to parts that cost at most 17 / 16 of a worker's
-  // share of `total` in so many turns. Returns the number of parts, or 0 if a
-  // column tile costs more or the parts outnumber the workers.
+  // Computes how many parts a block's product is cut into, if a part costs at
+  // most 17 / 16 of a worker's share of `total` in `turns` turns. Returns 0 if
+  // a column tile costs more, or if there are more parts than workers.
   size_t EvenParts(const ExpertBlock& block, bool is_down, size_t total,
                    size_t turns) const {
     const size_t tiles = ColumnTiles(block, is_down);
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
-    size_t most;  // tiles of a part
+    size_t most;  // the most tiles of a part
     if (__builtin_mul_overflow(17 * tiles, total, &most)) return 0;
     most /= cost;
     most /= 16 * turns * options_.workers;
@@ -311,10 +314,10 @@ class Planner {
     const size_t parts = CeilDiv(tiles, most);
     return parts <= options_.workers ? parts : 0;
   }
-  // Cuts one product of all blocks so that workers claim equally many equal
-  // parts, in as few turns as keep all of them busy for 16 of 17 parts of the
-  // time. False if no number of turns does with parts that are worth their
-  // claim.
+  // Cuts one product of all blocks so that all workers claim the same number of
+  // equal parts. This number of turns is the smallest that keeps workers busy
+  // for 16 of 17 parts of the time. Returns false if there is no such number
+  // with parts that are worth their claim.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -331,14 +334,16 @@ class Planner {
     }
     return false;
   }
-  // Tiles in a part of a block's product that costs at most `limit` / kFine.
+  // Returns the tiles in a part of a block's product that costs at most `limit`
+  // / kFine.
   size_t TilesWithin(const ExpertBlock& block, bool is_down,
                      size_t limit) const {
     const size_t tiles = ColumnTiles(block, is_down);
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
     return std::clamp<size_t>(limit * tiles / cost / kFine, 1, tiles);
   }
-  // The parts of a product where each costs at most `limit` / kFine.
+  // Returns the number of parts of a product of all blocks, if each part costs
+  // at most `limit` / kFine.
   size_t CountParts(Span<ExpertBlock> cut, bool is_down, size_t limit) const {
     size_t all = 0;
     for (const ExpertBlock& block : cut) {
@@ -347,11 +352,12 @@ class Planner {
     }
     return all;
   }
-  // Cuts gate and up to one part a worker, each of one size or a tile less.
-  // Cuts down so that early and late workers end at the same time. Sorts blocks
-  // by the time of their activation, because workers claim down parts in this
-  // order and would wait for a late block. False if workers are too few, or
-  // columns or costs are so large that 64-bit products would overflow.
+  // Cuts gate and up into one part per worker; parts have two sizes, which
+  // differ by a tile. Cuts down so that workers that finish gate and up early
+  // or late end at the same time. Sorts blocks by the time of their activation,
+  // because workers claim parts of down in this order and would wait for a late
+  // block. Returns false if there are too few workers, or if columns or costs
+  // are so large that 64-bit products would overflow.
   bool CutInOneTurn(Span<ExpertBlock> cut) const {
     const size_t workers = options_.workers;
     if (workers < kWorkersOfBlock * cut.size || plan_.total_cost >> 32 != 0) {
@@ -372,20 +378,21 @@ class Planner {
               });
     return true;
   }
-  // The time of a block's largest part of gate and up.
+  // Returns the time of the largest part of a block's gate and up.
   size_t TimeOfGateUp(const ExpertBlock& block) const {
     const size_t tiles = ColumnTiles(block, false);
     return CeilDiv(tiles, static_cast<size_t>(block.gate_up_parts)) *
            (kFine * ProductCost(block, false) / tiles);
   }
-  // False if workers are fewer than blocks, or `finishes` is full.
+  // Returns false if there are fewer workers than blocks, or if `finishes` is
+  // full.
   bool CutGateUp(Span<ExpertBlock> cut, Finishes* finishes) const {
     const ExpertBlock& first = cut.data[0];
     const size_t first_tiles = ColumnTiles(first, false);
     const size_t first_cost = ProductCost(first, false);
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, false);
-    // No fewer tiles than those of a worker's share.
+    // Starts from the tiles of a worker's share, because a part is not smaller.
     size_t limit, parts,
         tiles_of_part = total * first_tiles / (first_cost * options_.workers);
     do {
@@ -403,7 +410,7 @@ class Planner {
         own = CeilDiv(tiles, most - 1);
       }
       block.gate_up_parts = static_cast<int32_t>(own);
-      // Some parts may be a tile smaller than the largest.
+      // If the tiles do not divide evenly, some parts have a tile less.
       const size_t larger = tiles % own == 0 ? own : tiles % own;
       const size_t tile = kFine * ProductCost(block, false) / tiles;
       if (!finishes->Add(CeilDiv(tiles, own) * tile, larger) ||
@@ -413,8 +420,9 @@ class Planner {
     }
     return spare == 0 || finishes->Add(finishes->First(), spare);
   }
-  // Tries parts that are a half, a third or all of the time from one of these
-  // finishes to the mean of all work. False if none is worth its claim.
+  // Chooses the size of down's parts. For each finish, it tries the time from
+  // there to the mean of all work, and a half and a third of that. Returns
+  // false if no part is worth its claim.
   bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
     size_t down = 0;
     for (const ExpertBlock& block : cut) down += ProductCost(block, true);
@@ -422,7 +430,8 @@ class Planner {
     const size_t mean = kFine * plan_.total_cost / workers;
     const size_t least = std::max<size_t>(1, kFine * down / (8 * workers));
     const size_t claim = kFine * std::min(options_.least_cost, mean) / 16;
-    // Of an expert: the shared one may have another width.
+    // A block of a routed expert, because the shared one may have another
+    // width.
     const ExpertBlock& usual = cut.data[cut.size / 2];
     const size_t tiles = ColumnTiles(usual, true);
     const size_t cost = kFine * ProductCost(usual, true);
@@ -433,7 +442,7 @@ class Planner {
         const size_t rest = (mean - finishes.time(i)) / turns;
         const size_t part = CeilDiv(CeilDiv(rest * tiles, cost) * cost, tiles);
         if (part < least) continue;
-        // The last block's parts begin when its activation is done.
+        // The parts of the last block begin when that block is activated.
         const size_t end =
             std::max(finishes.End(CountParts(cut, true, part), part + claim),
                      finishes.Last() + part + claim);
@@ -457,7 +466,7 @@ class Planner {
   void MakeTasks() {
     least_ = std::max(options_.least_cost,
                       plan_.total_cost / (kMostPieces * options_.workers));
-    // Whole blocks come first, in their order, and then the others.
+    // Whole blocks come first, in their order, and then cut blocks.
     const bool may_cut = options_.workers > 1 && options_.tile_columns != 0;
     size_t left = plan_.total_cost;
     for (ExpertBlock& block : plan_.blocks) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketAligned and MapPairs share the passes of a sort.
+// The passes of a sort that BucketAligned and MapPairs share.
 
 #ifndef SWITCHYARD_SRC_MAP_SORT_H_
 #define SWITCHYARD_SRC_MAP_SORT_H_
@@ -19,10 +19,11 @@
 
 namespace switchyard::internal {
 
-// Counting and placing a pair by way of a table.
+// The picoseconds to count and place a pair whose bucket comes from a table.
 constexpr size_t kMappedPairPs = 1500;
 
-// Runs a sort's passes, as far as args.out asks for, and sets args.totals.
+// Runs the passes of a sort, all of them if args.out is given, and sets
+// args.totals.
 inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
                          const simd::MapArgs& args) {
   if (plan.blocks == 1) {
@@ -45,8 +46,8 @@ inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
   return Status();
 }
 
-// Pairs were dropped: by a map with elements that are no bucket, if it has one,
-// and else by their ids.
+// Returns the error for dropped pairs. It blames the map if that has an element
+// that is no bucket, and otherwise the ids.
 [[gnu::cold]] inline Status RefuseDropped(const char* of_map,
                                           const char* of_ids,
                                           Span<const int32_t> map,

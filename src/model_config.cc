@@ -29,7 +29,7 @@ bool IsText(const char* text, const char* other) {
   return text != nullptr && std::strcmp(text, other) == 0;
 }
 
-// One field of ModelConfig: its names in config.json and its messages.
+// A field of ModelConfig: its names in config.json and its messages.
 using Member = std::variant<std::optional<size_t> ModelConfig::*,
                             std::optional<bool> ModelConfig::*,
                             std::optional<float> ModelConfig::*,
@@ -50,13 +50,14 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
-// All names of all fields, one after the other, and SetField()'s messages for
-// each name. The compiler makes the messages, because a Status takes literals.
+// All names of all fields, one after the other, and the messages of SetField()
+// for each name. The compiler makes the messages, because a Status takes
+// literals.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;
-  uint8_t number = 0;  // among the field's names, from 1 on
-  size_t pairs = 0;    // where kOtherValue has its messages
+  uint8_t number = 0;  // the name's number among the field's names, from 1 on
+  size_t pairs = 0;    // the index of its first message in kOtherValue
 };
 constexpr size_t CountNames(const Field& field) {
   size_t count = 0;
@@ -65,7 +66,8 @@ constexpr size_t CountNames(const Field& field) {
   }
   return count;
 }
-// The number of all names or, with are_pairs, of pairs of names of one field.
+// Returns the number of all names or, with are_pairs, the number of pairs of
+// names that have the same field.
 constexpr size_t CountPairs(bool are_pairs) {
   size_t count = 0;
   for (const Field& field : kFields) {
@@ -136,7 +138,7 @@ constexpr auto kOtherValue = [] {
 }();
 static_assert(std::size(kFields) <= sizeof(ConfigNames));
 
-// std::visit could throw.
+// Used instead of std::visit, because that could throw.
 template <class Visitor>
 auto Visit(const Member& member, const Visitor& visitor) {
   if (const auto* count = std::get_if<0>(&member)) return visitor(*count);
@@ -150,13 +152,14 @@ bool IsSound(bool) { return true; }
 bool IsSound(float number) { return std::isfinite(number); }
 bool IsSound(const char* text) { return text != nullptr; }
 
-// A configuration as one family reads it.
+// Reads a configuration for one family.
 class Reader {
  public:
   Reader(const ModelConfig& config, const internal::FamilyFields& fields)
       : config_(config), fields_(fields) {}
 
-  // The first field that is missing or has an invalid value.
+  // Returns the error of the first field that is missing or has an invalid
+  // value.
   Status Check() const {
     for (const Field& field : kFields) {
       if (!Reads(field.field)) continue;
@@ -172,7 +175,8 @@ class Reader {
     return Status();
   }
 
-  // The value, if the family reads the field and the configuration has it.
+  // Returns the value if the family reads the field and the configuration has
+  // it.
   template <class T>
   std::optional<T> Get(std::optional<T> ModelConfig::*field,
                        ConfigField which) const {
@@ -195,7 +199,7 @@ class Reader {
   const ModelConfig& config_;
   const internal::FamilyFields& fields_;
 };
-// The two arguments of Get() and Put() that name a field.
+// The first two arguments of Get() and Put(), which name a field.
 #define FIELD(field) &ModelConfig::field, ConfigField::field
 
 Status ReadActivation(const Reader& read, Preset* preset) {
@@ -274,7 +278,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
 }
 
 Status ReadScore(const Reader& read, Preset* preset) {
-  // Each of Cohere2's two selections is a separate recipe.
+  // Cohere2 has two ways to select, and each is a separate recipe.
   if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
     const bool is_sigmoid = IsText(*selection, "sigmoid");
     if (!is_sigmoid && !IsText(*selection, "softmax")) {
@@ -291,7 +295,7 @@ Status ReadScore(const Reader& read, Preset* preset) {
     constexpr struct {
       const char* name;
       Score score;
-      WeightOf weight;  // of Score::kRaw
+      WeightOf weight;  // the weight, if the recipe has Score::kRaw
     } kScores[] = {{"softmax", Score::kSoftmax, WeightOf::kSoftmaxOfSelected},
                    {"sigmoid", Score::kSigmoid, WeightOf::kSigmoidOfSelected},
                    {"sqrtsoftplus", Score::kSqrtSoftplus, WeightOf::kScore}};
@@ -403,7 +407,7 @@ Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
   read.Put(FIELD(mlp_alpha_factor), &combine.scales.residual);
   read.Put(FIELD(mlp_beta_factor), &combine.scales.block);
 
-  // Inkling's shared experts have columns among the logits.
+  // The logits of Inkling have columns for its shared experts.
   read.Put(FIELD(n_shared_experts), preset->route.shared_logits
                                         ? &preset->route.num_shared_experts
                                         : &form.num_shared_experts);
@@ -429,8 +433,8 @@ Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
   return Status();
 }
 
-// Converts a number or a text to a field's value. False if it is of another
-// kind.
+// Converts a number or a text to a field's value. Returns false if the field
+// takes another kind.
 bool Convert(double value, std::optional<size_t>* field) {
   if (!(value >= 0 && value <= INT32_MAX) || value != std::floor(value)) {
     return false;
@@ -459,7 +463,7 @@ bool Convert(const char*, std::optional<T>*) {
   return false;
 }
 
-// The name equal to `key`, or null. DBRX's names are in an object.
+// Returns the name equal to `key`, or null. DBRX has its names in an object.
 const Name* FindName(const char* key) {
   constexpr char kInside[] = "ffn_config.";
   if (std::strncmp(key, kInside, sizeof(kInside) - 1) == 0) {
@@ -480,11 +484,11 @@ bool IsSame(const std::optional<const char*>& a,
   return a.has_value() == b.has_value() && (!a.has_value() || IsText(*a, *b));
 }
 
-// Calls put(field) for the field that has the key. put() returns false if the
-// field cannot take the value.
+// Calls put(field) for the field with the name `key`. put() returns false if
+// the field cannot take the value.
 template <class Put>
 Status SetAny(const char* key, ModelConfig* config, const Put& put) {
-  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
   if (key == nullptr) return Invalid("SetField: key: is null");
   if (config == nullptr) return Invalid("SetField: config: is null");
   const Name* name = FindName(key);
@@ -496,10 +500,10 @@ Status SetAny(const char* key, ModelConfig* config, const Put& put) {
       return Invalid(
           kOfAnotherKind[static_cast<size_t>(name - kNames.data())].text);
     }
-    // The caller's struct may hold a number that is too large.
+    // set_by is checked, because the caller's struct may hold any number.
     const bool is_other = set_by != 0 && set_by != name->number &&
                           set_by <= CountNames(kFields[name->field]);
-    // null does not unset a field that another name has set.
+    // A null does not unset a field that another name has set.
     if (is_other && !value.has_value()) return Status();
     if (is_other && (config->*member).has_value() &&
         !IsSame(value, config->*member)) {
@@ -537,7 +541,7 @@ Status SetNull(const char* key, ModelConfig* config) noexcept {
 }
 
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
-  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
   if (preset == nullptr) return Invalid("ApplyConfig: preset: is null");
   const internal::FamilyFields* fields =
       preset->family == nullptr ? nullptr

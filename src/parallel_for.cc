@@ -11,8 +11,8 @@
 namespace switchyard::internal {
 namespace {
 
-// A hash of an index; 0 hashes to 0. Sums of hashes differ for {0, 3} and
-// {1, 2}, although 0 + 3 = 1 + 2.
+// Returns a hash of an index, which is 0 for 0. Sums of hashes differ where
+// sums of indices do not: {0, 3} and {1, 2}.
 uint64_t PlaceOf(size_t index) {
   uint64_t x = index;
   x *= 0x9E3779B97F4A7C15;
@@ -21,11 +21,11 @@ uint64_t PlaceOf(size_t index) {
   return x ^ x >> 29;
 }
 
-// A loop on a caller's pool, which checks that the pool's ranges cover [0,
-// count) once. It keeps two sums over the ranges: of their lengths, and of
-// PlaceOf(end) - PlaceOf(begin). If the ranges cover [0, count) once, the
-// second sum is PlaceOf(count), because each end but the last is another
-// range's begin. Other ranges give this sum only by a chance of 2^-64.
+// A loop on a caller's pool. It checks that the pool's ranges cover [0, count)
+// once, by two sums over the ranges: of their lengths, and of PlaceOf(end) -
+// PlaceOf(begin). If the ranges cover [0, count) once, the second sum is
+// PlaceOf(count), because each end except for the last is another range's
+// begin. The chance that other ranges give this sum is 2^-64.
 class CheckedLoop {
  public:
   CheckedLoop(size_t count, size_t workers, Executor::Body body, void* context)
@@ -50,7 +50,7 @@ class CheckedLoop {
                            std::memory_order_relaxed);
   }
 
-  // Call after ParallelFor.
+  // Checks the ranges. Must be called after ParallelFor.
   Status Check() const {
     const size_t outside = outside_.load(std::memory_order_relaxed);
     const size_t worker = wrong_worker_.load(std::memory_order_relaxed);
@@ -93,10 +93,12 @@ class CheckedLoop {
   }
 
  private:
-  // Runs the whole loop as one range. Avoids an atomic addition, which takes
-  // 5 ns and matters in calls too small for a fork. If the pool runs a second
-  // such range, it finds the first one's mark. If two run at the same time,
-  // one of them finds the other's mark at its end.
+  // Runs the whole loop as one range. It does not count indices with an
+  // atomic addition, which takes 5 ns and matters in calls too small for a
+  // fork. Instead it detects a pool that runs the whole loop twice: each run
+  // stores a mark, its own address, in whole_. A later run finds a mark when
+  // it begins. Of two runs at the same time, one overwrites the other's mark,
+  // and the other finds that when it ends.
   void RunAll(size_t worker) {
     const char here = 0;
     const auto mark = reinterpret_cast<uintptr_t>(&here);
@@ -118,7 +120,7 @@ class CheckedLoop {
   static constexpr size_t kNone = static_cast<size_t>(-1);
   std::atomic<size_t> outside_{kNone}, wrong_worker_{kNone}, run_{0};
   std::atomic<uint64_t> places_{0};
-  std::atomic<uintptr_t> whole_{0};  // mark of a range that is the whole loop
+  std::atomic<uintptr_t> whole_{0};  // RunAll()'s mark, 0 before it ran
   std::atomic<bool> is_run_at_once_{false}, is_whole_again_{false};
 };
 

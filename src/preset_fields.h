@@ -10,8 +10,8 @@
 
 #include "switchyard/presets.h"
 
-// X(field of ModelConfig, its other names in config.json, each with a zero). A
-// name with a dot is inside an object.
+// X(field of ModelConfig, the other names of this field in config.json). Each
+// name ends with a zero. A name with a dot is in an object.
 #define SWITCHYARD_CONFIG_FIELDS(X)                             \
   X(num_experts,                                                \
     "n_routed_experts\0"                                        \
@@ -76,13 +76,14 @@
 
 namespace switchyard::internal {
 
-// Enumerators have the names of the fields.
+// The enumerators have the names of ModelConfig's fields.
 #define SWITCHYARD_CONFIG_FIELD(field, ...) field,
 enum class ConfigField : uint32_t {
   SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_FIELD)
 };
 #undef SWITCHYARD_CONFIG_FIELD
-// By field, all names in config.json. Each ends with a zero, the last with two.
+// For each field, all its names in config.json. Each name ends with a zero, and
+// the last one with two.
 #define SWITCHYARD_CONFIG_NAMES(field, others) #field "\0" others,
 inline constexpr const char* kConfigNames[] = {
     SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_NAMES)};
@@ -120,20 +121,20 @@ class ConfigFields {
   uint32_t bits_ = 0;
 };
 
-// The fields of a family's configuration, and the special use of some of them.
+// The fields of config.json that a family has, and how some of them are used.
 struct FamilyFields {
-  ConfigFields needs;  // missing ones are errors
-  ConfigFields reads;  // missing ones leave the default
+  ConfigFields needs;  // a configuration without them is refused
+  ConfigFields reads;  // a configuration without them leaves the default
   // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
   bool scales_sum = false;
   // The weights are divided by top_k, and the sum is multiplied by it.
   bool divides_by_top_k = false;
-  bool has_identity_experts = false;  // unless there are 0 of them
-  // Without rms_norm_eps, CombineOptions::needs_other_norm is set.
+  bool has_identity_experts = false;  // unless the configuration has 0 of them
+  // A configuration without rms_norm_eps sets CombineOptions::needs_other_norm.
   bool rms_norm_needs_eps = false;
 };
 
-// The fields of a family of Presets(), or null.
+// Returns the fields of a family of Presets(), or null for other names.
 const FamilyFields* FieldsOfFamily(const char* family);
 
 }  // namespace switchyard::internal

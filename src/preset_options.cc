@@ -30,8 +30,8 @@ constexpr struct {
     {"activate", offsetof(Preset, activate), calls::ActivateCall::kOptions},
     {"combine", offsetof(Preset, combine), calls::CombineCall::kOptions}};
 
-// The value of an option: a float, or an unsigned number of one of several
-// sizes.
+// Returns the value of an option, which is stored as a float, or as an unsigned
+// number of one of several sizes.
 double ValueOf(Kind kind, const unsigned char* at) {
   uint64_t bits = 0;
   float number = 0;
@@ -40,7 +40,7 @@ double ValueOf(Kind kind, const unsigned char* at) {
   std::memcpy(&number, at, sizeof(number));
   return number;
 }
-// The largest value of an option that is not a float.
+// Returns the largest value of an option that is not a float.
 int MostOf(Kind kind) {
   if (kind == Kind::kFlag) return 1;
   return calls::SizeOf(kind) == 1 ? 255 : INT32_MAX;
@@ -59,8 +59,8 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
-// Suggests a name after it has removed the part, such as "eps" of
-// "combine.eps".
+// Returns the error for an unknown name, with a suggestion. To find it, removes
+// the part from the name: of "combine.eps" it looks for "eps".
 Status RefuseName(const char* name) {
   internal::Details details;
   details.Put("got ").Put(name);
@@ -114,10 +114,10 @@ void PutNeeded(const char*, const Option& option, internal::Details* to) {
     before = ", ";
   }
 }
-// Calls put(option, its place) for the option of that name.
+// Calls put(option, address) for the option called `name`.
 template <class Value, class Set>
 Status SetAny(const char* name, Value value, Preset* preset, const Set& put) {
-  const internal::DefaultFpEnv fp_env;  // the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
   if (name == nullptr) return Refused("SetOption: name: is null");
   if (preset == nullptr) return Refused("SetOption: preset: is null");
   for (const auto& part : kParts) {

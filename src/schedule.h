@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Splits the rows of a checked call into ranges on an executor.
+// Splits the rows of a checked call into ranges, which an executor runs.
 
 #ifndef SWITCHYARD_SRC_SCHEDULE_H_
 #define SWITCHYARD_SRC_SCHEDULE_H_
@@ -21,14 +21,15 @@
 
 namespace switchyard::internal {
 
-// The least work to share out, in picoseconds: two grains of the executor
-// with the cheapest fork. Asking an executor for the cost of a fork may read
-// the clock, which takes 25 ns. An integer, because floating-point operations
-// may trap or round otherwise in the caller's environment.
+// The least work to share among threads, in picoseconds: two grains of the
+// executor with the cheapest fork. Calls with less do not ask the executor for
+// the cost of a fork, because that may read the clock, which takes 25 ns. It is
+// an integer, because floating-point operations may trap, or round in another
+// way, in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
-// The number of rows that are worth a fork, as ParallelFor's `grain`, if each
-// of `count` rows takes `row_ps`.
+// Returns the number of rows that are worth a fork, for ParallelFor's `grain`.
+// Each of `count` rows takes `row_ps`.
 inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   const size_t least = kLeastPs / (row_ps + 1);
   if (count <= least) return least;
@@ -36,13 +37,13 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Picoseconds to move a row. Copying is bound by memory, converting by
-// computation.
+// Returns the picoseconds to move a row. Memory bounds the time to copy it, and
+// computation the time to convert it.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }
 
-// The body that an executor runs. Not a lambda, because GCC 12 does not hide
+// The body that an executor runs. It is not a lambda, because GCC 12 exports
 // the function to which a lambda converts.
 template <class Args>
 struct RowsOfArgs {
@@ -62,7 +63,7 @@ struct RowsOfArgs {
 template <class Args>
 Status RunRows(Executor& executor, size_t count, size_t row_ps,
                simd::RowFunction<Args> rows, const Args& args) {
-  if (count <= 1) {  // nothing to split; 10 ns of a decode token's kernels
+  if (count <= 1) {  // needs no executor: 10 ns of a decode token's kernels
     if (count == 0) return Status();
     const DefaultFpEnv fp_env;
     rows(args, 0, 1);

@@ -38,7 +38,8 @@ class Tbb final : public Executor {
     SharedLoop loop(count, grain, Concurrency(), body, context);
     const size_t workers = loop.pieces().workers();
     if (workers <= 1) {
-      // 10 us of work, because `grain` is the work of a 30 us fork.
+      // count > grain / 3 is more than 10 us of work, because `grain` is the
+      // work of a 30 us fork.
       const bool is_long = count > grain / 3 && !InQuickSuccession();
       loop.Run(0, 1, 0);
       if (is_long) last_end_.store(Now(), std::memory_order_relaxed);
@@ -46,18 +47,18 @@ class Tbb final : public Executor {
     }
     try {
       arena_.execute([&] {
-        // Isolated, because a caller that is itself a TBB task must not pick
-        // up unrelated work while it waits for this loop.
+        // The loop is isolated, because a caller that is itself a TBB task must
+        // not pick up unrelated work while it waits for this loop.
         tbb::this_task_arena::isolate([&] {
-          // One task per thread, which the static partitioner leaves to that
-          // thread while it is awake. When ranges were halved down to the
-          // grain, another core took each row in each call: 8 gathered tokens
-          // took 20 us on sixteen threads instead of 9 us on one.
+          // There is one task per thread, which the static partitioner leaves
+          // to that thread while it is awake. When ranges were halved down to
+          // the grain instead, another core took each row in each call: 8
+          // gathered tokens took 20 us on sixteen threads, and 9 us on one.
           tbb::parallel_for(
               size_t{0}, workers,
               [&](size_t first) {
-                // The thread's slot in the arena. It keeps the slot while it
-                // is in the arena.
+                // The thread's slot in the arena, which it keeps while it is in
+                // the arena.
                 const int slot = tbb::this_task_arena::current_thread_index();
                 loop.Run(first, workers, static_cast<size_t>(slot));
               },
@@ -74,8 +75,9 @@ class Tbb final : public Executor {
     return Status();
   }
 
-  // If workers are awake, two threads gain from 3 us of work on. On sixteen
-  // cores, data in another core's cache costs more: pieces of 10 us take 27 us.
+  // If workers are awake, work from 3 us on is faster on two threads. On
+  // sixteen cores, data in another core's cache costs more: pieces of 10 us
+  // take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
     return Concurrency() <= 2 ? 5000 : 10'000;
@@ -84,21 +86,22 @@ class Tbb final : public Executor {
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::rep Now() { return Clock::now().time_since_epoch().count(); }
-  // Waking a sleeping worker takes up to 90 us. A worker looks for work for
-  // about 50 us after its last piece; handing over to it then takes 2 us. So
-  // if calls of 10 us of work follow each other, the second one finds a cheap
-  // fork.
+  // To wake a sleeping worker takes up to 90 us. A worker looks for work for
+  // about 50 us after its last piece, and to hand a piece to it takes 2 us
+  // then. So if calls with 10 us of work follow each other, the second one has
+  // a cheap fork.
   bool InQuickSuccession() const {
     constexpr Clock::duration kSuccession = std::chrono::microseconds(20);
     return Now() - last_end_.load(std::memory_order_relaxed) <
            kSuccession.count();
   }
 
-  // The first use of TBB in a process takes a lock, and never releases it if
-  // memory runs out meanwhile (seen with 2021.8): the next use would hang.
+  // If memory runs out in the first use of TBB in a process, TBB never releases
+  // a lock that it has taken (seen with 2021.8), and the next use would hang.
   //
-  // Asks for no more threads than TBB gives. Otherwise TBB would warn on
-  // stderr and, for very many threads, fail when the arena is destroyed.
+  // Asks for no more threads than TBB gives. If it asked for more, TBB would
+  // warn on stderr and, for very many threads, fail when the arena is
+  // destroyed.
   void Initialize(int max_concurrency) {
     enum class Is { kUntried, kInitialized, kStuck };
     static std::mutex mutex;
@@ -121,7 +124,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // The end of the last call that forked or had more than 10 us of work.
+  // The end of the last call that forked or that had more than 10 us of work.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts experts' rows into tiles that threads claim, for PlanExperts(). In a
-// header, because the digests and the simulator call it, too, and a shared
-// library does not export it.
+// Cuts experts' rows into tiles that threads claim, for PlanExperts(). The code
+// is in a header, because the digests and the simulator call it, too, and a
+// shared library does not export it.
 
 #ifndef SWITCHYARD_SRC_WORK_LIST_H_
 #define SWITCHYARD_SRC_WORK_LIST_H_
@@ -17,32 +17,33 @@
 
 namespace switchyard::internal {
 
-// Packed rows [first_row, first_row + rows), all of one expert.
+// Packed rows [first_row, first_row + rows), which belong to one expert.
 struct WorkTile {
   int64_t first_row = 0;
   int32_t rows = 0;
   int32_t expert = 0;
 };
 
-// The experts' rows as BucketPacked and BucketAligned write them.
+// The experts' rows, as BucketPacked and BucketAligned write them.
 struct WorkListInputs {
   Span<const int32_t> tokens_per_expert;  // [num_experts]
   Span<const int32_t> offsets;            // [num_experts + 1]
 };
 struct WorkListOptions {
-  size_t workers = 1;  // that claim, at least 1
-  // A tile begins at a multiple of this many rows of its expert, at least 1.
+  size_t workers = 1;  // the number of workers that claim tiles, at least 1
+  // A tile begins at a multiple of this number of rows of its expert. At least
+  // 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
-  // tile_cost stands for reading the expert's weights. Fewer rows than min_rows
-  // take as long as min_rows.
+  // tile_cost is the cost to read the expert's weights. Fewer rows than
+  // min_rows take as long as min_rows.
   size_t min_rows = 0;
   size_t tile_cost = 0;
   size_t row_cost = 1;
 };
 
-// The most tiles that num_rows rows can make: min(num_rows, num_experts) +
-// num_rows / tile_rows. SIZE_MAX if this overflows.
+// Returns the most tiles that num_rows rows can make, which is min(num_rows,
+// num_experts) + num_rows / tile_rows; SIZE_MAX if this overflows.
 inline size_t WorkListSize(size_t num_rows, size_t num_experts,
                            const WorkListOptions& options) {
   size_t size = 0;
@@ -52,7 +53,7 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Fewer rows than min_rows cost as much as min_rows.
+// Returns the number of rows that a tile's rows cost: at least min_rows.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }
@@ -60,22 +61,23 @@ inline size_t TileCost(const WorkListOptions& options, size_t rows) {
   return options.tile_cost + options.row_cost * CountedRows(options, rows);
 }
 
-// The largest tile is `halves` halves of a worker's share of the remaining
-// cost. The smallest has `smallest` times the least rows that are worth a
-// tile's cost. If `halves` is 0, experts are not cut.
+// How tiles are cut. The largest tile is `halves` halves of a worker's share of
+// the remaining cost. The smallest tile has `smallest` times the least number
+// of rows that are worth a tile's cost. If `halves` is 0, experts are not cut.
 struct CutPlan {
   size_t halves, smallest;
 };
-// Cuts are free if a tile costs only its rows. Otherwise each cut adds cost,
-// and only trying plans finds the best number of cuts: one of these plans is
-// within 0.04 of the best of 20.
+// If a tile costs only its rows, cuts are free. Otherwise each cut adds cost,
+// and the best number of cuts is found by trying plans. The best of the four
+// kCutPlans is within 0.04 of the best of 20 plans.
 inline constexpr CutPlan kFreeCuts = {1, 1};
 inline constexpr CutPlan kCutPlans[] = {{0, 0}, {2, 4}, {2, 2}, {2, 1}};
 inline constexpr CutPlan kUntried = {2, 2};
-// The finishing times of this many workers fit on the stack.
+// The most workers for which plans are tried, because the workers' finishing
+// times are on the stack.
 inline constexpr size_t kMaxTriedWorkers = 1024;
 
-// In rows.
+// Returns the number of rows of the smallest tile.
 inline size_t SmallestTile(const WorkListOptions& options,
                            const CutPlan& plan) {
   if (options.row_cost == 0 || plan.halves == 0) return INT32_MAX;
@@ -86,7 +88,7 @@ inline size_t SmallestTile(const WorkListOptions& options,
          options.tile_rows;
 }
 
-// Cuts rows that cost `left` in all. Returns the number of tiles.
+// Cuts rows that cost `left` in total. Returns the number of tiles.
 inline size_t CutTiles(const WorkListInputs& inputs,
                        const WorkListOptions& options, const CutPlan& plan,
                        size_t left, WorkTile* tiles) {
@@ -125,8 +127,8 @@ inline size_t CutTiles(const WorkListInputs& inputs,
   return static_cast<size_t>(next - tiles);
 }
 
-// The time at which the last worker ends, if each worker claims a tile whenever
-// it is ready.
+// Returns the time at which the last worker ends, if each worker claims a tile
+// whenever it is ready.
 inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
                          size_t size) {
   size_t ready[kMaxTriedWorkers] = {};  // a heap, the earliest on top
@@ -148,7 +150,7 @@ inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
   return last;
 }
 
-// Tries all plans and makes the list that ends first.
+// Tries all plans, and makes the list with which the last worker ends first.
 inline size_t CutTilesByTrial(const WorkListInputs& inputs,
                               const WorkListOptions& options, size_t left,
                               WorkTile* tiles) {
@@ -172,20 +174,21 @@ inline size_t CutTilesByTrial(const WorkListInputs& inputs,
 //   std::atomic<size_t> next{0};  // then on each thread
 //   for (size_t i; (i = next++) < num_tiles;) Gemm(tiles[i]);
 //
-// A tile costs half of a worker's share of the remaining cost, but has at
-// least tile_rows and min_rows rows: large tiles come first, small ones at the
-// end. With a tile_cost, fewer cuts may be better. Up to 1024 workers, it then
-// tries four lists, from whole experts to tiles with rows that cost as much as
-// tile_cost, and takes the list with which the last worker ends first. Tiles
-// of the same cost are in the order of experts and rows. An expert without
-// rows has no tile.
+// A tile costs half of a worker's share of the remaining cost, but has at least
+// tile_rows and min_rows rows. So large tiles come first, and small ones at the
+// end. Tiles of the same cost are in the order of experts and rows. An expert
+// without rows has no tile.
+//
+// If there is a tile_cost, fewer cuts may be better. For up to 1024 workers,
+// four lists are tried, from whole experts to tiles with rows that cost as much
+// as tile_cost. The list is taken with which the last worker ends first.
 //
 // Without tile_cost and min_rows, the last worker ends less than the time of
 // tile_rows rows after the mean of all workers (in simulations of uniform ids
 // and of Zipf's law, 2 to 256 workers).
 //
-// Serial, without vectors: about 25 ns a tile, most of it sorting; four times
-// that with tile_cost.
+// It is serial and has no vectors. A tile takes about 25 ns, most of it for
+// sorting, and four times as long with tile_cost.
 //
 // `tiles` has room for WorkListSize() tiles. Returns the number of tiles, or
 // SIZE_MAX, with nothing written, if the cost of all rows exceeds 63 bits.
