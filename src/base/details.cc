@@ -17,15 +17,15 @@ namespace {
 
 // The details of the thread's last error that has details.
 struct LastDetails {
-  uint32_t number;  // number of the error in this process; 0: no error yet
+  uint32_t number;  // the error's number in this process; 0: no error yet
   char text[kMaxDetails + 1];
 };
 thread_local LastDetails t_last = {};
 
 std::atomic<uint32_t> g_count{0};
 
-// Two copies of the library in a process count from different numbers, so
-// that neither mistakes the other's status for its own.
+// Two copies of the library in a process count from different numbers, so that
+// each copy knows which statuses are its own.
 uint32_t NextNumber() noexcept {
   const auto place =
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&g_count) >> 4 << 8);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The details of an error: "got [15, 2], needs [16, 2]". The message itself
-// is a string literal and cannot hold numbers.
+// The details of an error, such as "got [15, 2], needs [16, 2]". The error's
+// message is a string literal, which cannot hold such numbers.
 
 #ifndef SWITCHYARD_SRC_BASE_DETAILS_H_
 #define SWITCHYARD_SRC_BASE_DETAILS_H_
@@ -14,15 +14,15 @@
 
 namespace switchyard::internal {
 
-// A text of fixed size, because the error may be that memory ran out. A text
-// that does not fit ends in "...".
+// A text of fixed size, because the error may be that memory has run out. If
+// more is put into it than fits, it ends in "...".
 class Details {
  public:
   [[gnu::cold]] Details& Put(std::string_view words) noexcept;
   [[gnu::cold]] Details& Put(size_t value) noexcept;
   [[gnu::cold]] Details& Put(int value) noexcept;
-  // The shortest text that reads back as this float. Uses the default
-  // floating-point environment, because converting a NaN may trap.
+  // Puts the shortest text that reads back as this float. Uses the default
+  // floating-point environment, because to convert a NaN may trap.
   [[gnu::cold]] Details& Put(float value) noexcept;
   [[gnu::cold]] Details& PutShape(size_t rows, size_t cols) noexcept;
 

@@ -16,10 +16,10 @@
 namespace switchyard::internal {
 
 // A line for each Score: its name, its functor in route_scores-inl.h, its
-// ScoreKind, and whether it is never negative and grows with x. If so, the
+// ScoreKind, and whether it is never negative and grows with x. If it does, the
 // scores of the top_k largest x add up to at least top_k / experts of the sum
-// of all scores. All other facts about a score are switches without a default:
-// -Werror=switch refuses them if a score lacks a case.
+// of all scores. All other code that depends on a score is a switch without a
+// default, so that -Werror=switch refuses a score without a case.
 #define SWITCHYARD_SCORES(X)                                        \
   X(kSoftmax, "softmax", SoftmaxOf, kShareOfAll, true)              \
   X(kSigmoid, "sigmoid", SigmoidOf, kOfLogit, true)                 \
@@ -28,7 +28,7 @@ namespace switchyard::internal {
   X(kSparsemixer, "sparsemixer", RawOf, kInRounds, false)
 
 enum class ScoreKind : uint8_t {
-  kShareOfAll,  // the functor's value over the sum of all experts' values
+  kShareOfAll,  // the functor's value divided by the sum over all experts
   kOfLogit,     // the functor's value
   kInRounds,    // a softmax in each of two rounds of selection
 };
@@ -58,7 +58,7 @@ constexpr bool GrowsFromZero(Score score) {
   X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
   X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
 // Each Divisor: its name, and whether it uses eps. (With softmax, a divisor
-// without eps needs no sum over all experts: that sum cancels in the
+// without eps needs no sum over all experts, because that sum cancels in the
 // quotient.)
 #define SWITCHYARD_DIVISORS(X)                        \
   X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
@@ -90,8 +90,8 @@ constexpr bool IsOnScore(BiasPlace place) {
 }
 #undef SWITCHYARD_CASE
 
-// Each Activation: its name, its functor in activations-inl.h, and whether
-// the functor takes the gate alone, so that the result is multiplied by up.
+// Each Activation: its name, its functor in activations-inl.h, and whether the
+// functor takes only the gate, and its result is multiplied by up.
 #define SWITCHYARD_ACTIVATIONS(X)                 \
   X(kSilu, "silu", SiluOf, true)                  \
   X(kGelu, "gelu", GeluOf, true)                  \
@@ -102,8 +102,8 @@ constexpr bool IsOnScore(BiasPlace place) {
   X(kSwigluOai, "swiglu_oai", SwigluOaiOf, false) \
   X(kSitu, "situ", SituOf, false)
 
-// Whether an activation is f(gate) * up. If so, it may be ungated, which is
-// f(gate), and a limit may follow f.
+// True if an activation is f(gate) * up. Such an activation may be ungated,
+// which is f(gate), and a limit may follow f.
 constexpr bool IsOfGate(Activation activation) {
 #define SWITCHYARD_CASE(name, text, Function, of_gate) \
   case Activation::name:                               \

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The floating-point environment of the kernels: round to nearest, denormals
-// honoured, exceptions masked. Kernels set it because the calling thread or a
-// pool's worker may have another one. Reading it costs a few cycles; it is
-// written only if it differs.
+// The floating-point environment of the kernels: round to nearest, keep
+// denormals, mask exceptions. Kernels set it, because the calling thread or a
+// worker of a pool may have another one. To read the environment takes a few
+// cycles; it is written only if it differs.
 
 #ifndef SWITCHYARD_SRC_BASE_FP_ENV_H_
 #define SWITCHYARD_SRC_BASE_FP_ENV_H_
@@ -54,8 +54,8 @@ class DefaultFpEnv {
   }
   uint64_t saved_;
 #else
-  // Other CPUs: FE_DFL_ENV turns off the flush-to-zero modes that the C library
-  // knows, and only these.
+  // On other CPUs, FE_DFL_ENV turns off only the flush-to-zero modes that the C
+  // library knows.
   DefaultFpEnv() noexcept {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of PlanExperts' cutting of work from which the size of RunExperts'
-// scratch follows.
+// How PlanExperts cuts work, as far as the size of RunExperts' scratch depends
+// on it.
 
 #ifndef SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
 #define SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
@@ -27,8 +27,8 @@ constexpr size_t kPiecesOfShare = 3;
 // which bounds the number of parts for each worker.
 constexpr size_t kMostPieces = 16;
 
-// Tiles begin at multiples of this number of rows. max_rows bounds a tile in
-// any case, because callers size their own memory by it.
+// The number of rows of a tile, which begins at a multiple of it. It is not
+// above max_rows, because callers size their own memory by max_rows.
 inline size_t TileRows(const ExpertsPlanOptions& options) {
   return std::min(options.tile_rows, options.max_rows);
 }
@@ -37,15 +37,15 @@ inline size_t MostBlockRows(const ExpertsPlanOptions& options) {
   return options.max_rows / TileRows(options) * TileRows(options);
 }
 
-// The number of the shared expert's blocks: enough that none exceeds a worker's
-// share, if the tiles suffice.
+// The number of blocks of the shared expert. It is large enough for no block to
+// exceed a worker's share, if there are enough tiles.
 inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
   if (options.shared_intermediate == 0 || tokens == 0) return 0;
   return std::min(CeilDiv(tokens, TileRows(options)),
                   std::max(kPiecesOfShare * options.workers,
                            CeilDiv(tokens, MostBlockRows(options))));
 }
-// The most blocks that any ids can give for this number of pairs.
+// The most blocks that this number of pairs can give, for any ids.
 inline size_t MostBlocks(size_t tokens, size_t pairs,
                          const ExpertsPlanOptions& options) {
   return std::min(pairs, options.num_experts) + pairs / TileRows(options) +
@@ -53,10 +53,9 @@ inline size_t MostBlocks(size_t tokens, size_t pairs,
 }
 // The most tasks that this number of blocks can give: one for a whole block,
 // two for a block that is cut, and one for each further part.
-//
-// Further parts are at most 2 * kMostPieces for each worker:
+// There are at most 2 * kMostPieces further parts for each worker:
 //  - in equal turns, each product has kMostPieces parts;
-//  - with gate and up in one turn, they have one part, and a part of the down
+//  - if gate and up take one turn, they have one part, and a part of the down
 //    product costs at least half of an eighth of the worker's share;
 //  - otherwise a further part costs at least
 //    max(1, total_cost / (kMostPieces * workers)), rounded down.
@@ -64,9 +63,9 @@ inline size_t MostTasks(size_t blocks, const ExpertsPlanOptions& options) {
   return 2 * blocks + 2 * kMostPieces * options.workers;
 }
 
-// The most rows, whatever the ids, in blocks that are cut into parts of
-// columns. A block is cut only if its cost exceeds the remaining cost divided
-// by (kPiecesOfShare * workers). So all cut blocks together cost less than
+// The most rows, for any ids, in blocks that are cut into parts of columns. A
+// block is cut only if its cost exceeds the remaining cost divided by
+// (kPiecesOfShare * workers). So all cut blocks together cost less than
 // kPiecesOfShare * workers times the largest of them.
 inline size_t MostCutRows(const ExpertsPlanOptions& options) {
   if (options.row_cost == 0) return SIZE_MAX;
@@ -91,8 +90,8 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
              : most;
 }
 
-// PlanExperts() writes this mark last. A struct that PlanExperts() did not
-// fill holds it only by a chance of 1 in 2^64.
+// PlanExperts() writes this mark last. The chance that a struct that
+// PlanExperts() did not fill has the same mark is 1 in 2^64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
   return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^
@@ -102,11 +101,12 @@ inline bool IsMade(const ExpertsPlan& plan) {
   return plan.mark == MarkOf(plan);
 }
 
-// PlanExperts() also writes the mark at the start of the plan's memory. A
-// second plan in the same memory has another generation and so another mark,
-// which makes copies of the first plan detectably stale.
+// PlanExperts() also writes the mark to the start of the plan's memory. A
+// second plan in the same memory has another generation, and so another mark.
+// This shows that copies of the first plan are out of date.
 inline uint64_t* TakeMark(Taker* taker) { return taker->Take<uint64_t>(1); }
-// Whether the plan's memory still belongs to it. The plan must be made.
+// True if the plan's memory still belongs to it. PlanExperts() must have filled
+// the plan.
 inline bool HasItsMemory(const ExpertsPlan& plan) {
   Taker taker(plan.memory);
   return *TakeMark(&taker) == plan.mark;

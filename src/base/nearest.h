@@ -14,8 +14,8 @@ namespace switchyard::internal {
 
 constexpr size_t kLongestName = 63;
 
-// The number of letters to change, insert or delete to turn `a` into `b`.
-// Ignores case and takes '-' for '_'.
+// Returns the number of letters to change, insert or delete to turn `a` into
+// `b`. It ignores case, and takes '-' for '_'.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   const auto plain = [](char c) {
     return c == '-'               ? '_'
@@ -23,8 +23,8 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Element i: the distance from b's first i letters to the letters of `a`
-  // read so far.
+  // Element i is the distance from the first i letters of `b` to the letters of
+  // `a` that have been read.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {
@@ -39,10 +39,10 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return distances[b.size()];
 }
 
-// Returns the index of the nearest of `size` names, name_of(i) each; the
-// first one if several are equally near. Returns `size` if the distance of
-// every name exceeds a third of the written one's length: "MMX" is not meant
-// to be "AVX2".
+// Returns the index of the nearest of `size` names, which name_of(i) returns;
+// the first one if several are equally near. Returns `size` if the distance of
+// each name is more than a third of the written name's length: "MMX" is not
+// taken for "AVX2".
 template <class NameOf>
 size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
   size_t nearest = size, least = name.size() / 3 + 1;

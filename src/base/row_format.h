@@ -10,8 +10,9 @@
 
 namespace switchyard::internal {
 
-// The number of columns that share a scale in rows with `scales` scales: all
-// columns, or 32, 64 or 128. 0 if no group size gives this number of scales.
+// Returns the number of columns that share a scale in a row with `scales`
+// scales: all columns, or 32, 64 or 128. Returns 0 if none of these gives this
+// number of scales.
 constexpr size_t GroupOf(size_t cols, size_t scales) {
   if (scales == 1) return cols;
   for (size_t group = 32; group <= 128; group *= 2) {
@@ -20,7 +21,7 @@ constexpr size_t GroupOf(size_t cols, size_t scales) {
   return 0;
 }
 
-// The start of a row.
+// Returns the start of a row.
 inline unsigned char* RowAt(const AnyMatrix& m, size_t row) {
   return static_cast<unsigned char*>(m.data) + BytesOf(m.type, row * m.stride);
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists of the element types. Checks, names, kernels, tests and fuzzers loop
-// over them.
+// Lists of the element types, over which checks, names, kernels, tests and
+// fuzzers loop.
 
 #ifndef SWITCHYARD_SRC_BASE_TYPE_LIST_H_
 #define SWITCHYARD_SRC_BASE_TYPE_LIST_H_
@@ -28,16 +28,16 @@
   X(kQ8_1, "q8_1", kBlock)         \
   X(kQ8_K, "q8_k", kBlock)
 
-// The row types that kernels are compiled for; each kernel picks one list.
-// Output types are not among them: rows.cc converts outputs, a tile at a time
-// in the L1 cache. storage-inl.h loads each type.
+// The row types for which kernels are compiled; each kernel picks one list. The
+// types of outputs do not matter, because rows.cc converts outputs, a tile at a
+// time in the L1 cache. storage-inl.h loads each type.
 
 // Types that need no scales.
 #define SWITCHYARD_FLOATS(X, ...) \
   X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
 #define SWITCHYARD_HALVES(X, ...) \
   X(BFloat16, __VA_ARGS__) X(Float16, __VA_ARGS__)
-// Codes, which become values when multiplied by a scale.
+// Codes, which a scale multiplies to give values.
 #define SWITCHYARD_CODES(X, ...) \
   X(int8_t, __VA_ARGS__)         \
   X(uint8_t, __VA_ARGS__) SWITCHYARD_FLOAT_CODES(X, __VA_ARGS__)
@@ -50,9 +50,9 @@
 
 namespace switchyard::internal {
 
-// Codes have scales beside the rows. Integer codes have f32 scales and may
-// have sums; float codes have f32 or e8m0 scales. Blocks contain their
-// scales.
+// The kinds of types. Codes have their scales beside the rows: integer codes
+// have f32 scales and may have sums, and float codes have f32 or e8m0 scales.
+// Blocks contain their scales.
 enum class TypeKind : uint8_t {
   kFloat,
   kId,
@@ -71,7 +71,7 @@ constexpr TypeKind KindOf(Type type) {
   return TypeKind::kScale;
 }
 
-// The types of these kinds, as a bit set.
+// Returns the types of these kinds, as a bit set.
 template <class... Kind>
 constexpr uint32_t TypesOf(Kind... kinds) {
   uint32_t set = 0;

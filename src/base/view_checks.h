@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Predicates about views for the checks: whether a view is given, whether it
-// is valid by itself, and whether it overlaps another.
+// Predicates about views, for the checks: is a view given, is it valid by
+// itself, does it overlap another.
 
 #ifndef SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
 #define SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
@@ -18,7 +18,7 @@
 
 namespace switchyard::internal {
 
-// The size in bytes of `elements` elements of a view.
+// Returns the size, in bytes, of `elements` elements of a view.
 template <class T>
 constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
   return elements * sizeof(T);
@@ -27,7 +27,7 @@ template <class V>
 constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
   return BytesOf(m.type, elements);
 }
-// The most elements that fit PTRDIFF_MAX bytes.
+// Returns the most elements that fit in PTRDIFF_MAX bytes.
 template <class T>
 constexpr size_t MostElements(const Matrix<T>&) {
   return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
@@ -40,8 +40,8 @@ constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
              : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
 }
 
-// Whether 0 <= x <= most. Compares bits, because comparing a NaN would trap
-// if the caller has unmasked floating-point exceptions.
+// True if 0 <= x <= most. Compares bits, because comparing a NaN would trap if
+// the caller has unmasked floating-point exceptions.
 inline bool IsUpTo(float most, float x) {
   uint32_t bits, most_bits;
   std::memcpy(&bits, &x, sizeof(x));
@@ -53,7 +53,7 @@ inline bool SameBits(float a, float b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-// Whether the caller passed an optional argument. A view of an empty vector
+// True if the caller passed an optional argument. A view of an empty vector
 // counts as not passed.
 template <class M>
 bool Given(const M& m) {
@@ -64,10 +64,10 @@ bool Given(const Span<T>& s) {
   return s.data != nullptr || s.size != 0;
 }
 
-// Fast path: accepts ordinary views by a few bits. Such a view is not null,
-// has rows and a stride below 2^30 (so fewer than 2^63 bytes) and lies in the
-// lower half of the address space. The exact checks take six times as long:
-// for all views of a call, as long as a small kernel.
+// The fast path, which accepts ordinary views by a few bits. An ordinary view
+// is not null, has rows and a stride below 2^30 (so fewer than 2^63 bytes), and
+// is in the lower half of the address space. The exact checks take six times as
+// long: for all views of a call, they take as long as a small kernel.
 static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
 template <class M>
 bool IsPlain(const M& m) {
@@ -99,9 +99,10 @@ bool RowsOverlap(const Span<T>&) {
   return false;
 }
 
-// Whether the last byte's offset fits ptrdiff_t and the address does not
-// wrap. Defined once, in check.cc, like all checks that only unusual views
-// need: inlined into each front end, they took 50 KB of the archive.
+// True if the last byte's offset fits in ptrdiff_t and the address does not
+// wrap. This is defined once, in check.cc, like all checks that only unusual
+// views need. Inlined into each front end, these checks took 50 KB of the
+// archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
 bool Fits(const void* data, size_t elements, size_t element_bytes);
@@ -110,7 +111,8 @@ bool Fits(const Span<T>& s) {
   return Fits(s.data, s.size, sizeof(T));
 }
 
-// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
+// The memory of a view: `rows` pieces of `row_bytes` bytes each, whose starts
+// are `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
@@ -130,7 +132,7 @@ struct Region {
   }
 };
 
-// From a view's first byte to one past its last.
+// The bytes of a view, from its first to one past its last.
 struct Interval {
   uintptr_t begin;
   uintptr_t end;
@@ -148,15 +150,15 @@ struct Interval {
         end(begin + s.size * sizeof(T)) {}
 };
 
-// Whether two views with overlapping intervals may share a byte. Views of
-// equal stride (a single row takes the other's stride) are disjoint if their
-// columns modulo the stride are, as in a fused gate|up matrix. Others are
-// taken to overlap.
+// True if two views with overlapping intervals may share a byte. Views of equal
+// stride are disjoint if their columns, modulo the stride, are disjoint, as in
+// a fused gate|up matrix. (A single row takes the other view's stride.) All
+// other views are taken to overlap.
 bool MayOverlap(Region a, Region b);
 
-// Whether the byte interval of `view` is disjoint from the intervals of all
-// others. Almost always it is. Then the call needs no MayOverlap(), which
-// takes as long as a small kernel for all pairs of a call.
+// True if the interval of `view` is disjoint from the intervals of all others.
+// This is almost always true. The call then does not need MayOverlap(), which
+// takes as long as a small kernel for all pairs of a call's views.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
@@ -167,8 +169,8 @@ template <class View, class... Others>
   return (apart(Interval(others)) & ...);
 }
 
-// Whether two views may share a byte: by their intervals first, then by their
-// rows and columns.
+// True if two views may share a byte. Compares their intervals first, and then
+// their rows and columns.
 bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
 bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
 template <class T>
@@ -180,7 +182,7 @@ bool MayOverlap(const Span<T>& a, const M& b) {
   return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
 }
 
-// Whether both views have the same elements, as "in place" requires.
+// True if both views have the same elements, as "in place" requires.
 template <class V, class W>
 bool SameView(const BasicAnyMatrix<V>& a, const BasicAnyMatrix<W>& b) {
   return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
@@ -203,14 +205,14 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = GroupOf(rows.cols, rows.scales.cols);
-  // If a row has no more columns than a group, one scale is both a row's and
-  // a group's.
+  // If a row has no more columns than a group, a scale for each row is also a
+  // scale for each group.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;
 }
 
-// Whether rows can be copied byte for byte.
+// True if rows can be copied byte for byte.
 inline bool SameFormat(const ConstAnyRows& from, const AnyRows& to) {
   return from.type == to.type &&
          (!IsCode(to.type) || (from.scales.type == to.scales.type &&
@@ -218,7 +220,7 @@ inline bool SameFormat(const ConstAnyRows& from, const AnyRows& to) {
          (!Given(to.sums) || Given(from.sums));
 }
 
-// Whether rows can be read as floats.
+// True if rows can be read as floats.
 inline bool IsReadable(const ConstAnyRows& rows) {
   return IsFloat(rows.type) ||
          (IsCode(rows.type) && rows.scales.type == Type::kF32);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The layouts of expert_weights.h in numbers: one table row per format.
+// The layouts of expert_weights.h in numbers, in a table with a line for each
+// format.
 
 #ifndef SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
 #define SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
@@ -16,36 +17,37 @@ namespace switchyard::internal {
 // The number of rows that are packed together.
 constexpr size_t kPackedRows = 16;
 
-// The order of codes within a block of a row. Packing moves whole dwords:
-// each dword of a stored block is a dword of a packed one. k counts columns
+// The order of codes within a block of a row. Packing moves whole dwords, so
+// each dword of a stored block is a dword of a packed block. k counts columns
 // from the start of the block.
 enum class WeightCoding : uint8_t {
   kBytes,    // int8
-  kNibbles,  // byte i: k = i, and i + 16 in the high nibble
+  kNibbles,  // byte i has k = i, and k = i + 16 in the high nibble
   kE2M1,     // as kNibbles; sign bit, then index into 0 1 2 3 4 6 8 12
-  // Groups of 64 columns: byte i holds k = i, and i + 32 in the high nibble.
+  // Groups of 64 columns: byte i has k = i, and k = i + 32 in the high nibble.
   kQ4_K,
-  // 64 bytes for each 128 columns: byte i holds the low four bits of k = i,
-  // and of i + 64 in the high nibble. Then 32 bytes for each 128 columns:
-  // byte i holds the high two bits of k = i, i + 32, i + 64 and i + 96.
+  // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and
+  // those of k = i + 64 in the high nibble. Then 32 bytes for each 128 columns:
+  // byte i has the high two bits of k = i, i + 32, i + 64 and i + 96.
   kQ6_K,
-  kFloats  // each of stored_block / 32 bytes
+  kFloats  // a code is a float of stored_block / 32 bytes
 };
 
-// Twice the e2m1 value, plus 12.
+// The unsigned code of each e2m1 nibble: twice its value, plus 12.
 alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {
     12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-// The table from nibbles to unsigned codes, or null if each nibble is the
-// unsigned code itself.
+// Returns the table from nibbles to unsigned codes, or null if each nibble is
+// its own unsigned code.
 constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
   return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
 }
 
-// Each WeightFormat: X(name, text, coding, unsigned code minus signed code,
-// columns of a block, then bytes of a row's block: as stored, before the
-// codes, codes, packed scales; then the packed byte that stands for a code of
-// 0). int8 has one scale for a whole row instead of scales in blocks. int8
-// and floats accept rows that end within a block.
+// A line for each WeightFormat: X(name, text, coding, the unsigned code minus
+// the signed code, the columns of a block, then numbers of bytes of a row's
+// block: of the stored block, of its part before the codes, of its codes, and
+// of its packed scales; then the packed byte that stands for a code of 0). int8
+// has one scale for a whole row instead of scales in blocks. Rows of int8 and
+// floats may end within a block.
 #define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
   X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
   X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \
@@ -69,19 +71,19 @@ struct WeightTraits {
   uint8_t zero = 0;
 
   constexpr bool has_block_scales() const { return row_scales != 0; }
-  // Codes of eight bits. Kernels multiply them as bytes.
+  // True for codes of eight bits, which kernels multiply as bytes.
   constexpr bool has_byte_codes() const { return offset == 128; }
   constexpr bool is_float() const { return coding == WeightCoding::kFloats; }
   constexpr bool has_channel_scales() const {
     return !has_block_scales() && !is_float();
   }
-  // Blocks of 256 columns, divided into parts with integer scales.
+  // True for blocks of 256 columns, in parts with integer scales.
   constexpr bool is_super() const { return block == 256; }
   // The number of columns that share an integer scale.
   constexpr size_t sub_block() const {
     return coding == WeightCoding::kQ6_K ? 16 : 32;
   }
-  // Bytes of the packed codes (or scales) of a block of 16 rows.
+  // The bytes of the packed codes, or scales, of a block of 16 rows.
   constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
   constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
 };
@@ -94,10 +96,10 @@ constexpr WeightTraits TraitsOf(WeightFormat format) {
   return {};
 }
 
-// The index of the 64-byte line for dword `i` of a block's codes; the line
-// has this dword of all 16 rows. The order is unchanged, except for kQ6_K:
-// there the three dwords for each 4 columns of a half block are adjacent, so
-// that a kernel reads one stream of memory.
+// Returns the index of the 64-byte line for dword `i` of a block's codes. The
+// line has this dword of all 16 rows. The order of dwords is unchanged, except
+// for kQ6_K: there the three dwords for each 4 columns of a half block are
+// adjacent, so that a kernel reads one stream of memory.
 constexpr size_t PackedLine(WeightCoding coding, size_t i) {
   if (coding != WeightCoding::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2
@@ -107,14 +109,14 @@ constexpr size_t PackedLine(WeightCoding coding, size_t i) {
 constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
   return (cols + traits.block - 1) / traits.block;
 }
-// Bytes of a packed group of 16 rows with `blocks` blocks each.
+// Returns the bytes of a packed group of 16 rows with `blocks` blocks each.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
   const size_t scales = traits.has_channel_scales()
                             ? kPackedRows * sizeof(float)
                             : blocks * traits.packed_scales();
   return (blocks * traits.packed_codes() + scales + 63) / 64 * 64;
 }
-// Bytes of a stored row.
+// Returns the bytes of a stored row.
 constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {
   return traits.has_block_scales()
              ? WeightBlocks(traits, cols) * traits.stored_block

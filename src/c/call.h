@@ -15,7 +15,7 @@
 
 namespace switchyard::c {
 
-// Messages about the caller's struct itself: errors that only C callers can
+// Messages about the caller's struct itself, for errors that only C callers can
 // make.
 struct ArgumentTexts {
   const char* null;
@@ -51,22 +51,22 @@ static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// Keeps the status' details for swy_status_details(), because a swy_status
-// has no room for the number of its details.
+// Keeps the details of a status for swy_status_details(), because a swy_status
+// has no room for the number by which to find them.
 void KeepDetails(const Status& status) noexcept;
 inline swy_status ToC(const Status& status) {
   if (!status.ok()) KeepDetails(status);
   return {static_cast<int32_t>(status.code()), status.message()};
 }
-// The status that a function of the caller returned. Uses `no_message` if it
-// has no message.
+// Converts the status that a caller's function returned. Uses `no_message` if
+// the status has no message.
 inline Status StatusOf(const swy_status& status, const char* no_message) {
   if (status.code == SWY_OK) return Status();
   const bool has_none = status.message == nullptr || status.message[0] == '\0';
   return Status(static_cast<StatusCode>(status.code),
                 has_none ? no_message : status.message);
 }
-// An error with the field's name and value as details.
+// Returns an error that has the field's name and value as details.
 Status NotAFlag(const char* message, const char* field, int32_t value) noexcept;
 
 template <class C>
@@ -79,8 +79,8 @@ Status Check(const C* given, const ArgumentTexts& texts) {
   return Status();
 }
 
-// A field that only the C struct has. Zero if the caller's struct is too
-// short for it.
+// Reads a field that only the C struct has. Returns zero if the caller's struct
+// is too short for the field.
 template <class C, class T>
 T AloneIn(const C* given, T C::*field) {
   const T* const at = &(given->*field);
@@ -101,7 +101,7 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// The C++ struct before any field is read from the caller.
+// Returns the C++ struct as it is before any field is read from the caller.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {
@@ -111,7 +111,7 @@ Cpp Default() {
   }
 }
 
-// An argument, checked and converted from the caller's struct.
+// Checks an argument, and converts it from the caller's struct.
 template <class C>
 class Argument {
  public:
@@ -120,7 +120,7 @@ class Argument {
     if (status.ok()) status = CheckFlags(given, texts.no_flag);
     if (status.ok()) ReadFields(given, &value);
   }
-  // A null pointer stands for the defaults.
+  // Takes a null pointer for a struct of defaults.
   static Argument OrDefault(const C* given, const ArgumentTexts& texts) {
     return given == nullptr ? Argument() : Argument(given, texts);
   }
@@ -132,8 +132,8 @@ class Argument {
   Argument() = default;
 };
 
-// The report of a call. Passes on to the caller only the fields that the call
-// has set.
+// The report of a call. It gives the caller only the fields that the call has
+// set.
 class Reporting {
  public:
   Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
@@ -159,13 +159,13 @@ class Reporting {
   Status status;
 
  private:
-  // Larger than any count.
+  // Stands for a field that is not set. It is larger than any count.
   static constexpr size_t kUnset = static_cast<size_t>(-1);
   swy_report* const given_;
   Report report_;
 };
 
-// The field `report` of outputs, or null.
+// Returns the field `report` of outputs, or null.
 template <class C>
 constexpr const Field* FindReport() {
   for (const Field& field : FieldsOf<C>()) {
@@ -174,7 +174,7 @@ constexpr const Field* FindReport() {
   return nullptr;
 }
 
-// run(inputs, outputs, options) of the C++ API.
+// Runs run(inputs, outputs, options), a call of the C++ API.
 template <class In, class Out, class Options, class Run>
 swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
                 const Options* options, const Run& run) noexcept {
@@ -219,15 +219,15 @@ class CallbackExecutor final : public Executor {
   const swy_executor& given_;
 };
 
-// Runs run(executor), with the calling thread as the executor if none is
-// given.
+// Runs run(executor). If no executor is given, the calling thread does all
+// work.
 template <class Run>
 Status WithExecutor(const Texts& texts, const swy_executor* given,
                     const Run& run) {
   if (given == nullptr) return run(SerialExecutor());
   Status status = Check(given, texts.who);
   if (!status.ok()) return status;
-  // The end of the struct's first version. Later versions may be longer.
+  // The end of the struct in its first version. Later versions may be longer.
   constexpr size_t kEnd =
       offsetof(swy_executor, parallel_for) + sizeof(given->parallel_for);
   if (given->size < kEnd || given->parallel_for == nullptr ||

@@ -22,8 +22,8 @@ void Convert(const T* from, T* to) {
   *to = *from;
 }
 inline void Convert(const int32_t* from, bool* to) { *to = *from != 0; }
-// A value that does not fit becomes 255, the largest uint8_t, which is no
-// enumerator: no enumeration is that long.
+// A value that does not fit becomes 255, the largest uint8_t. This is no
+// enumerator, because no enumeration is that long.
 inline void Convert(const int32_t* from, uint8_t* to) {
   const bool fits = *from >= 0 && *from <= UINT8_MAX;
   *to = fits ? static_cast<uint8_t>(*from) : UINT8_MAX;
@@ -33,7 +33,7 @@ inline void Convert(const int32_t* from, Type* to) {
   Convert(from, &value);
   *to = static_cast<Type>(value);
 }
-// See Reporting in call.h.
+// Does nothing, because Reporting in call.h converts reports.
 inline void Convert(swy_report* const*, Report**) {}
 template <class Void>
 void Convert(const swy_matrix* from, BasicAnyMatrix<Void>* to) {
@@ -72,13 +72,13 @@ inline void Convert(const char* const* from, std::optional<const char*>* to) {
   *to = *from != nullptr ? std::optional<const char*>(*from) : std::nullopt;
 }
 
-// From C++ to C.
+// The conversions from C++ to C.
 inline void Convert(const bool* from, int32_t* to) { *to = *from; }
 inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
 inline void Convert(const Type* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
 }
-// Counts are those of swy_optional_count, or up to 2^31 - 1: see SetField().
+// Counts come from a swy_optional_count, or are up to 2^31 - 1 (SetField()).
 inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {
   *to = {from->has_value(), static_cast<uint32_t>(from->value_or(0))};
 }
@@ -100,7 +100,7 @@ void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
   Convert(&from->type, &to->type);
 }
 
-// visit(TypesOf<kind>) of a field.
+// Calls visit(TypesOf<kind>()) with the types of a field.
 template <class Visit>
 void WithTypes(calls::Kind kind, const Visit& visit) {
   switch (kind) {
@@ -111,7 +111,7 @@ void WithTypes(calls::Kind kind, const Visit& visit) {
 #undef SWITCHYARD_KIND
   }
 }
-// The field at `offset` in the struct at `data`.
+// Returns the field at `offset` in the struct at `data`.
 template <class T>
 T* At(void* data, size_t offset) {
   return reinterpret_cast<T*>(static_cast<unsigned char*>(data) + offset);
@@ -122,11 +122,11 @@ const T* At(const void* data, size_t offset) {
                                     offset);
 }
 void ToCpp(const Field& field, const void* c, void* cpp);
-// Skips views and reports.
+// Converts a field to C. It skips views and reports.
 void ToC(const Field& field, const void* cpp, void* c);
 
-// Whether a field's flag (or the is_set of an optional field) is 0 or 1.
-// Other kinds of fields pass: the C++ functions refuse their bad values.
+// True if a field's flag, or the is_set of an optional field, is 0 or 1. Also
+// true for other kinds of fields, because the C++ functions check these.
 template <class T>
 bool IsFlagOrOther(const T*, const void*, int32_t*) {
   return true;
@@ -140,7 +140,7 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
   if constexpr (std::is_pointer_v<T>) {
     return true;
   } else {
-    // is_set, and the value of flags.
+    // Checks is_set and, if it is an optional flag, the flag's value.
     return IsFlagOrOther(static_cast<bool*>(nullptr), c, value) &&
            (!std::is_same_v<T, bool> ||
             IsFlagOrOther(static_cast<bool*>(nullptr),
@@ -159,8 +159,8 @@ template <class C>
 bool IsTooLong(const C* given) {
   return given->size > SWY_MAX_STRUCT_SIZE;
 }
-// Whether the struct has the size of some version: it ends where a field
-// ends, and no earlier than the first version.
+// True if the struct has the size of one of its versions: it ends where a field
+// ends, and not before the end of the first version.
 template <class C>
 bool IsOfVersion(const C* given) {
   const size_t size = given->size;
@@ -177,8 +177,9 @@ bool IsOfVersion(const C* given) {
   }
   return false;
 }
-// Whether bytes behind the known struct are 0, so that no unknown field is
-// set. Needs !IsTooLong(): it reads all bytes up to the struct's size.
+// True if all bytes behind the known struct are 0, so that no unknown field is
+// set. It reads all bytes up to the struct's size, so this must not be too long
+// (IsTooLong()).
 template <class C>
 bool IsKnown(const C* given) {
   static_assert(offsetof(C, size) == 0, "");
@@ -189,8 +190,8 @@ bool IsKnown(const C* given) {
   }
   return true;
 }
-// The first flag of the caller's struct that is neither 0 nor 1, or null.
-// Writes its value to `value`.
+// Returns the first flag of the caller's struct that is neither 0 nor 1, and
+// writes its value to `value`. Returns null if there is no such flag.
 const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
                            size_t size, int32_t* value);
 template <class C>
@@ -213,7 +214,7 @@ void WriteFields(const CppOf<C>& from, C* given) {
     if (field.c_end <= given->size) ToC(field, &from, given);
   }
 }
-// Whether the caller's struct has room for each field of `from` that differs
+// True if the caller's struct has room for each field of `from` that differs
 // from its default.
 template <class C>
 bool HasRoomFor(const CppOf<C>& from, const C* given) {

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which struct of switchyard.h is which of the C++ API, and the fields that
-// both have: for calls the tables of src/calls say it, for other structs the
-// tables here. A field that stands in neither, but for those counted as extra,
-// does not compile.
+// Says which struct of switchyard.h is which struct of the C++ API, and which
+// fields both have. For the structs of calls, the tables of src/calls say this;
+// for other structs, the tables here. If a struct has a field that is in no
+// table and is not counted as extra (Extra), the code does not compile.
 
 #ifndef SWITCHYARD_SRC_C_FIELDS_H_
 #define SWITCHYARD_SRC_C_FIELDS_H_
@@ -35,8 +35,8 @@ namespace switchyard::c {
 
 using calls::Field;
 
-// Every call: X(its table in src/calls, its function in C++, that in C, and
-// how the latter is defined: calls.cc).
+// Every call: X(its table in src/calls, its function in C++, its function in C,
+// and how the C function is defined: see calls.cc).
 #define SWITCHYARD_C_CALLS(X)                                      \
   X(RouteCall, RouteTopK, swy_route_top_k, EXECUTOR)               \
   X(PackedCall, BucketPacked, swy_bucket_packed, EXECUTOR)         \
@@ -60,7 +60,7 @@ struct Table {
   std::array<Field, kSize> fields = {};
 };
 
-// The table of a struct of a call: a list of arguments or of options.
+// Makes the table of a struct of a call from a list of arguments or options.
 template <class Cpp, const auto& kRows>
 constexpr auto TableOf() {
   Table<Cpp, std::size(kRows)> table;
@@ -125,7 +125,8 @@ inline constexpr auto kTable<swy_model_config> = [] {
   return table;
 }();
 
-// Structs that are part of another, whose fields have a dot in a table.
+// True for structs that are part of another struct. Tables have their fields,
+// with a dot in the name.
 template <class T>
 inline constexpr bool kIsPart = false;
 #define SWITCHYARD_PART(C, Cpp)            \
@@ -143,15 +144,17 @@ SWITCHYARD_PART(swy_row_format, RowFormat)
 SWITCHYARD_PART(swy_expert_weights, ExpertWeights)
 #undef SWITCHYARD_PART
 
-// How many fields an aggregate has, those of its parts counted one by one: the
-// most that it can be made of without their braces, of which Clang warns.
+// NumFields() counts the fields of a struct, and counts the fields of its parts
+// one by one. It finds the largest number of values that can initialise the
+// struct without braces for its parts. Clang warns of missing braces.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-braces"
 struct AnyField {
   template <class T, class = std::enable_if_t<!kIsPart<T>>>
   operator T() const;
 };
-// ModelConfig's are all optional, which AnyField would be in two ways.
+// The fields of ModelConfig are all optional. An AnyField would convert to an
+// optional in two ways, so this is used instead.
 struct AnyOptional {
   template <class T>
   operator std::optional<T>() const;
@@ -176,13 +179,13 @@ constexpr size_t NumFields() {
   }
 }
 
-// The C++ struct of a C struct.
+// The C++ struct that belongs to a C struct.
 template <class C>
 using CppOf = typename std::decay_t<decltype(kTable<C>)>::Cpp;
 
-// How many fields only C has, and only C++: `size`, token_order, which is a
-// part of RowIndex in C++, names, which SetAny() copies, and structs that C
-// points to.
+// The numbers of fields that only C has, and that only C++ has. These are
+// `size`; token_order, which is a part of RowIndex in C++; names, which
+// SetAny() copies; and structs to which the C struct has pointers.
 struct Extra {
   size_t c, cpp;
 };
@@ -203,8 +206,9 @@ inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
 template <>
 inline constexpr Extra kExtra<swy_experts_options> = {5, 4};
 
-// Where other fields than those of its table end in a struct: those of Extra,
-// parts with padding at their end, and all of a struct that has no table.
+// The ends of fields that are not in the struct's table: of extra fields, of
+// parts with padding at their end, and of all fields of a struct that has no
+// table.
 template <class C>
 inline constexpr std::array<size_t, 0> kOtherEnds = {};
 #define END(C, field) offsetof(C, field) + sizeof(C::field)
@@ -251,8 +255,9 @@ inline constexpr std::array<size_t, 8> kOtherEnds<swy_layer_weights> = {
     END(swy_layer_weights, shared_down)};
 #undef END
 
-// The size of the first version of a struct, or less: none but these had fewer
-// than 12 bytes. So 8 is refused, which is the size of a pointer to a struct.
+// The size of a struct's first version, or less. Only the structs below had
+// fewer than 12 bytes. So a size of 8, which is the size of a pointer to a
+// struct, is refused for all others.
 template <class C>
 inline constexpr size_t kLeastSize = 12;
 template <>
@@ -264,7 +269,7 @@ inline constexpr size_t kLeastSize<swy_quantize_options> = 4;
 template <>
 inline constexpr size_t kLeastSize<swy_pack_weights_options> = 4;
 
-// The table of C, which has all fields.
+// Returns the table of C. Does not compile unless the table has all fields.
 template <class C>
 constexpr const auto& FieldsOf() {
   constexpr size_t kListed = kTable<C>.fields.size();

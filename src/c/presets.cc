@@ -36,7 +36,7 @@ struct PresetTexts {
         SWITCHYARD_C_STRUCT_TEXTS(Function, "preset.form")      \
   }
 
-// The structs that make up a Preset. Any of them may be null.
+// The structs in which C has a Preset. Any of them may be null.
 class PresetStructs {
  public:
   PresetStructs(swy_preset* preset, swy_route_options* options,
@@ -48,8 +48,8 @@ class PresetStructs {
     if (preset_ != nullptr) {
       const Status status = c::Check(preset_, texts_.preset.argument);
       if (!status.ok()) return status;
-      // The end of the struct's first version. It may end there, because
-      // callers who do not know the later fields do not need them.
+      // The end of the struct in its first version. A struct may end there,
+      // because callers who do not know the later fields do not need them.
       constexpr size_t kEnd =
           offsetof(swy_preset, top_k) + sizeof(preset_->top_k);
       if (preset_->size < kEnd) return Invalid(texts_.preset.no_room);
@@ -63,7 +63,7 @@ class PresetStructs {
     if (status.ok()) status = CheckStruct(form_, texts_.form);
     return status;
   }
-  // Writes all of `from`. Writes nothing if a struct is too short.
+  // Writes all of `from`, or nothing if a struct is too short.
   Status Write(const Preset& from) const {
     if (!HasRoom(from.route, options_)) return Invalid(texts_.options.no_room);
     if (!HasRoom(from.activate, activate_)) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of Activate: see call.h.
+// The table of Activate. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_ACTIVATE_H_
 #define SWITCHYARD_SRC_CALLS_ACTIVATE_H_
@@ -104,8 +104,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool IsPadded(const Args& c) {
     return internal::Given(c.in.tokens_per_expert);
   }
-  // Whether biases of several experts are given without a way to tell the
-  // experts' rows apart.
+  // True if there are biases of several experts, but neither offsets nor
+  // tokens_per_expert, which say where an expert's rows are.
   static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
     return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
            !IsPadded(c);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The calls of BucketPacked, BucketStrided, BucketAligned and MakeDispatchArgs:
-// see call.h.
+// The tables of BucketPacked, BucketStrided, BucketAligned and
+// MakeDispatchArgs. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_BUCKET_H_
 #define SWITCHYARD_SRC_CALLS_BUCKET_H_
@@ -14,7 +14,7 @@ namespace switchyard::calls {
 
 inline constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// A sort of [tokens, top_k] ids into `buckets` buckets.
+// The sizes of a sort of [tokens, top_k] ids into `buckets` buckets.
 struct SortSizes {
   size_t tokens, top_k, buckets;
 };

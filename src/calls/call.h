@@ -47,7 +47,7 @@
 
 namespace switchyard::calls {
 
-// A pointer of any type.
+// Stands for a pointer of any type.
 struct Pointer {
   unsigned char bytes[sizeof(void*)];
 };
@@ -102,7 +102,7 @@ constexpr Kind KindOf() {
 SWITCHYARD_KINDS(SWITCHYARD_KIND)
 #undef SWITCHYARD_KIND
 
-// Size in the C++ API.
+// Returns the size of a field in the C++ API.
 constexpr size_t SizeOf(Kind kind) {
   switch (kind) {
 #define SWITCHYARD_KIND(kind, CppType, ...) \
@@ -128,7 +128,8 @@ struct Field {
   Kind kind;
   uint16_t offset;
   uint16_t c_offset;
-  uint16_t c_end;  // end in the C struct; older, shorter structs lack the field
+  uint16_t c_end;  // end in the C struct; a shorter struct, of an older
+                   // version, does not have the field
 };
 #define SWITCHYARD_FIELD_OF(Cpp, C, member)                     \
   ::switchyard::calls::Field {                                  \
@@ -139,7 +140,7 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// For use in a table, which defines these struct names.
+// For a table, which defines Inputs, CInputs and so on.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -149,8 +150,8 @@ constexpr Field Named(Field field, const char* name) {
   return field;
 }
 
-// The element types that an argument accepts, as a set, and their text for
-// the message. A span's element type is fixed, so its set is empty.
+// The element types that an argument accepts: as a set, and as text for the
+// message. A span's element type is fixed, so its set is empty.
 struct Types {
   uint32_t set = 0;
   const char* words = "";
@@ -169,8 +170,8 @@ inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
 inline constexpr Types kAnyRows = {internal::kRowSet,
                                    "f32, bf16, f16 or quantised"};
 
-// A condition on a call: a field of its inputs or options has one of the
-// values in the set. The default holds for every call.
+// A condition on a call: a field of its inputs or options has one of the values
+// in `set`. The default, kAlways, holds for every call.
 struct When {
   enum From : uint8_t { kAlways, kInputs, kOptions } from = kAlways;
   Kind kind = Kind::kFlag;
@@ -189,24 +190,24 @@ constexpr uint32_t Values(E... values) {
         offsetof(Struct, member), ::switchyard::calls::Values(__VA_ARGS__) \
   }
 
-// A shape, and the calls to which it applies. A size in it is a number, one of
-// the call's sizes, or two of these joined by * or +.
+// A shape, and the calls to which it applies. Each size in it is a number, one
+// of the call's sizes, or two of these joined by * or +.
 //
 //  - a matrix: "[tokens, top_k]", or two of these joined by " or "
 //  - a span: "num_experts + 1", or ">= " and the least size
 struct Shape {
   const char* words = nullptr;
   When when = {};
-  const char* says =
-      nullptr;  // the message, if "is not " and the words won't do
+  // The message, if "is not " and the words are not good enough.
+  const char* says = nullptr;
 };
 
-// Whether an argument must be given. Without kOptional it must; an argument
-// of a `group` only if another one of that group is given.
+// Whether an argument must be given. It must be unless it is kOptional. An
+// argument of a `group` must be given only if another one of the group is.
 enum Flags : uint8_t {
   kNeeded = 0,
   kOptional = 1,
-  // Unusual arguments: checked only if at least one of them is given.
+  // Unusual arguments, which are checked only if at least one of them is given.
   kRare = 2 | kOptional,
   kRareGroup = 2,
   // An input that the call writes.
@@ -217,19 +218,19 @@ inline constexpr size_t kMaxShapes = 3;
 struct Argument {
   Field field;
   Types types = {};
-  // The first shape whose condition holds applies. No shape: a rule checks
-  // it.
+  // The shape that applies is the first one with a condition that holds. If
+  // there is no shape, a rule checks the argument's shape.
   Shape shapes[kMaxShapes] = {};
   uint8_t flags = kNeeded;
   uint8_t group = 0;
-  // The argument is needed only if this holds.
+  // The argument is needed only if this condition holds.
   When when = {};
-  // The outputs that may be the same view as this input, separated by spaces.
-  // Of these, only the first one that is given may be.
+  // The names, separated by spaces, of outputs that may be the same view as
+  // this input. Only the first given one of them may be.
   const char* in_place = "";
 };
 
-// The values that an option may have, and the message about others.
+// The values that an option may have, and the message about other values.
 struct Range {
   enum Of : uint8_t {
     kAny,
@@ -256,7 +257,7 @@ constexpr Range UpTo(float most, const char* words) {
   return {Range::kUpTo, most, 0, 0, words};
 }
 
-// An enumerator of E that names.h lists, or that `set` contains if given.
+// An enumerator of E: any that names.h lists, or only those in `set`.
 template <class E>
 constexpr const char* NameAt(uint32_t value) {
   return NameOf(static_cast<E>(value));
@@ -269,9 +270,8 @@ constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
 struct Option {
   Field field;
   Range range = {};
-  // Whether an ordinary call may change this option. Changing any other
-  // option from its default makes a call special: see IsOrdinary() in
-  // check.h.
+  // True if an ordinary call may change this option. A call that changes any
+  // other option from its default is special: see is_ordinary in check.h.
   bool is_ordinary = false;
 };
 
@@ -279,10 +279,10 @@ template <class S>
 struct Size {
   const char* name;
   size_t S::*member;
-  bool is_of_options = false;  // an option, not a size of an argument
+  bool is_of_options = false;  // the options give this size, not an argument
 };
 
-// A call's arguments as its rules see them.
+// A call's arguments, as its rules get them.
 template <class In, class Out, class Opt, class S>
 struct CallArgs {
   const In& in;
@@ -296,8 +296,8 @@ template <class Args>
 struct Rule {
   bool (*holds)(const Args&);
   const char* words;  // "argument: problem"
-  // kBeforeShapes: checked first, because the sizes are meaningless without
-  // it. kSpecial: an ordinary call, with views below 2^30 columns, cannot
+  // kBeforeShapes: checked before shapes, because without it the sizes mean
+  // nothing. kSpecial: an ordinary call, with views below 2^30 columns, cannot
   // break it.
   enum Flags : uint8_t {
     kAlways = 0,
@@ -305,13 +305,13 @@ struct Rule {
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
-  // Writes the numbers of the message. Null: the words name the sizes to
-  // write.
+  // Writes the numbers of the message. If this is null, the message has the
+  // numbers of everything that the words name.
   void (*put)(const Args&, internal::Details*) = nullptr;
 };
 
-// The structs of C++ and of C (the C++ ones again if the C ABI lacks the
-// function), and defaults of members that few tables set.
+// Names the structs of C++ and of C (C++ again if the C ABI does not have the
+// function), and has defaults for members that few tables set.
 template <class In, class Out, class Opt, class S, class CIn = In,
           class COut = Out, class COpt = Opt>
 struct CallBase {
@@ -326,8 +326,8 @@ struct CallBase {
 
   static constexpr bool kRunsKernel = true;  // checks the environment's ISA
 
-  // Whether this call permits arguments in place, and whether an output then
-  // is in place of an input.
+  // Say whether this call permits arguments in place, and whether an output is
+  // in place of an input.
   static bool MayBeInPlace(const Args&) { return true; }
   template <class O, class I>
   static bool IsInPlace(const O& out, const I& in, const Args&) {

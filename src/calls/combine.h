@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of Combine: see call.h.
+// The table of Combine. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_COMBINE_H_
 #define SWITCHYARD_SRC_CALLS_COMBINE_H_

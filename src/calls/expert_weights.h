@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of PackWeights: see call.h.
+// The table of PackWeights. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_EXPERT_WEIGHTS_H_
 #define SWITCHYARD_SRC_CALLS_EXPERT_WEIGHTS_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The calls of GatherRows and ScatterRows: see call.h.
+// The tables of GatherRows and ScatterRows. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_GATHER_H_
 #define SWITCHYARD_SRC_CALLS_GATHER_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of HyperConnect: see call.h.
+// The table of HyperConnect. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_HYPER_H_
 #define SWITCHYARD_SRC_CALLS_HYPER_H_
@@ -67,8 +67,8 @@ struct HyperCall
   static bool Collapses(const Args& c) {
     return internal::Given(c.out.out) || internal::Given(c.out.normed);
   }
-  // Whether `streams` has a token's streams side by side in one row. The
-  // arguments with one row a token show it.
+  // True if `streams` has all streams of a token in one row. Arguments that
+  // have one row per token show this.
   static bool HasStreamsSideBySide(const Args& c) {
     const ConstAnyMatrix& m = c.in.streams;
     const size_t n = c.sizes.num_streams;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The calls of PlanExperts and RunExperts: see call.h. RunExperts passes some
-// arguments on (activation, biases, the inputs of Combine); the tables of
-// those calls check them.
+// The tables of PlanExperts and RunExperts. See call.h. RunExperts passes some
+// arguments on to other calls (activation, biases, the inputs of Combine), and
+// the tables of those calls check them.
 
 #ifndef SWITCHYARD_SRC_CALLS_LAYER_H_
 #define SWITCHYARD_SRC_CALLS_LAYER_H_
@@ -120,7 +120,7 @@ struct ExpertsCall
       {OPTION(operands.scale_type), kAnyValue, true},
       {OPTION(operands.scale_columns), kAnyValue, true},
       {OPTION(operands.has_sums), kAnyValue, true}};
-  // Whether the table in quantize.h has this format.
+  // True if the table in quantize.h has this format.
   static bool IsFormat(const RowFormat& f) {
     if (!internal::IsCode(f.type)) {
       return internal::IsIn(internal::kRowSet, f.type) &&
@@ -136,7 +136,7 @@ struct ExpertsCall
                      (f.scale_columns == 0 || is_group) &&
                      !(is_float && f.has_sums);
   }
-  // Whether rows of `cols` columns consist of whole blocks.
+  // True if rows of `cols` columns consist of whole blocks.
   static bool FillsBlocks(const RowFormat& f, size_t cols) {
     return cols % BlockOf(f.type) == 0;
   }
@@ -151,7 +151,7 @@ struct ExpertsCall
     return FillsBlocks(f, plan.intermediate) &&
            FillsBlocks(f, plan.shared_intermediate);
   }
-  // Whether the formats determine the size of every row in scratch.
+  // True if the formats determine the size of every row in scratch.
   static bool HasFormats(const ExpertsOptions& options,
                          const ExpertsPlan& plan) {
     return IsFormat(options.operands) && IsFormat(DownOperands(options)) &&

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of MapPairs: see call.h.
+// The table of MapPairs. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_MAP_H_
 #define SWITCHYARD_SRC_CALLS_MAP_H_
@@ -12,8 +12,8 @@
 
 namespace switchyard::calls {
 
-// The most destinations of tokens, because a bit per destination on the stack
-// marks a token's copies.
+// The most destinations to which tokens are copied, because each destination
+// has a bit on the stack, which is set if a token has a copy there.
 constexpr size_t kMaxBuckets = 65536;
 
 struct MapSizes : SortSizes {

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes a table of call.h apart at compile time: its arguments as one list,
-// its shapes as numbers, and the text of every message of its checks. Status
-// keeps a pointer to a literal, so all texts must exist before an error:
-// about 2 KB a call.
+// Reads a table of call.h at compile time: makes one list of its arguments,
+// numbers of its shapes, and the text of every message of its checks. All texts
+// must exist before an error, because a Status keeps a pointer to a literal.
+// They take about 2 KB a call.
 
 #ifndef SWITCHYARD_SRC_CALLS_MESSAGES_H_
 #define SWITCHYARD_SRC_CALLS_MESSAGES_H_
@@ -19,7 +19,7 @@
 
 namespace switchyard::calls {
 
-// Arguments in one list: inputs, then outputs.
+// A call's arguments in one list: inputs, then outputs.
 template <class C>
 inline constexpr size_t kNumInputs = std::size(C::kInputs);
 template <class C>
@@ -34,10 +34,10 @@ constexpr bool IsWritten(size_t index) {
   return index >= kNumInputs<C> || (ArgumentAt<C>(index).flags & kScratch) != 0;
 }
 
-// A view among an argument's memory. Rows with scales and sums have three.
+// A view of an argument. Rows that have scales and sums count as three views.
 struct ViewOf {
   uint8_t argument;
-  uint8_t part;  // 0, 1: scales, 2: sums
+  uint8_t part;  // 0: the argument itself, 1: its scales, 2: its sums
 };
 template <class C>
 constexpr size_t CountViews() {
@@ -64,10 +64,10 @@ constexpr auto MakeViews() {
 template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
-// Whether the overlap of two views is checked, and the message names
-// `written`. At least one view must be written. If both are, the message
-// names an output rather than scratch. The parts of one argument count as
-// different views.
+// True if the checks look for an overlap of two views, and their message names
+// `written`. At least one view must be written. If both are, the message names
+// an output rather than scratch. The parts of one argument count as different
+// views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {
@@ -90,7 +90,7 @@ struct SizeWords {
   char op = 0;
 };
 struct ShapeWords {
-  int alternatives = 0;  // 0: any shape
+  int alternatives = 0;  // 0: the argument may have any shape
   bool is_least = false;
   SizeWords rows[2], cols[2];  // a span uses only cols
 };
@@ -162,7 +162,7 @@ constexpr auto ParseShapes() {
 template <class C>
 inline constexpr auto kShapes = ParseShapes<C>();
 
-// Faults of a single view.
+// The faults that a single view may have.
 enum Fault : uint8_t {
   kIsMissing,
   kHasType,
@@ -170,8 +170,8 @@ enum Fault : uint8_t {
   kHasStride,
   kIsTooLarge,
   kCutsBlocks,
-  kIsOfAnotherType,  // scales or sums with a type that has none
-  kHasShape,         // one for each of the kMaxShapes shapes
+  kIsOfAnotherType,  // scales or sums, but the rows' type has none
+  kHasShape,         // the first of kMaxShapes numbers, one for each shape
   kHasTooManyCols = kHasShape + kMaxShapes,
   kNumFaults,
 };
@@ -212,8 +212,8 @@ constexpr const char* FaultWords(size_t view, size_t fault) {
   }
 }
 
-// Messages are numbered. A pair of views has two numbers: one if the views
-// may not overlap, one if they may be the same view.
+// Messages have numbers. A pair of views has two: one if the views must not
+// overlap, and one if they may be the same view.
 template <class C>
 inline constexpr size_t kFirstPair = kViews<C>.size() * kNumFaults;
 template <class C>
@@ -225,8 +225,8 @@ inline constexpr size_t kFirstOption = kFirstInPlace<C> +
 template <class C>
 inline constexpr size_t kFirstRule = kFirstOption<C> + std::size(C::kOptions);
 
-// All texts, one after another, each preceded by its number in two bytes.
-// With a kSize of 0 it only counts the bytes.
+// All texts, one after another, each after its number in two bytes. If kSize is
+// 0, it only counts the bytes.
 template <size_t kSize>
 struct Texts {
   std::array<char, kSize> text = {};
@@ -291,7 +291,7 @@ constexpr void PutShape(size_t argument, size_t at, Texts* texts) {
     }
   }
 }
-// Whether the list `names` contains `name`.
+// True if the list `names` contains `name`.
 constexpr bool Lists(std::string_view names, std::string_view name) {
   for (size_t at = 0; (at = names.find(name, at)) != names.npos; ++at) {
     const size_t end = at + name.size();

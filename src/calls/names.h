@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The enumerators of every enumeration in calls, each with its name as text:
-// "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS.
-// -Werror=switch refuses an enumerator without a name. The checks refuse a
-// value without a name, because it is no enumerator.
+// "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS. If an
+// enumerator has no name, -Werror=switch refuses the code. If a value has no
+// name, it is no enumerator, and the checks refuse it.
 
 #ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
 #define SWITCHYARD_SRC_CALLS_NAMES_H_
@@ -168,7 +168,7 @@ constexpr const char* NameOf(ExpertProduct product) {
   }
   return nullptr;
 }
-// The enumerators as a bit set. All values are below 32.
+// Returns the enumerators of E as a bit set. All values are below 32.
 template <class E>
 constexpr uint32_t EnumeratorsOf() {
   uint32_t set = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of Quantize: see call.h.
+// The table of Quantize. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_QUANTIZE_H_
 #define SWITCHYARD_SRC_CALLS_QUANTIZE_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of RouteTopK: see call.h.
+// The table of RouteTopK. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_ROUTE_H_
 #define SWITCHYARD_SRC_CALLS_ROUTE_H_
@@ -17,7 +17,7 @@ namespace switchyard::calls {
 
 struct RouteSizes {
   size_t tokens, num_experts, top_k;
-  size_t num_shared, shared_columns;  // of topk_ids, and of logits
+  size_t num_shared, shared_columns;  // in topk_ids, and in logits
 };
 struct RouteCall
     : CallBase<RouteInputs, RouteOutputs, RouteOptions, RouteSizes,
