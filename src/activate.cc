@@ -31,7 +31,8 @@ bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
 }
 
 // Returns the index of the first offset that is below the one before it (for
-// the first one, below 0) or above `rows`, or offsets.size if there is none.
+// the first one, below 0) or above `rows`. Returns offsets.size if all offsets
+// are good.
 size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   int32_t last = 0;
   for (size_t i = 0; i < offsets.size; ++i) {
@@ -41,8 +42,8 @@ size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   }
   return offsets.size;
 }
-// Returns the index of the first count outside [0, most], or counts.size if
-// there is none.
+// Returns the index of the first count outside [0, most], or counts.size if all
+// counts are inside.
 size_t FindAbove(size_t most, Span<const int32_t> counts) {
   for (size_t i = 0; i < counts.size; ++i) {
     const int32_t count = counts.data[i];

@@ -54,14 +54,14 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // The time given for each pass is that of both passes, because the second
-  // pass finds the threads awake.
+  // block_ps is the time of both passes, because the second pass finds the
+  // threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Sets all counts to 0. This is the result if there are no pairs. With
+  // Sets all counts to 0. This is the result of a call without pairs. With
   // plan.claims it is also the start of the counters from which blocks claim
   // room.
   void Clear() {

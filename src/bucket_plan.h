@@ -42,8 +42,8 @@ constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
 
-// A single block is sorted by one thread. If there are several, each has a row
-// of scratch for its counters, or claims room and has none.
+// A single block is sorted by one thread. Each of several blocks has a row of
+// scratch for its counters, unless blocks claim room.
 struct BucketPlan {
   size_t blocks = 1;
   size_t block_tokens = 0;

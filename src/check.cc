@@ -140,7 +140,7 @@ class Sizes {
     return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
                             : __builtin_add_overflow(*value, second, value));
   }
-  // Computes the one unknown part of a size whose value is `whole`: if
+  // Computes the one unknown part of a size that has the value `whole`: if
   // "num_experts + 1" is 4, num_experts is 3.
   void Solve(const SizeWords& size, size_t whole) {
     size_t first = 0, second = 0;
@@ -339,7 +339,7 @@ bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
         IsValue(call, shape.cols[i], a.view.cols)) {
       return true;
     }
-    // If there are no tokens, a view with two alternatives may be left out.
+    // A call without tokens may leave out a view with two alternatives.
     if (shape.alternatives == 2 && !a.is_given &&
         IsValue(call, shape.rows[i], 0)) {
       return true;

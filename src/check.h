@@ -62,7 +62,7 @@ inline Status Invalid(const char* message) {
 
 // ---- The slow path, in check.cc.
 
-// An argument of a call, whatever its type.
+// An argument of a call, of any type.
 struct WalkedArgument {
   ConstAnyRows view;               // of a span: a matrix of one row
   const calls::Argument* row;      // the argument's row of the table

@@ -99,7 +99,7 @@ struct Recipe {
         .With(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // There are no groups by default, but a configuration may have them.
+  // The default is no groups, but a configuration may have groups.
   constexpr Recipe GroupsIfSaid() const {
     return With(&RouteOptions::num_expert_group, 0)
         .With(&RouteOptions::topk_group, 0)

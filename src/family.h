@@ -93,7 +93,7 @@ struct FamilyLayer {
   bool shared_is_optional = false;  // the shared width may be 0 or absent
   // A flag that says whether there are experts. It must be true.
   const char* enabled_by = nullptr;
-  const char* hidden_act = "silu";      // required, if config.json has the key
+  const char* hidden_act = "silu";  // if config.json has it, it must be this
   std::array<LayerRule, 4> rules = {};  // a layer must pass all of them
 
   // True if the router's norm is also divided by sqrt(hidden): Gemma 4.

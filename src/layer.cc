@@ -339,8 +339,8 @@ class Region {
       error_ = status;
       has_failed_.store(true, std::memory_order_release);
     }
-    // If another worker failed first, its error may not be written yet. This
-    // worker stops nevertheless.
+    // If another worker failed first, its error may not be written yet, but
+    // this worker stops.
     return false;
   }
 

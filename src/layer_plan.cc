@@ -289,7 +289,7 @@ class Planner {
   // share has to be small (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
-    size_t least = SIZE_MAX, most = 0;  // of routed blocks
+    size_t least = SIZE_MAX, most = 0;  // costs of routed blocks
     for (const ExpertBlock& block : cut) {
       if (block.expert == ExpertTile::kShared) continue;
       least = std::min(least, Cost(block));
@@ -301,7 +301,7 @@ class Planner {
   }
   // Computes how many parts a block's product is cut into, if a part costs at
   // most 17 / 16 of a worker's share of `total` in `turns` turns. Returns 0 if
-  // a column tile costs more, or if there are more parts than workers.
+  // a column tile costs more, or if the parts outnumber the workers.
   size_t EvenParts(const ExpertBlock& block, bool is_down, size_t total,
                    size_t turns) const {
     const size_t tiles = ColumnTiles(block, is_down);
@@ -316,7 +316,7 @@ class Planner {
   }
   // Cuts one product of all blocks so that all workers claim the same number of
   // equal parts. This number of turns is the smallest that keeps workers busy
-  // for 16 of 17 parts of the time. Returns false if there is no such number
+  // for 16 of 17 parts of the time. Returns false if no number of turns does so
   // with parts that are worth their claim.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
@@ -384,8 +384,7 @@ class Planner {
     return CeilDiv(tiles, static_cast<size_t>(block.gate_up_parts)) *
            (kFine * ProductCost(block, false) / tiles);
   }
-  // Returns false if there are fewer workers than blocks, or if `finishes` is
-  // full.
+  // Returns false if workers are fewer than blocks, or if `finishes` is full.
   bool CutGateUp(Span<ExpertBlock> cut, Finishes* finishes) const {
     const ExpertBlock& first = cut.data[0];
     const size_t first_tiles = ColumnTiles(first, false);

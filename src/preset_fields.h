@@ -125,7 +125,8 @@ class ConfigFields {
 struct FamilyFields {
   ConfigFields needs;  // a configuration without them is refused
   ConfigFields reads;  // a configuration without them leaves the default
-  // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
+  // routed_scaling_factor sets CombineScales::routed, and not an option of
+  // RouteOptions.
   bool scales_sum = false;
   // The weights are divided by top_k, and the sum is multiplied by it.
   bool divides_by_top_k = false;

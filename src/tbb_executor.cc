@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The only file that uses TBB.
+// An executor on TBB. No other file uses TBB.
 
 #include <new>
 

@@ -150,7 +150,7 @@ inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
   return last;
 }
 
-// Tries all plans, and makes the list with which the last worker ends first.
+// Tries all plans, and makes the list that ends first.
 inline size_t CutTilesByTrial(const WorkListInputs& inputs,
                               const WorkListOptions& options, size_t left,
                               WorkTile* tiles) {

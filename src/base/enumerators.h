@@ -30,7 +30,7 @@ namespace switchyard::internal {
 enum class ScoreKind : uint8_t {
   kShareOfAll,  // the functor's value divided by the sum over all experts
   kOfLogit,     // the functor's value
-  kInRounds,    // a softmax in each of two rounds of selection
+  kInRounds,    // a softmax, in each of two rounds of selection
 };
 
 #define SWITCHYARD_CASE(name, text, F, kind, grows) \

@@ -38,7 +38,7 @@ inline size_t MostBlockRows(const ExpertsPlanOptions& options) {
 }
 
 // The number of blocks of the shared expert. It is large enough for no block to
-// exceed a worker's share, if there are enough tiles.
+// exceed a worker's share, if the tiles suffice.
 inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
   if (options.shared_intermediate == 0 || tokens == 0) return 0;
   return std::min(CeilDiv(tokens, TileRows(options)),

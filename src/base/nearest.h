@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Finds the name that a misspelt one was probably meant to be.
+// Finds the name that a misspelt name probably stands for.
 
 #ifndef SWITCHYARD_SRC_BASE_NEAREST_H_
 #define SWITCHYARD_SRC_BASE_NEAREST_H_

@@ -111,8 +111,8 @@ bool Fits(const Span<T>& s) {
   return Fits(s.data, s.size, sizeof(T));
 }
 
-// The memory of a view: `rows` pieces of `row_bytes` bytes each, whose starts
-// are `stride_bytes` apart.
+// The memory of a view: `rows` pieces of `row_bytes` bytes each. They begin
+// `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;

@@ -101,7 +101,8 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// Returns the C++ struct as it is before any field is read from the caller.
+// Returns the C++ struct with its defaults, before any field is read from the
+// caller.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {

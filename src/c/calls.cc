@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions of SWITCHYARD_C_CALLS.
+// Defines the functions of SWITCHYARD_C_CALLS, except for those of BY_HAND.
 
 #include "src/c/call.h"
 

@@ -191,7 +191,7 @@ bool IsKnown(const C* given) {
   return true;
 }
 // Returns the first flag of the caller's struct that is neither 0 nor 1, and
-// writes its value to `value`. Returns null if there is no such flag.
+// writes its value to `value`. Returns null if all flags are 0 or 1.
 const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
                            size_t size, int32_t* value);
 template <class C>

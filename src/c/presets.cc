@@ -36,7 +36,7 @@ struct PresetTexts {
         SWITCHYARD_C_STRUCT_TEXTS(Function, "preset.form")      \
   }
 
-// The structs in which C has a Preset. Any of them may be null.
+// The structs that together hold a Preset in C. Any of them may be null.
 class PresetStructs {
  public:
   PresetStructs(swy_preset* preset, swy_route_options* options,

@@ -166,7 +166,7 @@ inline constexpr Types kIdsOrU8 = {internal::kIdSet | SetOf(Type::kU8),
                                    "int32, uint32, int64 or uint8"};
 inline constexpr Types kI32 = {SetOf(Type::kI32), "int32"};
 inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
-// Rows with scales and sums if their type needs them.
+// Rows of any type, with scales if the type needs them.
 inline constexpr Types kAnyRows = {internal::kRowSet,
                                    "f32, bf16, f16 or quantised"};
 
@@ -210,7 +210,7 @@ enum Flags : uint8_t {
   // Unusual arguments, which are checked only if at least one of them is given.
   kRare = 2 | kOptional,
   kRareGroup = 2,
-  // An input that the call writes.
+  // The call writes this input.
   kScratch = 4,
 };
 
@@ -218,8 +218,8 @@ inline constexpr size_t kMaxShapes = 3;
 struct Argument {
   Field field;
   Types types = {};
-  // The shape that applies is the first one with a condition that holds. If
-  // there is no shape, a rule checks the argument's shape.
+  // The shape that applies is the first one with a condition that holds. If an
+  // argument has no shapes, a rule checks it.
   Shape shapes[kMaxShapes] = {};
   uint8_t flags = kNeeded;
   uint8_t group = 0;

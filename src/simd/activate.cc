@@ -111,7 +111,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       }
     }
     V g0, g1, g2, g3, u0, u1, u2, u3;
-    // Loads may stay shuffled if the result is stored the way it was loaded.
+    // If the result is stored in the order of the loads, loads may shuffle.
     constexpr bool kShuffled =
         Row::kShuffles && std::is_same_v<Out, typename Row::T>;
     if constexpr (kShuffled) {
@@ -221,10 +221,10 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
   }
 }
 
-// Computes each element once, in any order. In cache, SiLU is bound by the
-// ports of the vector units: 18 instructions per vector, and a division that
-// keeps one of two ports busy for 10 cycles (AVX-512: 14 cycles per vector,
-// 10.6 with a multiplication instead). Out of cache, it is bound by memory.
+// Computes each element once, in any order. In cache, the ports of the vector
+// units bound the time: SiLU has 18 instructions per vector, and a division
+// that keeps one of two ports busy for 10 cycles (AVX-512: 14 cycles per
+// vector, 10.6 with a multiplication instead). Out of cache, memory bounds it.
 template <class In>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {
   ActivateWith<In>(SiluTimesUp(), args, begin, end);

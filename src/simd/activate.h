@@ -34,7 +34,7 @@ struct ActivateTilesArgs {
   const ActivateArgs& rows;
   const ActivateInputs& inputs;
   const ActivateOptions& options;
-  const ConstAnyMatrix& gate_bias;  // without data if there is no bias
+  const ConstAnyMatrix& gate_bias;  // without data for no bias
   const ConstAnyMatrix& up_bias;
   bool gated;
 };

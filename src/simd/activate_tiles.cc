@@ -70,8 +70,8 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   }
 }
 
-// OfBoth() applies an activation to gates and ups of one type. OfGate()
-// applies the gate's function to floats and leaves the product for later. It
+// OfBoth() applies an activation to gates and ups of one type. OfGate() applies
+// only the gate's function, to floats; its caller multiplies by up. OfGate()
 // does not exist for activations that do more with up than multiply by it.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
@@ -94,7 +94,7 @@ HWY_NOINLINE void OfGate(const ActivateOptions& options, const void* gate,
 template <class F>
 TileFunction OfBothAs(Type type) {
   if (type == Type::kF32) return OfBoth<float, F>;
-  if constexpr (F::kHalves && HWY_NATIVE_FMA) {  // not for CPUs of 2008
+  if constexpr (F::kHalves && HWY_NATIVE_FMA) {  // CPUs without FMA are old
     switch (type) {
 #define SWITCHYARD_CASE(T, ...) \
   case kType<T>:                \
@@ -109,7 +109,7 @@ TileFunction OfBothAs(Type type) {
 }
 
 // Returns the function of gates and ups, which are in memory or in a tile, or
-// null if there is no such function. A `limited` function applies the limits
+// null if it does not exist. A `limited` function applies the limits
 // before the activation. It exists only for activations of models with
 // limits.
 TileFunction OfBothFor(Activation activation, bool limited, Type type) {
@@ -155,7 +155,7 @@ void Round(Type type, size_t n, float* tile) {
   RowToFloats(row, 0, tile);
 }
 
-// Splits pairs into their first and second elements.
+// Writes the first elements of pairs to one row, the second ones to another.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);
@@ -212,7 +212,7 @@ struct TiledRow {
                ? ScalarAt(scale, row, 0)
                : 1.0f;
   }
-  // The limit at `place`, or infinity.
+  // Returns the limit at `place`, or infinity.
   float Limit(ActivatePlace place) const {
     const float limit = args.options.limit;
     return limit != 0.0f && args.options.limit_place == place ? limit

@@ -97,8 +97,8 @@ struct SwigluOaiOf {
   }
 };
 
-// beta tanh(gate / beta) sigmoid(gate) * linear_beta tanh(up / linear_beta):
-// one division for all three.
+// beta tanh(gate / beta) sigmoid(gate) * linear_beta tanh(up / linear_beta),
+// with one division for both tanh and the sigmoid.
 struct SituOf {
   static constexpr bool kHalves = false;
   float inverse_beta, inverse_linear_beta, product;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The steps of the bucket kernels: counting, scanning, placing.
+// The steps of the bucket kernels, which count, scan and place pairs.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -35,7 +35,8 @@ template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const size_t N = hn::Lanes(d);
-  // The zero is hidden from the compiler, which would call memset otherwise.
+  // The compiler does not see that this is zero, because it would then call
+  // memset.
   int32_t hidden = 0;
   asm("" : "+r"(hidden));
   if (n < N) {
@@ -60,7 +61,8 @@ HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
-// An id outside [0, num_experts) is too large when read as unsigned.
+// Counts an id. An id outside [0, num_experts) is too large if it is read as
+// unsigned, so it is not counted.
 template <class Id>
 HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(id);

@@ -52,8 +52,8 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
 // pairs is so short that saving registers for the other loops would matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
-  // tokens_per_expert holds the cursors; they are the counts after all pairs
-  // are placed.
+  // The cursors are in tokens_per_expert. After all pairs are placed, they are
+  // the counts.
   Clear(args.tokens_per_expert, args.num_experts);
   PlaceStrided<Id>(args.topk_ids, args.num_experts, 0, args.tokens_per_expert,
                    args.out, args.row_stride);

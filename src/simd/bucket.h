@@ -12,8 +12,8 @@
 
 namespace switchyard::simd {
 
-// The most experts with which blocks claim room, because such a block keeps
-// its counters on the stack.
+// Blocks claim room only if the experts are at most this many, because a block
+// that claims keeps its counters on the stack.
 constexpr size_t kMaxClaimExperts = 1024;
 
 // Numbers of pairs.

@@ -125,7 +125,7 @@ HWY_INLINE size_t TopKSteps(size_t n) {
   return (n + kTopKUnroll - 1) / kTopKUnroll * kTopKUnroll;
 }
 
-// v + 1 where the mask is true.
+// Adds 1 to v where the mask is true.
 HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
   const TopKIntTag di;
 #if HWY_TARGET <= HWY_AVX3  // becomes one masked add
@@ -147,7 +147,8 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
                           float* HWY_RESTRICT logits_to) {
   const TopKTag d;
   const TopKIntTag di;
-  // Not CompressStore, which is slow where it is one instruction.
+  // CompressStore is not used, because it is slow on CPUs where it is one
+  // instruction.
   hn::StoreU(hn::Compress(ids, mask), di, to);
   hn::StoreU(hn::Compress(logits, hn::RebindMask(d, mask)), d, logits_to);
   return hn::CountTrue(di, mask);

@@ -84,7 +84,8 @@ struct NormedRow {
     const float* const from = self.sum.get(self.sum.context, begin, n, buffer);
     const NormKind kind = args.options.norm;
     if (args.options.round_like_unfused && kind == NormKind::kWeight) {
-      // Rounds between the two products.
+      // This rounds between the product with the scale and the one with the
+      // weight.
       TakeTile(TileOperand(from), n, self.scale, buffer);
       RoundTile(args.stages->rounded, n, buffer);
       MulTile({args.inputs.norm_weight, 0, begin}, n, 1.0f, false, buffer,
@@ -108,8 +109,8 @@ struct NormedRow {
   }
 };
 
-// Writes a token's sum to out, unless it is there already, and computes
-// normed from it.
+// Writes a token's sum to `out`, unless `out` has it already, and computes
+// `normed` from it.
 template <bool kNorm>
 HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
                          const RowSource& sum, const float* in_place,
@@ -228,7 +229,8 @@ struct StagedToken {
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
       if (kept != nullptr && terms != nullptr && phase == 0 && what.end == 0) {
-        // The sum of the terms, before any stage.
+        // Computes the sum of the terms, because no stage comes before the
+        // squares.
         squares_of_sum = sum_squares(*terms, Tail(), kept, args.cols);
         scales[0].block =
             NormScale(squares_of_sum, args.cols, args.options.block_eps);

@@ -44,7 +44,7 @@ struct PhaseSquares {
   }
 };
 
-// Columns [begin, begin + n) of a token, n <= kSumTile.
+// The tiles of columns [begin, begin + n) of a token, n <= kSumTile.
 struct StageTile {
   const CombineArgs& args;
   size_t token, begin, n;

@@ -50,8 +50,8 @@ struct Terms {
   }
 };
 
-// The steps after the terms: their scales, and the residual (null if there is
-// none) that is added to their sum.
+// The steps after the terms: their scales, and the residual (or null) that is
+// added to their sum.
 struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;

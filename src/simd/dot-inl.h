@@ -31,7 +31,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of 16 columns at most, because a packed group has 16.
+// Vectors have at most 16 columns, because a packed group has 16.
 using DotTag = hn::CappedTag<float, 16>;
 using DotIntTag = hn::RebindToSigned<DotTag>;
 using DotVec = hn::Vec<DotTag>;
@@ -295,7 +295,7 @@ struct Dot : ByteDot, WideDot {
 // products.
 struct Dot : WideDot {
   struct Codes {
-    uint8_t v[64];  // four for each lane
+    uint8_t v[64];  // four codes for each lane
 
     template <class Of>
     static HWY_INLINE Codes Each(Of of) {

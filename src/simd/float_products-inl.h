@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with float weights: one chain of fused multiply-adds for each
-// output, in the order of columns, for every width of vectors.
+// Products with float weights. Each output is one chain of fused multiply-adds
+// in the order of columns, for any width of vectors, so that results do not
+// depend on it.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_) == \

@@ -123,7 +123,8 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
   auto value = hn::Sub(
       hn::ShiftRight<13>(hn::Add(hn::Add(size, hn::Set(du, 0xFFF)), odd)),
       hn::Set(du, 112u << 10));
-  // Floats in [0.5, 1) are as far apart as f16's denormals.
+  // Adding 1/2 rounds to a denormal of f16, because floats in [0.5, 1) are as
+  // far apart as these.
   const auto half = hn::Set(d, 0.5f);
   const auto denormal =
       hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, size), half)),

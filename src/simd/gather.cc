@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kNone = SIZE_MAX;
 
-// The token of a pair, or kNone if the pair is invalid.
+// Returns the token of a pair, or kNone if the pair is invalid.
 HWY_INLINE size_t TokenOf(const GatherInputs& in, int32_t pair) {
   if (pair < 0) return kNone;
   const size_t token = static_cast<size_t>(pair) / in.topk_ids.cols;

@@ -61,8 +61,8 @@ HWY_INLINE V Gelu(D d, V x) {
 constexpr float kGeluTanhFlush = -10.00104f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {
-  // Beyond +-10.001, e^-y would not be a normal float. Below -10.001 the
-  // result is -0.
+  // Beyond +-10.001, e^-y would not be a normal float. So x is limited above,
+  // and the result is -0 below.
   const V t = hn::Min(x, hn::Set(d, 9.99f));
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V y = hn::Mul(t, hn::MulAdd(hn::Set(d, 0x1.2444f2p-4f), square,

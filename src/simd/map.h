@@ -74,7 +74,7 @@ struct MapArgs {
   int32_t* out;      // the sorted pairs or, with `tokens`, tokens
   MapTotals* totals;
   size_t block_tokens;
-  int32_t* cursors;  // [blocks, num_buckets], or null if there is one block
+  int32_t* cursors;  // [blocks, num_buckets], or null for a single block
   // If true, MapCount leaves buckets in row_index, where MapPlace finds them.
   // False if each id is the number of its bucket.
   bool keeps_buckets = false;

@@ -41,7 +41,7 @@ template <class Scale, class D, class V = hn::Vec<D>, class... Low>
 HWY_INLINE V ExpReduced(D d, V x, Low... low) {
   const hn::RebindToSigned<D> di;
   constexpr float kScale = Scale::kValue;
-  // Adding 1.5 * 2^23 rounds to an integer, which lands in the low bits.
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits.
   const V magic = hn::Set(d, 0x1.8p23f);
   const V shifted = hn::MulAdd(x, hn::Set(d, kScale * 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);

@@ -218,8 +218,8 @@ class Batch {
     strip.columns = columns;
     strip.sums = sums_;
     for (size_t i = 0; i < 2; ++i) {
-      // If there is no second group of columns, the first group is computed
-      // in its place, and the result is not used.
+      // If the weights end with the first group of columns, this group is also
+      // computed in the second one's place, and that result is not used.
       const size_t first = column + i * kPackedRows;
       const size_t from = first < weights.rows ? first : column;
       if (weights.layout == WeightLayout::kPacked) {

@@ -136,8 +136,8 @@ HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
 }
 
 // Calls set(d, largest, scale, inverse) for vectors of groups. The scale of a
-// group with a NaN or an infinity becomes NaN. Returns true if there is such a
-// group.
+// group with a NaN or an infinity becomes NaN. Returns true if any group has
+// one.
 template <class Set>
 HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   const QuantizeTag d;

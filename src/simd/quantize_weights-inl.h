@@ -83,7 +83,7 @@ HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);
   const float d = is_finite ? LargestMagnitude(from, kBlock) / -8.0f : kNaN;
-  // 0 if 1 / d overflows, as in Quantize().
+  // The inverse is 0 if 1 / d overflows, as in Quantize().
   float inverse = is_finite && d != 0.0f ? 1.0f / d : 0.0f;
   if (!(inverse >= -kMaxFloat && inverse <= kMaxFloat)) inverse = 0.0f;
   PutF16(d + 0.0f, to);

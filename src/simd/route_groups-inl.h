@@ -284,7 +284,7 @@ class KeptGroups {
     }
   }
 
-  // Overwrites the keys of dropped groups in a piece of the row.
+  // Overwrites the keys that dropped groups have in a piece of the row.
   void Drop(size_t begin, size_t n, float* keys) {
     for (size_t i = begin; i < begin + n;) {
       const size_t group = i / size_;

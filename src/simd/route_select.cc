@@ -384,8 +384,8 @@ struct Selector {
   SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
-    // A few rows take as long in lanes as a whole vector of rows. If there are
-    // fewer than three quarters of a vector, Block() is faster.
+    // In lanes, a few rows take as long as a whole vector of rows. For fewer
+    // rows than three quarters of a vector, Block() is faster.
     while (end - begin >= N - N / 4) {
       const size_t stop = HWY_MIN(begin + N, end);
       Lanes<kAll>(begin, stop);

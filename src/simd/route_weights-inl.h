@@ -297,7 +297,7 @@ struct WeightMaker {
                     HWY_ATTR { return hn::Div(v, hn::Load(d, divisors + i)); });
   }
 
-  // Computes a row's divisor from the sum of its v.
+  // Computes a row's divisor from the sum of v over its slots.
   float DivisorOf(const RowFacts& facts, float sum) const {
     const RouteOptions& o = args.options;
     if (plan.of_selected) return sum;

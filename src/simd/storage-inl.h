@@ -301,7 +301,7 @@ HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, T* p, size_t n) {
   }
 }
 
-// Storage<T>::LoadPairs for the first n < Lanes(d) pairs.
+// Storage<T>::LoadPairs() for only the first n < Lanes(d) pairs.
 template <class T, class D>
 HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
                                  hn::Vec<D>& odd) {

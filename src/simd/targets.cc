@@ -155,7 +155,7 @@ const IsaList& Runnable() {
 }
 
 // Returns the index of the runnable ISA called `name`, or the number of
-// runnable ISAs if there is none.
+// runnable ISAs if no ISA has this name.
 size_t FindRunnable(const char* name) {
   size_t i = 0;
   while (i < Runnable().size &&

@@ -90,7 +90,7 @@ inline void RecordTarget(int64_t target) noexcept {
   SWITCHYARD_RECORDED(FUNC##_Recorded, FUNC, ARGS) \
   static_assert(true, "wants a semicolon")
 
-// Defines one function for each target whose name may call the code.
+// Defines a function for each target that may run the code.
 #define SWITCHYARD_RECORDED(NAME, FUNC, ARGS)                          \
   SWITCHYARD_RECORDED_AS(NAME, FUNC, ARGS, HWY_TARGET)                 \
   HWY_MAYBE_UNUSED SWITCHYARD_RECORDED_AS(NAME##_AsAvx3Dl, FUNC, ARGS, \

@@ -135,8 +135,8 @@ SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
 
 // Collects the ids and logits of the elements that are not below `bound` (with
 // kAbove, neither below nor equal to it), in ascending order of ids, NaNs
-// included. Returns their number, or some number above `limit` if there are
-// more than `limit`.
+// included. Returns their number or, if that exceeds `limit`, some number
+// above `limit`.
 template <bool kAbove, class Row>
 SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -193,8 +193,8 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   return count;
 }
 
-// Collects candidates for the k best of a row, by Filter() or, if there are
-// ties, by FilterTies(). Returns their number, or 0 if SelectNext() has to
+// Collects candidates for the k best of a row, by Filter() or, with ties, by
+// FilterTies(). Returns their number, or 0 if SelectNext() has to
 // select from the row.
 template <class Row>
 SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,

@@ -144,8 +144,8 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
   uint64_t bits = 0;
   for (size_t v = 0; v < 4; ++v) {
     const size_t i = first + v * kTopKLanes;
-    // Negated Lt() instead of Ge(), because ordered comparisons are false for
-    // a NaN, and NaNs must be found.
+    // Uses a negated Lt() and not Ge(), because comparisons are false for a
+    // NaN, and NaNs must be found.
     if (HWY_LIKELY(i + kTopKLanes <= n)) {
       const uint64_t some =
           static_cast<uint16_t>(hn::Not(hn::Lt(row.Load(d, i), bound)).raw);

@@ -209,7 +209,7 @@ HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
   }
   if constexpr (!kTraits.has_block_scales()) {
     if (whole == end) return;
-    // Rows of int8 and of floats end within their last block.
+    // Rows of int8 and of floats may end within their last block.
     const size_t left = row_bytes % kTraits.stored_block;
     uint8_t filled[kPackedRows * kTraits.stored_block] = {};
     for (size_t i = 0; i < kPackedRows; ++i) {
