@@ -53,7 +53,7 @@ inline Status Invalid(const char* message) {
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// The same, if `got` of `of` pairs or rows are at fault.
+// The same error, if `got` of `of` pairs or rows are at fault.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,

@@ -460,13 +460,13 @@ constexpr Family kFamilies[] = {
      4, 1, "modeling_dbrx.py:338"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
-    // With topk_method "group_limited_greedy" it is the same with groups.
+    // With topk_method "group_limited_greedy" its recipe also has groups.
     {"deepseek_v2", kDeepseekV2, 64, 0, "modeling_deepseek_v2.py:85"},
     {"deepseek_v3", kDeepseekV3.Shared(1), 256, 8,
      "modeling_deepseek_v3.py:120", &kDeepseekV3Layer, "DeepSeek-V3, R1, V3.1"},
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496",
      &kDeepseekV3Layer},
-    // Its hash layers are the same, with given_ids.
+    // Its hash layers have the same recipe, with given_ids.
     {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079",
      &kDeepseekV4Layer, "DeepSeek-V4"},
     // The model has a second row of correction_bias, for images.

@@ -29,7 +29,7 @@ size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   return (300000 + 3000 * experts) / 32 * top_k + sum_all;
 }
 
-// The same for all other recipes.
+// Returns the picoseconds per row of all other recipes.
 size_t RecipeRowPs(const simd::RouteArgs& args) {
   const internal::DefaultFpEnv fp_env;
   const simd::RoutePlan plan(args);

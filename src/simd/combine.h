@@ -59,7 +59,7 @@ struct CombineStage {
     kMulPlus,  // tile = v * tile * (1 + operand)
     kMulAdd,   // tile = fma(identity's weight, operand, tile)
     kShared,   // tile = fma(gate i, shared row i, v * tile), for each i
-    kGated,    // the same, but the first product replaces the tile
+    kGated,    // as kShared, but the first product replaces the tile
     kScale,    // tile = v * tile
     kRound,    // tile = M(tile)
     kJoin,     // block's tile = (v * it + x * other tile) * sum

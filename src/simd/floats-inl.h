@@ -55,8 +55,8 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 }
 
 // AVX512_BF16 converts two vectors with one instruction instead of 11. Highway
-// 1.0.3 has no target for it, so the best AVX-512 code of a file asks the CPU
-// whether it has it. The instruction gives the same bits except that it
+// 1.0.3 has no target for it, so the best AVX-512 code of a file asks
+// whether the CPU has it. The instruction gives the same bits except that it
 // flushes denormals, so vectors with denormals do not use it.
 #undef SWITCHYARD_NATIVE_BF16
 #if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \

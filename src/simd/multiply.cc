@@ -45,7 +45,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // stream from memory.
 constexpr size_t kBatchRows = 48;
 // The most blocks of a batch. Each has a float scale and an int32 correction:
-// 32 KB. Super-blocks have two 16-bit sums instead of each correction.
+// 32 KB. Super-blocks have two 16-bit sums instead of the correction.
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // the rows' columns in a few blocks
 

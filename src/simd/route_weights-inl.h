@@ -465,8 +465,8 @@ struct WeightMaker {
     }
   }
 
-  // Gives all slots of a row the same weight if the row has a NaN (NaN), or
-  // only -inf (0).
+  // Gives all slots of a special row one weight: NaN if the row has a NaN, 0 if
+  // all its x are -inf.
   static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
     if (HWY_LIKELY(!facts.has_nan && !facts.is_empty)) return;
     const hn::CappedTag<float, 1> d;

@@ -87,7 +87,8 @@ struct StoredRow {
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
-// The same for n rows. In `to` and `from` the rows follow each other.
+// RowToFloats() and FloatsToRow() for n rows, which follow each other in `to`
+// and in `from`.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
 void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);

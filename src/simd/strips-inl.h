@@ -317,7 +317,7 @@ class Strip {
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
   // True if a strip's sums are in memory, and are read once a block. Bytes need
   // two states, so four rows and their sums need 12 registers; 16 registers do
-  // not hold these and the codes, too. GCC then kept two states in memory,
+  // not hold these and the codes. GCC then kept two states in memory,
   // where each addition waits for the store of the previous one. Keeping the
   // sums in memory instead takes 0.8 of the time. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
