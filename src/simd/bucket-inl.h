@@ -85,9 +85,9 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// The fastest way to count. ISAs with registers for masks count the bits of
-// the masks. Other ISAs sum the masks in bytes, although adding up these sums
-// takes time.
+// Each ISA counts in the way that is fastest there. ISAs with registers for
+// masks count the bits of the masks. Other ISAs sum the masks in bytes,
+// although adding up these sums takes time.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1

@@ -124,7 +124,7 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
       hn::ShiftRight<13>(hn::Add(hn::Add(size, hn::Set(du, 0xFFF)), odd)),
       hn::Set(du, 112u << 10));
   // Adding 1/2 rounds to a denormal of f16, because floats in [0.5, 1) are as
-  // far apart as these.
+  // far apart as denormals of f16.
   const auto half = hn::Set(d, 0.5f);
   const auto denormal =
       hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, size), half)),

@@ -7,16 +7,17 @@
 // these paths:
 //
 //   plain softmax (src/route.cc)        SelectRows(logits) -> ids, weights
-//   weights_by_select: softmax of the   the same, called by RouteRows()
-//     selected, and nothing after it
-//   values_by_select: the same, then    SelectRows(logits or x) -> ids, v
-//     masks, maps, scales, rounding       -> weights
+//   weights_by_select: softmax of the   SelectRows(logits) -> ids, weights,
+//     selected, and nothing after it      called by RouteRows()
+//   values_by_select: softmax of the    SelectRows(logits or x) -> ids, v
+//     selected, then masks, maps,         -> weights
+//     scales or rounding
 //   selection by x (most scores)        SelectRows(logits or x) -> ids, x
 //                                         -> v -> weights
 //   selection by keys (bias, groups)    SelectRows(keys) -> ids -> x -> v
 //                                         -> weights
 //   ids_given                           ids -> x -> v -> weights
-//   rows of more than kKeyTile          the same steps; keys are computed
+//   rows of more than kKeyTile          the steps above, but keys are computed
 //     columns                             again, in pieces, when they are read
 //
 // The keys of a batch of rows are computed on the stack, and SelectRows() reads

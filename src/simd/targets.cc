@@ -194,7 +194,7 @@ constexpr OtherName kOtherNames[] = {
 // Messages for names that are close to those of compiled ISAs: each has the
 // text `wrong`, and the ISA that was probably meant. They are kept as long as
 // the program runs, because a Status points to them. They are made at run time,
-// because only then Highway's target names are known.
+// because Highway's target names are only known then.
 class DidYouMean {
  public:
   explicit DidYouMean(const char* wrong) : wrong_(wrong) {
