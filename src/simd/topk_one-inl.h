@@ -10,7 +10,6 @@
 // expansion. Several rows are faster in phases, because the CPU's window of
 // waiting instructions does not hold two of these chains (four rows: 1.25 of
 // the time).
-// the time).
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)
