@@ -146,7 +146,7 @@ SWITCHYARD_PART(swy_expert_weights, ExpertWeights)
 
 // NumFields() counts the fields of a struct, and counts the fields of its parts
 // one by one. It finds the largest number of values that can initialise the
-// struct without braces for its parts. Clang warns of missing braces.
+// struct without braces for its parts. Clang would warn of missing braces.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-braces"
 struct AnyField {

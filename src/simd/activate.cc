@@ -102,7 +102,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
-  // Four vectors at a time, because each is a chain of ten dependent
+  // Computes four vectors at a time, because each is a chain of ten dependent
   // operations.
   for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
     if (kFar) {

@@ -17,8 +17,8 @@ namespace switchyard::simd {
 // The caller has checked that gate and up have out's shape, or that gate holds
 // both, interleaved, and that out is gate, is up, or overlaps neither.
 struct ActivateArgs {
-  // References, because loading a copy of views that were just stored takes a
-  // single row as long as all of its checks.
+  // These are references, because loading a copy of views that were just stored
+  // takes a single row as long as all of its checks.
   const ConstAnyMatrix& gate;
   const ConstAnyMatrix& up;  // without data if ungated or interleaved
   const AnyRows& out;

@@ -3,8 +3,8 @@
 
 // A short list of candidates for the k best of a row, and its sort: each
 // candidate goes to the slot with the number of candidates before it. The
-// order is that of route.h: larger numbers first, -0 equal to +0, NaN last,
-// and of equal numbers the smaller index first.
+// order is that of switchyard/route.h: larger numbers first, -0 equal to +0,
+// NaN last, and of equal numbers the smaller index first.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -170,8 +170,9 @@ HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
 }
 #endif
 
-// For the next two functions. They may return any integer for a NaN. Without
-// vectors, however, Highway would cast the NaN, which C++ leaves undefined.
+// NearestSmallInt() and TruncateSmallInt() may return any integer for a NaN.
+// Without vectors, however, Highway would cast the NaN, which C++ leaves
+// undefined. So this replaces it by 0.
 template <class D>
 HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
@@ -180,9 +181,9 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
   return v;
 #endif
 }
-// Convert values that fit to integers: to the nearest, ties to even, and
-// towards zero. Highway's conversions also handle values that do not fit,
-// which takes two more instructions.
+// Convert values that fit to integers: NearestSmallInt() to the nearest, ties
+// to even, and TruncateSmallInt() towards zero. Highway's conversions also
+// handle values that do not fit, which takes two more instructions.
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR

@@ -53,9 +53,9 @@ constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
 // values [rows, k] and floats; and that outputs overlap neither each other nor
 // the keys.
 struct SelectArgs {
-  // References. A copy of a view or of a mode that was just made would wait
-  // until its parts have reached the cache: for the mode, 4 ns of a lone row's
-  // 58.
+  // These are references, because a copy of a view or of a mode that was just
+  // made would wait until its parts have reached the cache: for the mode, 4 ns
+  // of a lone row's 58.
   const ConstAnyMatrix& keys;
   const AnyMatrix& ids;
   const AnyMatrix& values;
