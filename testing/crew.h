@@ -12,14 +12,15 @@
 
 namespace switchyard::testing_support {
 
-// One of an engine's threads, as TeamExecutor takes them.
+// What one thread of an engine passes to TeamExecutor.
 struct CrewMember {
   size_t thread, num_threads;
   void (*barrier)(void* context);
   void* context;
 };
 
-// `num_threads` threads and the barrier that they lend.
+// Starts `num_threads` threads, and has the barrier at which they wait for
+// each other.
 class Crew {
  public:
   explicit Crew(size_t num_threads) : num_threads_(num_threads) {}

@@ -12,7 +12,8 @@
 
 namespace switchyard::testing_support {
 
-// FNV-1a over 32-bit words, with a shift after each.
+// FNV-1a over 32-bit words. After each word the hash is also shifted, which
+// plain FNV-1a does not do.
 class Digest {
  public:
   void Add(uint32_t word) {

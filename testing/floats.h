@@ -28,12 +28,12 @@ struct SmallFloat {
   int mantissa_bits;
   int min_exponent;
   uint32_t sign;     // the sign bit
-  uint32_t largest;  // code of the largest finite number
-  bool infinity;     // whether the code after `largest` is infinity, not NaN
-  bool saturates;    // Encode() gives `largest` for numbers beyond it
-  uint32_t nan;      // the code that Encode() gives for a NaN
+  uint32_t largest;  // the code of the largest finite number
+  bool infinity;     // the code after `largest` is infinity, not NaN
+  bool saturates;    // Encode() returns `largest` for larger numbers
+  uint32_t nan;      // the code that Encode() returns for a NaN
 
-  // Rounds to nearest, ties to even.
+  // Rounds x to the nearest code, and ties to the even one.
   uint32_t Encode(double x) const {
     uint64_t bits;
     std::memcpy(&bits, &x, sizeof(bits));
@@ -103,7 +103,7 @@ inline const SmallFloat* SmallFloatOf(Type type) {
 
 namespace switchyard::testing_support {
 
-// The stored value as a float. Exact.
+// Returns a stored value as a float, which is always exact.
 inline float Widen(float f) { return f; }
 inline float Widen(BFloat16 f) { return reference::kBF16.Decode(f.bits); }
 inline float Widen(Float16 f) { return reference::kF16.Decode(f.bits); }

@@ -25,7 +25,7 @@ constexpr size_t kWholeRow = SIZE_MAX;
 struct Format {
   const char* name;
   Type type;
-  size_t group = 0;  // columns per scale; 0: no scales
+  size_t group = 0;  // the number of columns for each scale; 0: no scales
   Type scales = Type::kF32;
   bool sums = false;
 
@@ -41,9 +41,9 @@ struct Format {
   // True if rows of the format can be converted to other formats; rows of the
   // others can only be copied.
   bool IsSource() const { return BlockOf(type) == 1 && scales != Type::kE8M0; }
-  // True if conversion to `to` only copies the rows of `cols` columns, or
-  // also adds sums. A group that is at least as long as the row counts as a
-  // whole row.
+  // True if a conversion of rows of `cols` columns to `to` copies the codes
+  // and scales unchanged. It may add sums. A group that is at least as long
+  // as the row counts as a whole row.
   bool CopiesTo(const Format& to, size_t cols) const {
     return type == to.type && scales == to.scales &&
            NumScales(cols) == to.NumScales(cols) && (sums || !to.sums);
@@ -80,8 +80,8 @@ constexpr Format kFormats[] = {
 };
 constexpr Format kF32Rows = kFormats[0];
 
-// `bits` as digests and comparisons use them: all NaNs of `type` become the
-// same bits.
+// Returns `bits` with all NaNs of `type` replaced by the same bits, for
+// digests and comparisons.
 inline uint32_t CanonicalBits(Type type, uint32_t bits) {
   switch (type) {
     case Type::kF32:

@@ -24,10 +24,10 @@ namespace switchyard::testing_support {
 // as an integer, so that a result computed from it stands out.
 constexpr uint32_t kCanary = 0x7FC0DEAD;
 
-// A view [rows, cols] with `stride` (0: cols) that ends `slack` elements
-// before the guard page. Slack 0 to 3 covers every misalignment of a vector's
-// end and, with odd sizes, of its start. Elements of the view are canaries
-// too unless `values` are given.
+// A view [rows, cols] that ends `slack` elements before the guard page. A
+// stride of 0 means cols. Slack 0 to 3 covers every misalignment of a
+// vector's end and, with odd sizes, of its start. Without `values`, the
+// elements of the view are canaries too.
 template <class T>
 class Guarded {
  public:
@@ -54,7 +54,8 @@ class Guarded {
 
   T* data() const { return reinterpret_cast<T*>(map_) + first_; }
   Matrix<T> view() const { return {data(), rows_, cols_, stride_}; }
-  Span<T> span() const { return {data(), rows_ * cols_}; }  // stride == cols
+  // Requires that stride == cols.
+  Span<T> span() const { return {data(), rows_ * cols_}; }
   T& At(size_t row, size_t col) const { return data()[row * stride_ + col]; }
 
   // `values` holds rows * cols elements, row-major.
@@ -75,7 +76,7 @@ class Guarded {
 
   // Checks that nothing outside the view was written.
   void ExpectIntact(const char* name) const {
-    size_t end = 0;  // of the elements checked so far
+    size_t end = 0;  // where the checked elements end
     for (size_t r = 0; r < rows_ && cols_ != 0; ++r) {
       const size_t row = first_ + r * stride_;
       CheckElements(name, end, row);
@@ -114,8 +115,8 @@ class Guarded {
 
   size_t rows_, cols_, stride_;
   char* map_;
-  size_t bytes_;  // without the guard page
-  size_t first_;  // the view's first element, counted in the mapping
+  size_t bytes_;  // of the mapping without the guard page
+  size_t first_;  // the elements of the mapping before the view
 };
 
 }  // namespace switchyard::testing_support

@@ -16,9 +16,9 @@
 
 namespace switchyard::testing_support {
 
-// Memory that ends at an inaccessible page. Freed memory is kept for reuse,
-// because mmap and munmap were half of the tests' time in the kernel: 30 of
-// 58 s.
+// Memory that ends at an inaccessible page. Freed memory is kept for reuse.
+// Otherwise the tests would spend 30 of the 58 s that they spend in the
+// kernel on mmap and munmap.
 class GuardedPages {
  public:
   // `bytes` is a multiple of the page size.

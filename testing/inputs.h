@@ -31,9 +31,9 @@ inline float FromBits(uint32_t bits) {
   return f;
 }
 
-// splitmix64 without its last shift: maps state n * kStep to the n-th number.
-// Random adds the shift; Hash does not, because the stored digests depend on
-// it.
+// splitmix64 without its last shift: maps the state n * kStep to the n-th
+// number. Random applies the last shift. Hash does not, because the stored
+// digests depend on its numbers.
 constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
 constexpr uint64_t Mix(uint64_t state) {
   state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -47,7 +47,8 @@ constexpr uint32_t Hash(uint32_t seed, size_t i) {
 }
 // Returns a number in [-range, range); `range` is a power of two.
 constexpr float Uniform(uint32_t seed, size_t i, float range) {
-  // A multiple of 2^-23 in [-1, 1): exact, and so is the product.
+  // This is a multiple of 2^-23 in [-1, 1). It is exact, and so is its
+  // product with `range`.
   const int32_t signed24 = static_cast<int32_t>(Hash(seed, i) >> 8) - (1 << 23);
   return static_cast<float>(signed24) * 0x1p-23f * range;
 }
@@ -56,7 +57,7 @@ inline float AnyFloat(uint32_t seed, size_t i) {
   return FromBits(Hash(seed, i));
 }
 
-// The same generator for drawing one number after the other.
+// Draws the numbers of the same generator one after the other.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -16,7 +16,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A view of the rows' memory.
+// Returns a view of the rows' memory.
 AnyRows ViewOf(const FormatRows& rows) {
   const auto memory = [](const std::vector<uint8_t>& bytes) {
     return const_cast<uint8_t*>(bytes.data());
@@ -38,7 +38,7 @@ std::vector<float> Uniforms(size_t count, uint32_t seed, float range) {
   for (size_t i = 0; i < count; ++i) values[i] = Uniform(seed, i, range);
   return values;
 }
-// Converts rows of this file's own making, which cannot fail.
+// Converts rows that this file has made. This cannot fail.
 void Convert(const ConstAnyRows& from, const AnyRows& to) {
   const Status status = Quantize({from}, {to});
   if (!status.ok()) std::abort();
@@ -73,7 +73,8 @@ ExpertsLayer::ExpertsLayer(const LayerCase& c)
   const size_t shared = c.plan.shared_intermediate;
   const size_t shared_gate_up = shared * (IsOne(c.layout) ? 1 : 2);
   for (size_t t = 0; t < c.tokens; ++t) {
-    // Each token has different experts; one expert is busier than the others.
+    // The experts of a token are distinct. One expert is busier than the
+    // others.
     const size_t step = Hash(c.seed + 3, t) % 3 == 0 ? 0 : Hash(c.seed + 4, t);
     for (size_t s = 0; s < c.top_k; ++s) {
       int32_t& id = ids_[t * c.top_k + s];
@@ -232,8 +233,8 @@ LayerResult ExpertsLayer::OneByOne() const {
   check(BucketPacked({ids()}, {counts, offsets, sorted, index}, buckets));
   const auto rows = static_cast<size_t>(offsets.back());
 
-  // Computes rows of one expert, or of the shared one, from the operands to
-  // the sum.
+  // Computes rows of one expert, or of the shared expert, from the operands
+  // to the sum.
   const auto run = [&](int32_t expert, const ConstAnyRows& x, size_t inter,
                        const ActivateInputs& more, ActivateOptions activate,
                        const AnyMatrix& out) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Layers of RunExperts() with any options, and the same layers computed call
-// by call, to compare with: for tests, fuzzers and the corpus. Their matrix
-// product gives the same bits for any tiling.
+// Layers of RunExperts() with any options. OneByOne() computes the same layer
+// with single calls, for comparison. Tests, fuzzers and the corpus use this
+// file. The matrix product of the layers gives the same bits for any tiling.
 
 #ifndef SWITCHYARD_TESTING_LAYER_CASE_H_
 #define SWITCHYARD_TESTING_LAYER_CASE_H_
@@ -33,7 +33,7 @@ struct LayerCase {
        weight_type = Type::kF32;
   bool has_biases = false, has_residual = false, has_norm = false,
        has_shared_hidden = false, weights_on_input = false;
-  size_t dropped = 0;  // one id in so many names no expert; 0: none does
+  size_t dropped = 0;  // one in `dropped` ids names no expert; 0: none
   uint32_t seed = 1;
 };
 
@@ -103,7 +103,7 @@ class ExpertsLayer {
   ExpertsLayer(const ExpertsLayer&) = delete;
 
   ExpertsOptions Options() const;
-  // The inputs without plan and scratch.
+  // Returns the inputs. The caller sets the plan and the scratch.
   ExpertsInputs Inputs() const;
   ConstAnyMatrix ids() const;
   const LayerCase& layer_case() const { return case_; }
@@ -115,14 +115,15 @@ class ExpertsLayer {
   Status Multiply(const ExpertTile& tile) const;
 
   // Runs PlanExperts() and RunExperts() in memory of exactly the required
-  // size. `scratch_workers`: workers that the scratch has room for; 0: all of
-  // the executor's.
+  // size. The scratch has room for `scratch_workers` workers, or for all of
+  // the executor's if that is 0.
   Status Run(Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // The same with the caller's matrix product.
+  // Does the same with the caller's matrix product.
   Status Run(const ExpertGemm& gemm, Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // The layer computed by one call after the other, each for all rows.
+  // Computes the layer with one call after the other. Each call computes all
+  // rows.
   LayerResult OneByOne() const;
 
  private:

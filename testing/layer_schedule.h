@@ -22,13 +22,14 @@
 
 namespace switchyard::testing_support {
 
-// How tokens choose experts: kUniform: all experts are equally likely; kZipf:
-// expert n has a share proportional to 1 / n; kHot: all tokens choose the
-// first expert, and the others at random.
+// How tokens choose experts:
+// * kUniform: all experts are equally likely;
+// * kZipf: expert n has a share proportional to 1 / n;
+// * kHot: all tokens choose the first expert, and the others at random.
 enum class Skew { kUniform, kZipf, kHot };
 
-// [tokens, top_k] ids, different within each row. In integer arithmetic, so
-// that they are the same on every machine.
+// Returns ids [tokens, top_k] that differ within each row. The function uses
+// integer arithmetic, so that the ids are the same on every machine.
 inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
                                       size_t experts, Skew skew,
                                       uint64_t seed) {
@@ -57,17 +58,18 @@ inline std::vector<int32_t> SkewedIds(size_t tokens, size_t top_k,
 
 // Times in microseconds.
 struct ScheduleCosts {
-  // The time of one unit of ExpertsPlanOptions' costs, by default 16 to a
-  // row: measured for 2048 x 768 in bf16 on an AVX-512 core.
+  // The time of one unit of the costs in ExpertsPlanOptions. By default a row
+  // costs 16 units. The 21 us for a row were measured for 2048 x 768 in bf16
+  // on an AVX-512 core.
   double unit = 21.0 / 16;
-  // Until the last worker is awake, for a team that spins.
+  // The time until the last worker is awake, in a team that spins.
   double wake = 3.0;
   double claim = 0.1;
   // The time of a tile without its product: the call and the gather of its
   // rows.
   double tile = 0.5;
   double row = 0.1;
-  // The weighted sum of one token.
+  // The time of the weighted sum of one token.
   double token = 1.5;
 };
 
@@ -77,8 +79,8 @@ class Workers {
   Workers(size_t workers, double wake) {
     for (size_t i = 0; i < workers; ++i) free_.push(i == 0 ? 0 : wake);
   }
-  // The worker that is free first works for `time`, but not before `ready`.
-  // Returns the end of that work.
+  // Gives `time` of work to the worker that is free first. It starts at
+  // `ready` or later. Returns when the work ends.
   double Work(double time, double ready = 0) {
     const double end = std::max(free_.top(), ready) + time;
     free_.pop();
@@ -94,12 +96,12 @@ class Workers {
 };
 
 struct Schedule {
-  double ideal;     // all work, evenly shared by workers that are awake
-  double makespan;  // until the last worker has finished
+  double ideal;     // the time if awake workers shared all work evenly
+  double makespan;  // the time until the last worker has finished
 };
 
-// The cost of all products of `rows` rows of one expert. The shared expert's
-// cost is scaled by its width.
+// The cost of all products of `rows` rows of one expert. The cost of the
+// shared expert is scaled by its width.
 inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
                      size_t rows) {
   const auto cost =
@@ -111,8 +113,8 @@ inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
                    static_cast<double>(options.intermediate);
 }
 
-// The share of part `part` in a product of `cols` columns that is cut into
-// `parts`.
+// If a product of `cols` columns is cut into `parts` parts, returns the share
+// of `part` in the product.
 inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
                           int32_t part) {
   if (parts == 1) return 1;
@@ -124,7 +126,7 @@ inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
          static_cast<double>(tiles);
 }
 
-// The time if workers claim the plan's tasks as RunExperts() does.
+// Returns the times if workers claim the plan's tasks as RunExperts() does.
 inline Schedule Simulate(const ExpertsPlan& plan,
                          const ExpertsPlanOptions& options, size_t workers,
                          const ScheduleCosts& costs) {
@@ -175,10 +177,11 @@ inline Schedule Simulate(const ExpertsPlan& plan,
   return {work / static_cast<double>(workers), crew.last()};
 }
 
-// The time in an engine without a plan. Its workers claim tiles of many rows
-// or of whole experts, and then compute the tokens' sums. With fewer than two
-// tiles per worker, all workers share each product, one product after the
-// other. The shared expert's products are always shared like that.
+// Returns the times for an engine without a plan. Its workers claim tiles of
+// many rows or of whole experts, and then compute the tokens' sums. With
+// fewer than two tiles per worker, all workers share each product, and the
+// products run one after the other. All workers always share the products of
+// the shared expert.
 inline Schedule SimulateTiles(const ExpertsPlan& plan,
                               const ExpertsPlanOptions& options, size_t workers,
                               const ScheduleCosts& costs) {

@@ -19,16 +19,16 @@ std::vector<float> Uniforms(size_t count, uint32_t seed, float range) {
   for (size_t i = 0; i < count; ++i) values[i] = Uniform(seed, i, range);
   return values;
 }
-// Aborts on an error: the arguments are made in this file and have to be
-// valid.
+// Aborts if `status` is an error. This file makes the arguments, so they have
+// to be valid.
 void Check(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "ModelLayer: %s\n", status.message());
   std::abort();
 }
 
-// Random codes with scales that keep the weights within 1/2 in magnitude, so
-// that the gate's products are a few units large.
+// Makes random codes, and scales that keep the magnitude of weights at most
+// 1/2. The gate's products are then a few units large.
 WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
                              size_t rows, size_t cols, uint32_t seed) {
   WeightBytes w = RandomWeights(format, num_experts, rows, cols, seed, false);

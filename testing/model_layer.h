@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole layers of model families at reduced sizes, with weights of every
-// format: from the router's logits to the residual stream and the next norm.
-// For tests and the corpus.
+// Whole layers of model families at reduced sizes, for tests and the corpus.
+// A layer begins with the router's logits and ends with the residual stream
+// and the next norm. Its weights have any format.
 
 #ifndef SWITCHYARD_TESTING_MODEL_LAYER_H_
 #define SWITCHYARD_TESTING_MODEL_LAYER_H_
@@ -30,7 +30,7 @@ constexpr ModelFamily kModelFamilies[] = {{"qwen3_moe", 16, 4},
                                           {"gpt_oss", 8, 4},
                                           {"mixtral", 8, 2}};
 
-// The weight formats: of gate and up, and of the down products.
+// The weight formats of gate and up, and of the down product.
 struct ModelFormats {
   WeightFormat gate_up, down;
 };
@@ -48,7 +48,8 @@ constexpr ModelFormats kModelFormats[] = {
 
 // One of several ways to compute the same layer.
 struct ModelCut {
-  enum Weights { kStored, kPacked, kByDefinition };  // MultiplyNaively()
+  // With kByDefinition, MultiplyNaively() computes the products.
+  enum Weights { kStored, kPacked, kByDefinition };
   size_t workers, tile_columns;
   Weights weights;
   // Gate and up are separate products, as in GGUF files. Interleaved weights

@@ -62,12 +62,13 @@ Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
 
 namespace {
 
-// A bound for the relative error of weight j, in units of 2^-24. |x|: x - max
-// is rounded. 2 * exp: exp is within 1.5 ulp (3 units; 6 without FMA), in the
-// weight and in the divisor. The divisor's terms also round their x - max;
-// the mean of those |x|, weighted with the terms, is at most the logarithm of
-// their number. The rest: the divisor's additions, the clamp's product and
-// the division.
+// A bound for the relative error of weight j, in units of 2^-24. It adds up:
+// * |x|, for the rounding of x - max.
+// * 2 * exp: exp is within 1.5 ulp, which is 3 units (6 without FMA), in the
+//   weight and in the divisor.
+// * the rounding of x - max in the divisor's terms. The mean of those |x|,
+//   weighted with the terms, is at most the logarithm of the number of terms.
+// * the additions of the divisor, the product of the clamp, and the division.
 double WeightBound(double x, size_t experts, size_t top_k, bool all, bool fma) {
   const double exp = fma ? 3.0 : 6.0;
   const size_t terms = all ? experts : top_k;
@@ -111,7 +112,7 @@ std::string WrongRoute(const std::vector<float>& logits,
     } else if (logit(j) == logit(0) && j != 0) {
       wrong = is(Bits(weights[0]));
     } else if ((std::isinf(logit(j)) && logit(j) < 0.0) || x <= -87.4) {
-      wrong = is(0);  // exp is zero there, not denormal
+      wrong = is(0);  // exp is exactly zero there, not denormal
     } else {
       const double bound =
           0x1p-24 * WeightBound(x, logits.size(), top_k, all, fma);

@@ -20,8 +20,9 @@ namespace switchyard::reference {
 double Sigmoid(double x);
 double Silu(double x);  // -0 for x <= -87.33655, as the library defines it
 
-// Softmax and top-k of one row, with the library's order and its rules for
-// NaN and infinities. `clamp` as in RouteOptions.
+// The result of softmax and top-k for one row, with the library's order and
+// its rules for NaN and infinities. `clamp` has the meaning that it has in
+// RouteOptions.
 struct Route {
   std::vector<int32_t> ids;
   std::vector<double> weights;
@@ -29,9 +30,9 @@ struct Route {
 Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
                double clamp);
 
-// Checks the library's result for that row: ids have to be exact, weights
-// within a bound that depends on the ISA. Returns a description of the first
-// error, or "".
+// Checks the library's result for one row: the ids have to be exact, and the
+// weights within a bound that depends on the ISA. Returns a description of
+// the first error, or "".
 std::string WrongRoute(const std::vector<float>& logits,
                        const RouteOptions& options,
                        const std::vector<int32_t>& ids,
@@ -40,12 +41,12 @@ std::string WrongRoute(const std::vector<float>& logits,
 struct Buckets {
   std::vector<int32_t> tokens_per_expert;
   std::vector<int32_t> offsets;    // [num_experts + 1]
-  std::vector<int32_t> pairs;      // ascending in each expert
-  std::vector<int32_t> row_index;  // by pair; -1: dropped
+  std::vector<int32_t> pairs;      // ascending for each expert
+  std::vector<int32_t> row_index;  // for each pair; -1: dropped
   size_t max_rows = 0;
   size_t dropped = 0;
 };
-// `topk_ids` are by pair and contiguous.
+// `topk_ids` has an id for each pair, without gaps.
 Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts);
 
 }  // namespace switchyard::reference

@@ -14,20 +14,20 @@ namespace {
 
 const double kMost = static_cast<double>(std::numeric_limits<float>::max());
 
-// The float spacing at |x|.
+// Returns the spacing of floats at |x|.
 double Ulp(double x) {
   if (!std::isfinite(x)) return 0.0;
   return std::ldexp(1.0, std::max(-126, std::ilogb(x)) - 23);
 }
 
-// min(most, x), but NaN if x is.
+// Returns min(most, x), or NaN if x is NaN.
 double AtMost(double most, double x) { return x > most ? most : x; }
 
-// The gate's function in double. Sets `ulps` to the error that the library
-// may make.
+// Computes the gate's function in double precision. Sets `ulps` to the error
+// that the library may make.
 double OfGate(const ActivateOptions& options, double g, bool fma,
               double* ulps) {
-  const double few = fma ? 0.0 : 6.0;  // more ulps without FMA
+  const double few = fma ? 0.0 : 6.0;  // the additional ulps without FMA
   *ulps = 2.5 + few;
   switch (options.activation) {
     case Activation::kSilu:
@@ -54,7 +54,7 @@ double OfGate(const ActivateOptions& options, double g, bool fma,
       return g;
     case Activation::kSwigluOai: {
       const double x = static_cast<double>(options.alpha) * g;
-      *ulps += std::min(std::fabs(x), 90.0);  // the rounding of x
+      *ulps += std::min(std::fabs(x), 90.0);  // for the rounding of x
       if (std::isinf(x)) return x > 0 ? g : -0.0;
       return g / (1 + std::exp(-x));
     }
@@ -85,8 +85,8 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   if (!std::isinf(g) && std::fabs(of_gate) > kMost) {
     of_gate = std::copysign(std::numeric_limits<double>::infinity(), of_gate);
   }
-  // The 1e-35 covers arguments just above those that give zero: the library
-  // may already return zero there.
+  // Just above the arguments for which the result is zero, the library may
+  // already return zero. The 1e-35 allows that.
   error = ulps * Ulp(of_gate) + 1e-35;
   if (!before) of_gate = AtMost(limit, of_gate);
   value = of_gate;
@@ -115,7 +115,7 @@ bool Activated::IsClose(float up, float actual) const {
     return a == value ||
            (std::isnan(a) && std::isinf(up) && std::fabs(of_gate) < 1e-35);
   }
-  // Next to the largest float, the library may round to infinity.
+  // Close to the largest float, the library may round to infinity.
   if (std::isinf(actual)) return std::fabs(value) + 2 * error >= kMost;
   return std::fabs(a - value) <= error;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Activations in double precision.
+// Computes activations in double precision.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_ACTIVATE_H_
 #define SWITCHYARD_TESTING_REFERENCE_ACTIVATE_H_
@@ -11,21 +11,22 @@
 
 namespace switchyard::reference {
 
-// The activation of a gate and an up, with the limits of the options, and the
-// largest error that the library may make. Ungated layouts ignore `up`.
+// The activation of one gate and one up, after the limits of the options are
+// applied, and the largest error that the library may make. Layouts without
+// an up ignore `up`.
 struct Activated {
-  double of_gate;  // the gate's function without `up`
+  double of_gate;  // the value before it is multiplied by `up`
   double value;
   double error;
 
   Activated(const ActivateOptions& options, float gate, float up, bool fma);
-  // True if `actual` is within the error, also where the value overflows or
-  // `up` is infinite.
+  // True if `actual` is within the error. This also handles values that
+  // overflow, and an infinite `up`.
   bool IsClose(float up, float actual) const;
 };
 
-// Calls change(parameter) for each parameter of the activations that has to
-// be positive.
+// Calls change(parameter) for each parameter of an activation that has to be
+// positive.
 template <class Change>
 void ForEachParameter(ActivateOptions* options, const Change& change) {
   for (const calls::Option& option : calls::ActivateCall::kOptions) {

@@ -10,7 +10,7 @@
 namespace switchyard::reference {
 namespace {
 
-// The sum of 32 lanes, in the library's order.
+// Adds in 32 lanes, in the library's order.
 template <class Real>
 Real Fold(std::vector<Real> lanes) {
   for (size_t half = 16; half != 0; half /= 2) {

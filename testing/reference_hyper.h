@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HyperConnect, written from the formula in its header: in double precision,
+// Computes HyperConnect from the formula in its header: in double precision,
 // and in f32 in the library's order.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_HYPER_H_
@@ -14,7 +14,7 @@
 
 namespace switchyard::reference {
 
-// The results for one token. Inputs are f32.
+// The results for one token. The inputs have to be f32.
 template <class Real>
 struct HyperRow {
   std::vector<Real> streams, out, normed;
@@ -22,8 +22,8 @@ struct HyperRow {
 };
 HyperRow<double> Hyper(const HyperInputs& inputs, const HyperOptions& options,
                        size_t token);
-// The bits that ISAs with FMA give, before they are rounded to the outputs'
-// types. `rounded` is the type to which round_like_unfused rounds.
+// Returns the bits that ISAs with FMA give, before they are rounded to the
+// outputs' types. `rounded` is the type to which round_like_unfused rounds.
 HyperRow<float> HyperFixed(const HyperInputs& inputs,
                            const HyperOptions& options, size_t token,
                            Type rounded);

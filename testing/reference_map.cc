@@ -19,7 +19,7 @@ std::vector<int32_t> MapIds(const std::vector<int32_t>& topk_ids,
 
 namespace {
 
-// The pairs in each bucket, in ascending order.
+// Returns the pairs in each bucket, in ascending order.
 std::vector<std::vector<size_t>> PairsOf(const std::vector<int32_t>& buckets,
                                          size_t num_buckets) {
   std::vector<std::vector<size_t>> pairs(num_buckets);

@@ -14,11 +14,11 @@
 
 namespace switchyard::reference {
 
-// The destinations of `topk_ids`, by pair: map[id], or -1 for an id that is
-// not in the map.
+// Returns the destination of each pair: map[id], or -1 if the map has no such
+// id.
 std::vector<int32_t> MapIds(const std::vector<int32_t>& topk_ids,
                             const std::vector<int32_t>& map);
-// The table that MapOptions::experts_per_destination replaces.
+// Returns the table that MapOptions::experts_per_destination stands for.
 std::vector<int32_t> RangeTable(size_t num_destinations,
                                 size_t experts_per_destination);
 
@@ -35,11 +35,11 @@ Aligned BucketAligned(const std::vector<int32_t>& experts, size_t top_k,
 
 struct Mapped {
   std::vector<int32_t> counts, offsets, rows;
-  std::vector<int32_t> index;   // by pair: the position of its row, or -1
-  std::vector<int32_t> firsts;  // the same, but -1 if an earlier pair has it
+  std::vector<int32_t> index;   // for each pair, the position of its row, or -1
+  std::vector<int32_t> firsts;  // like index; -1 if an earlier pair has it
 };
-// Groups pairs by destination. If `once`, groups tokens instead, each at most
-// once per destination.
+// Groups pairs by destination. If `once`, it groups tokens instead, and each
+// token is in a destination's group at most once.
 Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
                size_t num_destinations, bool once);
 

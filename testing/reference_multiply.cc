@@ -14,7 +14,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The code in row r and column k.
+// Returns the code in row r and column k.
 int CodeOf(const ConstAnyRows& rows, size_t r, size_t k) {
   if (rows.type == Type::kQ8_K) {
     const auto* block =
@@ -28,7 +28,7 @@ int CodeOf(const ConstAnyRows& rows, size_t r, size_t k) {
   }
   return rows.Row<int8_t>(r)[k];
 }
-// The number of columns per scale.
+// Returns the number of columns that share a scale.
 size_t GroupOf(const ConstAnyRows& rows) {
   if (rows.type != Type::kI8) return BlockOf(rows.type);
   if (rows.scales.cols == 1) return rows.cols;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Naive implementations of expert_weights.h's definitions, one weight at a
-// time: products, packed bytes, quantisation. Also random weights and rows of
-// every format.
+// Naive implementations of the definitions in expert_weights.h, which handle
+// one weight at a time: products, packed bytes and quantisation. Also makes
+// random weights and rows of every format.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
 #define SWITCHYARD_TESTING_REFERENCE_MULTIPLY_H_
@@ -28,13 +28,13 @@ struct WeightBytes {
   ExpertWeights View() const;
 };
 
-// A random scale: any bits if `any`, otherwise finite and from 1/64 to 4 in
-// magnitude.
+// Returns a random scale. If `any`, it has any bits. Otherwise it is finite,
+// and its magnitude is from 1/64 to 4.
 Float16 RandomScale(uint32_t seed, size_t i, bool any);
 float RandomFloatScale(uint32_t seed, size_t i, bool any);
 
-// Random codes of any bits. If `any`, scales have any bits too, otherwise
-// they are from 1/64 to 4.
+// Returns random codes of any bits. If `any`, the scales have any bits too.
+// Otherwise their magnitudes are from 1/64 to 4.
 WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
                           size_t cols, uint32_t seed, bool any);
 // The formats of rows that products can read.
@@ -45,14 +45,15 @@ constexpr Format kProductRows[] = {
     {"f32", Type::kF32},          {"bf16", Type::kBF16},
     {"f16", Type::kF16}};
 bool Takes(WeightFormat format, const Format& rows);
-// The format that OperandsOf() returns for weights of `format`.
+// Returns the format that OperandsOf() returns for weights of `format`.
 Format ProductRowsOf(WeightFormat format);
-// The number of columns has to be a multiple of this: of the block size of
-// the weights and of the rows (1 for int8).
+// The number of columns has to be a multiple of the returned number, which
+// both the block size of the weights and that of the rows divide. It is 1 for
+// int8.
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
-// Rows for products: random codes, and scales as above. `format` is one of
-// kProductRows.
+// Returns rows for products, with random codes, and scales as above. `format`
+// is one of kProductRows.
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 
@@ -65,11 +66,11 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
                              const ConstAnyRows& rows, size_t first,
                              size_t count);
 
-// The bytes of one expert in the layout WeightLayout::kPacked.
+// Returns the bytes of one expert in the layout WeightLayout::kPacked.
 std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 
-// [rows, cols] of one expert's packed weights: code times scale, rounded to
-// f32.
+// Returns [rows, cols] of one expert's packed weights. Each is its code times
+// its scale, rounded to f32.
 std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
 
 // Quantises floats to stored weights of any format except kInt8 and kQ8_0,
@@ -81,20 +82,20 @@ std::vector<uint8_t> QuantizeWeightsNaively(WeightFormat format,
 // row.
 struct StoredFormat {
   WeightFormat format;
-  size_t block;     // columns of a block
-  size_t bytes;     // bytes of a block
-  size_t codes_at;  // bytes before the codes
-  size_t codes;     // bytes of codes
+  size_t block;     // the columns of a block
+  size_t bytes;     // the bytes of a block
+  size_t codes_at;  // the offset of the codes in a block, in bytes
+  size_t codes;     // the bytes of a block's codes
 
-  // The weight's integer, for formats with codes.
+  // Returns the integer of a weight. For formats with codes only.
   int Code(const uint8_t* row, size_t k) const;
-  // The weight, for formats of floats.
+  // Returns a weight. For formats of floats only.
   float Float(const uint8_t* row, size_t k) const;
-  // The integer scale (1 if the format has none) and the integer minimum of
-  // the part of the block in which column k lies.
+  // Column k lies in a part of a block. Returns the integer scale of that
+  // part (1 if the format has none) and its integer minimum.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
-  // The scales of k's block, by which the products of integers are
+  // Returns the float by which the integer products of k's block are
   // multiplied. Not for kInt8.
   float Scale(const uint8_t* row, size_t k) const;
   float MinScale(const uint8_t* row, size_t k) const;

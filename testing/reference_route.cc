@@ -13,7 +13,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// One token of a case, and the ids and weights that it should get.
+// Computes the ids and weights that one token of a case should get.
 class Restatement {
  public:
   Restatement(const RouteCase& c, size_t token)
@@ -68,7 +68,8 @@ class Restatement {
     return !of_selected_ && value_score_ == Score::kSoftmax;
   }
 
-  // Computes x of route.h, and whether the row has a NaN or only -inf.
+  // Computes x as route.h defines it, and whether the row has a NaN or only
+  // -inf.
   std::string Map() {
     const std::vector<float> logits = x_;
     RouteOptions map;
@@ -121,7 +122,7 @@ class Restatement {
     }
     for (size_t i = 0; i < s.size(); ++i) {
       const double x = static_cast<double>(x_[i]);
-      if (max_ == -kInf) {  // all weights are 0, but scores need not be
+      if (max_ == -kInf) {  // then all weights are 0, but scores need not be
         s[i] =
             Round(score == Score::kSoftmax
                       ? 1.0f / static_cast<float>(numbers)
@@ -203,7 +204,7 @@ class Restatement {
   void Weigh() {
     std::vector<size_t> columns;
     for (const int32_t id : ids_) {
-      columns.push_back(static_cast<size_t>(id));  // -1: beyond all columns
+      columns.push_back(static_cast<size_t>(id));  // -1: beyond the columns
     }
     for (size_t i = c_.experts; i < c_.columns; ++i) columns.push_back(i);
     for (size_t i = c_.experts; i < c_.columns; ++i) {
@@ -259,7 +260,7 @@ class Restatement {
     }
   }
 
-  // Weights that are shares of a sum of exps.
+  // Computes weights that are shares of a sum of exps.
   void Exps(const std::vector<size_t>& columns, bool share) {
     exact_ = false;
     float max = max_;
@@ -299,7 +300,7 @@ class Restatement {
 
   void Sparsemixer() {
     exact_ = false;
-    // The error of a sum over all experts, in 32 lanes.
+    // Bounds the error of a sum over all experts, which is added in 32 lanes.
     bound_ = 0x1p-18 + static_cast<double>(c_.experts / 32) * 0x1p-24;
     const std::vector<float> x(x_.begin(),
                                x_.begin() + static_cast<ptrdiff_t>(c_.experts));
@@ -393,11 +394,11 @@ class Restatement {
   Score value_score_ = Score::kSoftmax;
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
-  // Selected experts and shared experts with a logit, before the options
-  // change ids:
+  // The selected experts, and the shared experts that have a logit, before
+  // the options change ids.
   std::vector<int32_t> ids_;
   std::vector<double> weights_;
-  bool exact_ = true;  // weights have to be equal, or within:
+  bool exact_ = true;  // weights have to be equal; otherwise, within the bounds
   double bound_ = 0.0, absolute_ = 0.0, worst_ = 0.0;
   std::string wrong_;
 };

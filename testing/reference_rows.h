@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Row conversions, element by element from the definitions of the formats.
-// Every ISA has to give the same bits.
+// Converts rows element by element, as the formats are defined. Every ISA has
+// to give the same bits.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_ROWS_H_
 #define SWITCHYARD_TESTING_REFERENCE_ROWS_H_

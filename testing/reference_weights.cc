@@ -24,7 +24,7 @@ void PutHalf(float f, uint8_t* to) {
   const auto half = Round<Float16>(f);
   std::memcpy(to, &half, sizeof(half));
 }
-// 2^(byte - 127 + more); NaN for byte 255.
+// Returns 2^(byte - 127 + more), or NaN for byte 255.
 float PowerAt(const uint8_t* p, int more) {
   return *p == 255 ? kNaN : std::ldexp(1.0f, *p - 127 + more);
 }
@@ -71,7 +71,8 @@ std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
   return fields;
 }
 
-// x rounded to an integer, ties to even, and clamped to [low, high].
+// Returns x rounded to an integer, with ties to even, and clamped to [low,
+// high].
 int Nearest(float x, int low, int high) {
   if (std::isnan(x)) return low;
   return static_cast<int>(std::clamp(std::nearbyint(x), static_cast<float>(low),
@@ -122,8 +123,8 @@ void QuantizeMxfp4(const float* x, uint8_t* to) {
     to[1 + i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
   }
 }
-// The sum of 32 terms in the order of the header: first the terms with the
-// same i mod 8.
+// Returns the sum of 32 terms in the order that the header defines. It first
+// adds the terms with the same i mod 8.
 template <class Term>
 float PartSum(Term term) {
   float lanes[8] = {};
@@ -386,7 +387,7 @@ WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
       std::memcpy(&w.data[i + at], &d, sizeof(d));
     };
     switch (format) {
-      case WeightFormat::kMXFP4:  // from 1/64 to 4
+      case WeightFormat::kMXFP4:  // the scales are from 1/64 to 4
         if (!any) {
           w.data[i] = static_cast<uint8_t>(121 + Hash(seed + 1, i) % 9);
         }
@@ -405,7 +406,7 @@ WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
   return w;
 }
 
-// The order in which packing stores the dwords of the codes.
+// Returns the order in which packing stores the dwords of the codes.
 std::vector<size_t> PackedOrder(const StoredFormat& format) {
   std::vector<size_t> order;
   if (format.format != WeightFormat::kQ6_K) {
@@ -495,7 +496,8 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
     const size_t lane = row % 16;
     float channel = 0.0f;
     if (is_int8) std::memcpy(&channel, scales + 4 * lane, sizeof(channel));
-    // Puts the block's codes back in stored order; scales are read as packed.
+    // Puts the block's codes back in stored order. Scales are read from their
+    // packed place.
     std::vector<uint8_t> block(format.bytes);
     for (size_t k = 0; k < packed.cols; ++k) {
       const size_t b = k / format.block, i = k % format.block;

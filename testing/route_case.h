@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random calls of RouteTopK() with any options, and a check of their results:
-// for tests and fuzzers.
+// Makes random calls of RouteTopK() with any options, and checks their
+// results. Tests and fuzzers use this file.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_CASE_H_
 #define SWITCHYARD_TESTING_ROUTE_CASE_H_
@@ -21,11 +21,12 @@
 
 namespace switchyard::testing_support {
 
-// The arguments of a call. An empty vector is an argument that is not given.
+// The arguments of a call. An empty vector means that the argument is not
+// given.
 struct RouteCase {
   RouteOptions options;
   size_t tokens = 1, experts = 1, top_k = 1;
-  size_t columns = 1;  // columns of the logits
+  size_t columns = 1;  // the columns of the logits
   Type logit_type = Type::kF32, bias_type = Type::kF32,
        weight_type = Type::kF32, id_type = Type::kI32;
   bool in_place = false;  // given_ids and topk_ids are the same memory
@@ -46,13 +47,13 @@ Status RunRouteCase(const RouteCase& c, Executor& executor,
                     RouteResult* result);
 
 // Checks the results of a case on this ISA. Returns a description of the
-// first error, or "". The expected ids and weights are restated from the
-// options. Only the values of the scores are the library's, after a check
-// that they are close to their formulas. Ids have to be exact, and weights
-// made of scores alone have to have the same bits.
+// first error, or "". The function computes the expected ids and weights from
+// the options. It takes the scores from the library, after it has checked
+// that they are close to their formulas. Ids have to be exact. Weights that
+// are computed from scores alone have to have the same bits.
 std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
 
-// `source` has size_t Below(size_t n).
+// Draws a case. `source` has size_t Below(size_t n).
 template <class Source>
 float DrawLogit(Source& source, size_t kind) {
   const auto uniform = [&](float range) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parts of the reference for RouteTopK(): the order of keys, sums, and the
-// library's scores with the formulas that they have to match.
+// Parts of the reference for RouteTopK(): the order of keys, the sums, and
+// the library's scores with their formulas, which the scores have to match.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_SCORES_H_
 #define SWITCHYARD_TESTING_ROUTE_SCORES_H_
@@ -30,7 +30,7 @@ std::vector<T> RowOf(const std::vector<T>& all, size_t row, size_t cols) {
   return {begin, begin + static_cast<ptrdiff_t>(cols)};
 }
 
-// True if a is larger than b; NaN comes last.
+// True if a comes before b in descending order; NaN comes last.
 inline bool Before(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
   return a > b;
@@ -44,8 +44,8 @@ inline std::vector<size_t> Order(const std::vector<float>& keys) {
   return order;
 }
 
-// Adds element i to lane i mod 32, skipping NaNs, then folds the lanes by 16,
-// 8, 4, 2, 1.
+// Adds element i to lane i mod 32, but skips NaNs. Then adds the upper half
+// of the lanes to the lower half until one lane is left (16, 8, 4, 2, 1).
 inline float SumOfLanes(const std::vector<float>& values) {
   float lanes[32] = {};
   for (size_t i = 0; i < values.size(); ++i) {
@@ -57,9 +57,9 @@ inline float SumOfLanes(const std::vector<float>& values) {
   return lanes[0];
 }
 
-// The library's scores of every x of a row: the weights it gives if all
-// experts are given ids and no other option is set. NaNs are replaced first,
-// because a single one would make all weights NaN.
+// Returns the library's scores of every x of a row. If all experts are given
+// ids and no other option is set, the weights are these scores. NaNs are
+// replaced first, because a single NaN would make all weights NaN.
 inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
                                  const RouteOptions& map = {}) {
   const size_t n = x.size();
@@ -81,16 +81,17 @@ inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
   return values;
 }
 
-// All values of the enums in RouteOptions. Tests, benchmarks, fuzzers and
-// corpus loop over them, so that they cover new values.
+// All values of the enums in RouteOptions. Tests, benchmarks, fuzzers and the
+// corpus loop over these arrays, so that they also cover values that are
+// added later.
 inline constexpr auto& kScores = calls::kEnumerators<Score>;
 inline constexpr auto& kWeightsOf = calls::kEnumerators<WeightOf>;
 inline constexpr auto& kDivisors = calls::kEnumerators<Divisor>;
 inline constexpr auto& kBiasPlaces = calls::kEnumerators<BiasPlace>;
 using calls::NameOf;
 
-// The formulas of the scores that depend on one logit only, in the arithmetic
-// of T and with its exp().
+// Computes a score that depends on one logit only, by its formula, in the
+// arithmetic of T and with its exp().
 template <class T, class Exp>
 T ScoreOfLogit(Score score, T x, const Exp& exp) {
   switch (score) {
@@ -106,11 +107,11 @@ T ScoreOfLogit(Score score, T x, const Exp& exp) {
   return x;
 }
 
-// The largest error of a score.
+// The largest error that a score may have.
 struct ScoreAccuracy {
   double
       ulps;  // as route.h promises; 0: it is exact, or no function of a logit
-  double tiny, tiny_f16;  // and absolute: in f32, and rounded to f16
+  double tiny, tiny_f16;  // absolute errors, in f32 and rounded to f16
 };
 inline ScoreAccuracy AccuracyOf(Score score) {
   switch (score) {
@@ -132,7 +133,7 @@ inline double ExactScore(Score score, double x, double max, double sum) {
   return (std::isinf(max) ? (x == max ? 1.0 : 0.0) : exp(x - max)) / sum;
 }
 
-// The weights of kSparsemixer's two selected experts.
+// Returns the weights of the two experts that kSparsemixer selected.
 inline std::vector<double> SparsemixerWeights(const std::vector<float>& x,
                                               const RouteOptions& o,
                                               const std::vector<int32_t>& ids) {
@@ -155,8 +156,8 @@ inline std::vector<double> SparsemixerWeights(const std::vector<float>& x,
   return weights;
 }
 
-// True if `value` is `exact` within the given errors and the rounding to
-// `round`.
+// True if `value` differs from `exact` by no more than the given errors and
+// the rounding to `round`.
 inline bool IsNear(float value, double exact, double relative, double absolute,
                    Type round) {
   if (std::isnan(exact)) return std::isnan(value);

@@ -26,14 +26,15 @@
 
 namespace switchyard::testing_support {
 
-// One view of a call: an argument, or its scales (part 1) or sums (part 2).
+// One view of a call: an argument itself (part 0), its scales (part 1) or its
+// sums (part 2).
 struct ViewOfCall {
-  void* data_at;  // the address of its data pointer
-  size_t* cols;   // a span's size
+  void* data_at;  // the address of the view's data pointer
+  size_t* cols;   // the number of columns, or a span's size
   size_t* rows = nullptr;
   size_t* stride = nullptr;
   Type* type = nullptr;   // rows, stride and type: null for a span
-  size_t span_bytes = 0;  // of a span's element
+  size_t span_bytes = 0;  // the size of a span's element
 
   bool IsSpan() const { return rows == nullptr; }
   const char* Data() const {
@@ -45,7 +46,7 @@ struct ViewOfCall {
     std::memcpy(data_at, &data, sizeof(data));
   }
   size_t ElementBytes() const { return IsSpan() ? span_bytes : SizeOf(*type); }
-  // From the first byte to the end of the last row.
+  // The bytes from the first byte to the end of the last row.
   size_t Bytes() const {
     if (IsSpan()) return *cols * span_bytes;
     return BytesOf(*type, (*rows - 1) * *stride + *cols);
@@ -82,8 +83,9 @@ class SpoiltCalls {
     Options options;
   };
   using Spoil = std::function<void(Call&)>;
-  // Called for each broken call. `spoil` breaks a valid call. The call then
-  // has to return one of `texts`, after the function's name.
+  // A function that is called for each broken call. `spoil` breaks a valid
+  // call. The call then has to return an error that consists of the
+  // function's name and one of `texts`.
   using Expect =
       std::function<void(const std::set<std::string>& texts, const Spoil&)>;
 
@@ -98,8 +100,8 @@ class SpoiltCalls {
     });
     Certain();
   }
-  // Breaks the call only in ways that stay errors whatever else is changed in
-  // it.
+  // Breaks the call only in ways that remain errors if anything else in the
+  // call is changed.
   void Certain() {
     ForEachGiven([this](size_t view) {
       SpoilMemory(view);
@@ -108,7 +110,7 @@ class SpoiltCalls {
     for (const calls::Option& option : C::kOptions) SpoilOption(option);
   }
 
-  // The addresses of all views that the call writes, whether given or not.
+  // Returns the addresses of all views that the call writes, given or not.
   static std::vector<const void*> Written(Call call) {
     std::vector<const void*> written;
     for (size_t view = 0; view < kViews.size(); ++view) {
@@ -118,7 +120,7 @@ class SpoiltCalls {
     return written;
   }
 
-  // The view's name in error messages.
+  // Returns the view's name in error messages.
   static std::string NameOf(size_t view) {
     constexpr const char* kParts[] = {"", ".scales", ".sums"};
     return RowOf(view).field.name + std::string(kParts[kViews[view].part]);
@@ -183,8 +185,8 @@ class SpoiltCalls {
     expect_({name + ": data is null"},
             [=](Call& c) { At(c, view).SetData(nullptr); });
     if (v.IsSpan()) return;
-    // So many elements do not fit in the address space: elements of four
-    // bytes, or of one byte.
+    // `many` elements do not fit in the address space if an element has four
+    // bytes. If it has one byte, `many` is SIZE_MAX / 2 + 1.
     const bool is_wide = v.ElementBytes() >= 4;
     const size_t many = is_wide ? SIZE_MAX / 4 : SIZE_MAX / 2 + 1;
     if (*v.rows > 1) {
@@ -240,7 +242,7 @@ class SpoiltCalls {
       texts->insert(std::string(a.field.name) + ": " + text);
     }
   }
-  // The sizes of the call from which an argument's shapes are computed.
+  // Returns the sizes of the call from which an argument's shape is computed.
   uint32_t SizesOf(size_t argument, bool without_least = false) {
     uint32_t sizes = 0;
     const auto add = [&](const calls::SizeWords& words) {
@@ -258,8 +260,8 @@ class SpoiltCalls {
     return sizes;
   }
   // True if no other given argument fixes the size of this axis, so that any
-  // size is valid. (An argument that only has to be at least that large does
-  // not fix it.)
+  // size is valid. An argument does not fix the size if it only has to be at
+  // least that large.
   bool IsFree(size_t argument, const calls::ShapeWords& shape, bool is_rows) {
     uint32_t others = 0;
     for (size_t view = 0; view < kViews.size(); ++view) {
@@ -288,8 +290,8 @@ class SpoiltCalls {
            : words.op == '+' ? value(words.first) + value(words.second)
                              : value(words.first);
   }
-  // Adds the texts of the rules that a changed size may break before the
-  // shape check.
+  // Adds the texts of rules that a changed size may break, and that are
+  // checked before the shapes.
   static void AddRuleTexts(std::set<std::string>* texts) {
     for (const auto& rule : C::kRules) texts->insert(rule.words);
   }
@@ -307,8 +309,8 @@ class SpoiltCalls {
     }
     return false;
   }
-  // Makes each dimension one larger and one smaller. If one other argument
-  // shares the size, the error may name either argument.
+  // Makes each dimension one larger and one smaller. If another argument has
+  // the same size, the error may name either of the two.
   void SpoilDimensions(size_t view) {
     const size_t argument = kViews[view].argument;
     const bool is_span = At(valid_, view).IsSpan();
@@ -337,7 +339,8 @@ class SpoiltCalls {
         const size_t size = shape.is_least ? ValueOf(shape.cols[0])
                             : is_rows      ? *At(valid_, view).rows
                                            : *At(valid_, view).cols;
-        // More scales could belong to smaller groups; so many more cannot.
+        // With a few more scales, the groups could just be smaller. With 1000
+        // more they cannot.
         const size_t more = is_part && !is_rows ? 1000 : 1;
         const size_t other = by < 0 ? size - 1 : size + more;
         if (shape.alternatives == 2 &&
@@ -346,13 +349,13 @@ class SpoiltCalls {
         }
         // A view without rows or columns counts as not given.
         if (by < 0 ? size < 2 : shape.is_least) continue;
-        // Fewer scales could belong to larger groups.
+        // With fewer scales, the groups could just be larger.
         if (is_part && !is_rows && by < 0) continue;
         expect_(texts, [=](Call& c) {
           const ViewOfCall spoilt = At(c, view);
           (is_rows ? *spoilt.rows : *spoilt.cols) = other;
-          // Scales and sums get the same number of rows, or the error would
-          // name them.
+          // Changes the number of rows of scales and sums too. Otherwise the
+          // error would name them.
           for (size_t part = 1;
                is_rows && !is_part && part < kViews.size() - view; ++part) {
             if (kViews[view + part].argument != argument) break;
@@ -366,7 +369,8 @@ class SpoiltCalls {
     }
   }
 
-  // The shape that an argument has in this call, or null if it has none.
+  // Returns the shape that an argument has in this call, or null if it has
+  // none.
   const calls::ShapeWords* ShapeOf(size_t argument) {
     const auto sizes = C::Measure(valid_.in, valid_.out, valid_.options);
     const typename C::Args args = {valid_.in, valid_.out, valid_.options,
@@ -381,9 +385,9 @@ class SpoiltCalls {
     return nullptr;
   }
 
-  // Removes a view that the call needs, or the scales of a type that has
-  // scales. A view that alone fixes its sizes is skipped: without it, the
-  // call has no work, which is not an error.
+  // Removes a view that the call needs, or the scales of a type with scales.
+  // Skips a view if nothing else fixes its sizes. Without that view the call
+  // would have no work, which is not an error.
   void SpoilPresence(size_t view) {
     const calls::Argument& row = RowOf(view);
     const auto sizes = C::Measure(valid_.in, valid_.out, valid_.options);
@@ -402,7 +406,7 @@ class SpoiltCalls {
     }
     const size_t argument = kViews[view].argument;
     const calls::ShapeWords* const shape = ShapeOf(argument);
-    // A span that has to hold no elements may be missing.
+    // A span may be missing if it needs no elements.
     const bool needs_none =
         shape != nullptr && shape->is_least && ValueOf(shape->cols[0]) == 0;
     if (!is_needed || needs_none ||

@@ -28,7 +28,8 @@ inline std::ostream& operator<<(std::ostream& os, const Report& r) {
 
 namespace testing_support {
 
-// Distinct values in all fields, so that a test sees which ones a call wrote.
+// All fields have distinct values, so that a test sees which ones a call
+// wrote.
 constexpr Report kUnwritten = {71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
 
 }  // namespace testing_support
