@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks the accuracies that activate.h and route.h state for functions built
-// from several functions of math-inl.h (math_test checks those one by one).
-// Runs through the public API on every ISA, with one of 2,048 floats (8 times
-// SWITCHYARD_MATH_STRIDE) and with every float around each threshold.
+// Tests functions that are built from several functions of math-inl.h
+// (math_test tests those one by one): their accuracy has to be the one that
+// activate.h and route.h state. The tests call the public API on every ISA.
+// The inputs are one of 2,048 floats (8 times SWITCHYARD_MATH_STRIDE), and
+// every float around each threshold.
 
 #include <algorithm>
 #include <cmath>
@@ -23,11 +24,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The expected value and the allowed error in ulp. Empty where the accuracy
-// is not bounded.
+// The expected value and the allowed error in ulp. An error of 0 means that the
+// headers state no accuracy for this input.
 struct Promised {
   double value = 0.0, ulps = 0.0;
-  bool is_zero = false;  // exact zero with the sign of `value`
+  bool is_zero = false;  // exactly 0, with the sign of `value`
 };
 
 // Compares run(x) with promised(x, i) on every ISA.
@@ -79,12 +80,12 @@ void Sweep(const std::string& name, const std::vector<float>& thresholds,
 
 constexpr double kFlush = -87.33655f;
 
-// Returns the scores of `x`: as the weights of given experts, without any
-// other option.
+// Returns the scores of `x`. If all experts are given ids and no other option
+// is set, the weights are the scores.
 std::vector<float> ScoresOf(Score score, const std::vector<float>& x) {
   std::vector<float> numbers = x, weights(x.size());
   for (float& f : numbers) {
-    if (std::isnan(f)) f = 0.0f;  // would make all weights NaN
+    if (std::isnan(f)) f = 0.0f;  // a NaN would make all weights NaN
   }
   std::vector<int32_t> ids(x.size());
   std::iota(ids.begin(), ids.end(), 0);
@@ -115,8 +116,8 @@ TEST(AccuracyTest, Scores) {
   }
 }
 
-// One `up` for each element of a vector of gates, in turn: tiny, ordinary,
-// near -1 (where kSwigluOai's sum cancels) and any bits.
+// Returns an `up` for each gate of a vector. The values take turns: tiny,
+// ordinary, near -1 (where the sum of kSwigluOai cancels) and any bits.
 std::vector<float> Ups(size_t n) {
   Random random(7);
   std::vector<float> ups(n);
@@ -131,7 +132,8 @@ std::vector<float> Ups(size_t n) {
   return ups;
 }
 
-// True if x as a float is neither denormal nor infinite, with a margin.
+// True if x, as a float, is neither denormal nor infinite. There is a margin
+// to both limits.
 bool IsNormal(double x) {
   return std::fabs(x) > 0x1.1p-126 && std::fabs(x) < 0x1.fp127;
 }
@@ -151,7 +153,7 @@ TEST(AccuracyTest, SwigluOai) {
           const double g = static_cast<double>(all[i]),
                        u = static_cast<double>(ups[i]);
           if (std::isnan(g)) return {};
-          // Rounded to f32, as in the library.
+          // x is rounded to f32, as in the library.
           const double x = static_cast<double>(all[i] * alpha);
           if (x <= kFlush) return {-(u + 1), 0.0, true};
           const double y = static_cast<double>(alpha) * g;
@@ -215,10 +217,10 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   }
 }
 
-// Tests the small floats on every ISA against the reference: bf16 and f16
-// from every float (SWITCHYARD_MATH_STRIDE leaves some out, as in
-// math_test.cc) and from all floats next to a tie, and f32 from every code.
-// Tests the reference by the order of its codes.
+// Tests the small floats on every ISA against the reference. bf16 and f16 are
+// converted from one of SWITCHYARD_MATH_STRIDE floats, as in math_test.cc,
+// and from all floats next to a tie. f32 is converted from every code.
+// Another test checks the order of the reference's own codes.
 
 using reference::SmallFloat;
 
@@ -226,7 +228,7 @@ struct Small {
   const SmallFloat& format;
   Type type;
 };
-// bf16 and f16 come first.
+// The formats to test; bf16 and f16 come first.
 const std::vector<Small> kSmall = [] {
   std::vector<Small> all;
   for (const Type type : calls::kEnumerators<Type>) {
@@ -236,12 +238,14 @@ const std::vector<Small> kSmall = [] {
   return all;
 }();
 
-// The midpoints between neighbours, and the floats next to them.
+// Returns the midpoints between neighbouring numbers, and the floats next to
+// each midpoint.
 std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number's upper neighbour if there were one more code.
+    // The largest number has no upper neighbour. Takes the one that it would
+    // have with one more code.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);
@@ -258,8 +262,8 @@ TEST(ReferenceTest, RoundsToTheNearestCode) {
   for (const Small& small : kSmall) {
     const SmallFloat& f = small.format;
     SCOPED_TRACE(testing::Message() << f.mantissa_bits << " bits");
-    // Numbers rise with their codes, and are evenly spaced between powers of
-    // two.
+    // Numbers rise with their codes. Between two powers of two they are
+    // evenly spaced.
     ASSERT_EQ(f.Decode(0), 0.0f);
     for (uint32_t code = 0; code < f.largest; ++code) {
       const double low = f.Decode(code), high = f.Decode(code + 1);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests every option of activate.h against plain calls on rows that the test
-// has prepared. The bits have to be equal.
+// Tests every option of activate.h. The test applies the option to the rows
+// itself and calls Activate() without it. The bits have to be equal.
 
 #include <cmath>
 #include <iterator>
@@ -20,8 +20,8 @@ class ActivateOptionsPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateOptionsTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivateOptionsPoolTest);
 
-// Draws a call with any options, types, layout and place. In three of four
-// calls all sums and products are exact.
+// Draws a call with any options, types, layout and place of the output. In
+// three of four calls all sums and products are exact.
 void TestDrawn(uint64_t seed, size_t cols, Executor& executor) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Random random(seed);
@@ -41,7 +41,7 @@ TEST_P(ActivateOptionsPoolTest, SameBitsOnEveryThread) {
   for (uint64_t seed = 0; seed < 3; ++seed) TestDrawn(seed, 1499, executor());
 }
 
-// Includes quantised outputs of rows that are computed in several tiles.
+// Some rows are computed in several tiles and have a quantised output.
 TEST_P(ActivateOptionsTest, EveryFormat) {
   Random random(2);
   const size_t rows = 2;
@@ -113,7 +113,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
       for (float& x : u) x = std::max(-5.5f, std::min(x, 5.5f));
       std::vector<float> product;
       if (activation == Activation::kSitu) {
-        // Models with kSitu do not round in between.
+        // Models with kSitu do not round between the operations.
         EXPECT_EQ(CanonicalBits(actual), CanonicalBits(run(false)));
         continue;
       }
@@ -140,8 +140,8 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   }
 }
 
-// Tests each invalid argument of activate.h and its message, and that nothing
-// is written.
+// Tests each invalid argument of activate.h and its message. The call may
+// write nothing.
 
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
@@ -205,7 +205,8 @@ TEST_F(ActivateErrors, QuantizedOut) {
 
 TEST_F(ActivateErrors, Shapes) {
   EXPECT_ERROR("up: not given", c.in.up = {}, c.in.gate.type = Type::kBF16);
-  // `gate` holds both, but the layout says two matrices.
+  // `gate` holds both gate and up, but the layout says that they are two
+  // matrices.
   EXPECT_ERROR(
       "up: not given, and gate has twice the columns of out: set "
       "options.layout to kConcatenated or kInterleaved",
@@ -235,16 +236,16 @@ TEST_F(ActivateErrors, Overlaps) {
   float* const o = out_.data();
   expect(other_gate, {o + 1, 3, 8}, {up_.data(), 3, 8}, {o, 3, 8});
   expect(other_gate, {o, 2, 8, 16}, {up_.data(), 2, 8}, {o, 2, 8});
-  // The same address, in another type.
+  // Two views begin at the same address but differ in type.
   expect(other_gate, {o, 4, 8}, {up_.data(), 4, 8},
          {reinterpret_cast<BFloat16*>(o), 4, 8});
-  // Columns of a wider matrix, one column off.
+  // Two views of columns of a wider matrix are one column apart.
   expect(other_up, {gate_.data(), 2, 8, 16}, {o, 2, 8, 16}, {o + 7, 2, 8, 16});
   Fuse(GateUpLayout::kConcatenated);
-  // Half of gate and half of up.
+  // `out` covers half of gate and half of up.
   expect(other_gate, {o, 2, 16}, {}, {o + 4, 2, 8, 16});
   expect(other_gate, {o, 1, 16}, {}, {o + 9, 1, 8});
-  // Interleaved, `out` cannot be a part of gate.
+  // If gate and up are interleaved, `out` cannot be a part of gate.
   Fuse(GateUpLayout::kInterleaved);
   for (const size_t first : {0u, 1u, 8u}) {
     expect("gate", {o, 2, 16}, {}, {o + first, 2, 8, 16});
@@ -311,7 +312,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Lists with invalid values. Nothing may be written either.
+// Passes lists with invalid values. The call may write nothing here either.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

@@ -26,8 +26,8 @@ class ActivatePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivatePoolTest);
 
-// Checks that out is within 2.5 ulp of silu(gate), plus one rounding for the
-// product with up.
+// Checks that out is within 2.5 ulp of silu(gate), and within one more
+// rounding for the product with up.
 void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
                  const std::vector<float>& out) {
   ASSERT_EQ(gate.size(), out.size());
@@ -44,7 +44,7 @@ void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
                                           GateUpLayout::kInterleaved};
 
-// SiLU of rows stored in `types`.
+// Runs SiLU on rows that are stored in `types`.
 std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                         const std::vector<float>& up, size_t rows,
                         Executor& executor = SerialExecutor()) {
@@ -55,13 +55,14 @@ std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                      {out.View(rows, cols)}, {}, executor));
   return out.Values();
 }
-// The expected result: the f32 kernel's, rounded.
+// Returns the expected result: the result of the f32 kernel, rounded.
 std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
                             const std::vector<float>& up, size_t rows = 1) {
   return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
                                  Rounded(types.in, up), rows));
 }
-// SiLU by the f32 kernel. Also checks the results of all other types.
+// Runs the f32 kernel's SiLU, and checks that all other types give the same
+// result, rounded.
 std::vector<float> SiluOf(const std::vector<float>& gate,
                           const std::vector<float>& up, size_t rows = 1) {
   for (const InOut& types : EveryInOut()) {
@@ -72,7 +73,7 @@ std::vector<float> SiluOf(const std::vector<float>& gate,
   return Silu(kF32s, gate, up, rows);
 }
 
-// Gates that need special care; up is 1 for all of them.
+// Gates that need special care. The tests use them with an up of 1.
 std::vector<float> SpecialGates() {
   std::vector<float> gates = {
       0.0f,      -0.0f,      kInf,   -kInf,   kNaN,       -kNaN,
@@ -156,9 +157,9 @@ TEST_P(ActivateTest, EveryLengthAndMisalignment) {
   }
 }
 
-// Streaming stores: from every position in a cache line, to every end, with
-// rows of different alignment. Also in place, where the kernel does not
-// stream.
+// Tests streaming stores from every position in a cache line to every end,
+// with rows of different alignment. It also runs in place, where the kernel
+// does not stream.
 TEST_P(ActivateTest, StreamingStoresGiveTheSameBits) {
   const ActivateOptions streaming = {Activation::kSilu, GateUpLayout::kSplit,
                                      ActivateStores::kStreaming};
@@ -220,7 +221,7 @@ TEST_P(ActivateTest, InPlaceOnGateAndOnUp) {
   }
 }
 
-// Stores gate and up in one row, as `layout` says.
+// Returns rows that hold gate and up, arranged as `layout` says.
 std::vector<float> FusedRows(GateUpLayout layout, size_t cols,
                              const std::vector<float>& gate,
                              const std::vector<float>& up) {
@@ -235,8 +236,8 @@ std::vector<float> FusedRows(GateUpLayout layout, size_t cols,
   return both;
 }
 
-// Every length, misaligned, between guard pages, with streaming stores and
-// without.
+// Tests every length with misaligned views between guard pages, with and
+// without streaming stores.
 TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   Random random(10);
   for (const GateUpLayout layout : kFusedLayouts) {
@@ -274,8 +275,8 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   }
 }
 
-// Rows in one view, or as two views of their halves, have the same layout in
-// memory.
+// Passes a row that holds gate and up as one view, and as two views of its
+// halves. Both have the same layout in memory.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
                                        GateUpLayout::kSplit};
@@ -310,8 +311,8 @@ TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   }
 }
 
-// Lengths around those of the tiles in which rows are converted, in every
-// place and layout.
+// Rows are converted in tiles. Tests lengths around those of the tiles, in
+// every place and layout.
 TEST_P(ActivateTest, LongRows) {
   Random random(13);
   for (const size_t cols : {1023u, 1024u, 1025u, 2100u, 17001u}) {
@@ -359,10 +360,11 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
   }
 }
 
-// Each kind of executor tests another mix of types.
+// The types depend on the kind of executor, so that each kind tests another
+// mix.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
-  // Well over seven grains of 30 us.
+  // The work is well over seven grains of 30 us.
   const size_t rows = 1021, cols = 1001;
   const std::vector<float> gate = random.Uniforms(rows * cols, -60.0f, 60.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
@@ -388,7 +390,7 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   EXPECT_EQ(slices.Values(), expected);
 }
 
-// Any bit patterns. All ISAs with FMA give the same bits.
+// Inputs have any bit patterns. All ISAs with FMA give the same bits.
 TEST(ActivateAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -405,8 +407,8 @@ TEST(ActivateAcrossIsas, FmaIsasAgree) {
 class ActivateFormatsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateFormatsTest);
 
-// Every output format from every input type: the f32 kernel's rows,
-// converted.
+// Tests every output format from every input type. The result has to equal
+// the f32 kernel's rows, converted to the format.
 TEST_P(ActivateFormatsTest, EveryFormat) {
   Random random(12);
   for (const size_t cols :
@@ -415,7 +417,8 @@ TEST_P(ActivateFormatsTest, EveryFormat) {
     std::vector<float> gate = random.Uniforms(rows * cols, -20.0f, 20.0f);
     std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
     gate[cols / 2] = 88.0f;
-    up[rows * cols - 1] = cols % 2 == 0 ? kInf : 0.25f;  // poisons a group
+    // An infinity spoils its group.
+    up[rows * cols - 1] = cols % 2 == 0 ? kInf : 0.25f;
     for (const Type in : kFloatTypes) {
       Stored gates(in, gate), ups(in, up);
       std::vector<float> acted(rows * cols);
@@ -437,8 +440,8 @@ TEST_P(ActivateFormatsTest, EveryFormat) {
   }
 }
 
-// Tests each activation against double precision, with limits before and
-// after it.
+// Tests each activation against double precision, with limits that are
+// applied before and after the activation.
 
 class ActivateFunctionsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateFunctionsTest);
@@ -517,7 +520,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
     const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
     return OfBoth(Plain(activation), {x}, {up})[0];
   };
-  // The sign of zero, which IsClose() does not check.
+  // Checks the sign of zero, which IsClose() does not check.
   for (const Activation activation :
        {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
         Activation::kSwigluOai}) {
@@ -539,7 +542,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   EXPECT_EQ(OfBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
-// Any bit patterns. All ISAs with FMA give the same bits.
+// Inputs have any bit patterns. All ISAs with FMA give the same bits.
 TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   for (const Activation activation : kActivations) {
     Random random(4);
@@ -552,7 +555,8 @@ TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
 
 // Tests that Activate()'s results are visible to its caller when it returns,
 // even if the executor synchronises as little as allowed. x86 does not order
-// streaming stores with others, so the thread that makes them has to fence.
+// streaming stores with other stores. So the thread that streams has to
+// execute a fence.
 
 // Runs every call on another thread and returns after a release store, the
 // weakest synchronisation a pool may use. (A lock or a system call would act
@@ -600,13 +604,13 @@ class RelayExecutor final : public Executor {
   size_t count_ = 0;
   Body body_ = nullptr;
   void* context_ = nullptr;
-  std::thread thread_;  // last: uses the other members
+  std::thread thread_;  // the last member, because it uses the others
 };
 
 class ActivateVisibleTest : public IsaTest {
  protected:
-  // Counts the calls of one form that return before the last rows of `out`
-  // are visible, and remembers the first such form.
+  // Runs one form of call, and counts the calls that return before the last
+  // rows of `out` are visible. Remembers the first form that does so.
   void CountEarlyReturns(const std::string& name, const ActivateInputs& in,
                          const AnyMatrix& out, ActivateOptions options,
                          size_t calls) {
@@ -646,8 +650,8 @@ struct Form {
   ActivateOptions options;
   bool scaled = false, biased = false;
 };
-// The kernels' code paths: each activation in each of its layouts, and SiLU
-// with every other option.
+// Returns a call for each code path of the kernels: each activation in each
+// of its layouts, and SiLU with every other option.
 std::vector<Form> Forms() {
   std::vector<Form> forms;
   for (const Activation activation : kActivations) {
@@ -710,11 +714,12 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
   ExpectNoneWasEarly();
 }
 
-// Outputs large enough that Activate() chooses streaming stores itself. Only
-// the last rows belong to an expert: computing all would take 10 ms, and a
-// caller that shares the core would not be running by then. Rows end in the
-// middle of a cache line. Nothing is stored to its other half, because a full
-// line would be written to memory at once.
+// The outputs are so large that Activate() chooses streaming stores itself.
+// Only the last rows belong to an expert. If all rows did, the call would
+// take 10 ms, and a caller that shares the core would not be running when it
+// ends. Rows end in the middle of a cache line. The test stores nothing to
+// the other half of that line, because a full line would be written to memory
+// at once.
 TEST_P(ActivateVisibleTest, AfterLargeOutputs) {
   constexpr size_t kCols = 280, kStride = 288, kComputed = 2;
   constexpr size_t kRows = kActivateStreamingBytes / (3 * 4 * kCols) + 1;

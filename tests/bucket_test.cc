@@ -42,7 +42,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
                                       ids);
       CheckPacked({topk_ids.view()}, ids, s, slack);
     }
-    // Without row_index and report. Claims of one thread are in order, too.
+    // Sorts again without row_index and report. With kClaim a single thread
+    // also keeps the order.
     Packed b(s);
     PackedBuckets out = b.Out();
     out.row_index = {};
@@ -58,8 +59,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
   });
 }
 
-// With few experts, counting compares vectors of ids, in chunks, and then
-// single ids.
+// If there are few experts, the kernel counts by comparing vectors of ids. It
+// works in chunks, and handles the rest as single ids.
 TEST_P(BucketTest, FewExpertsAtEveryLength) {
   std::vector<size_t> lengths = {159,  160,       193,        2047,        2048,
                                  2049, 2048 + 65, 2048 + 161, 3 * 2048 + 1};
@@ -75,8 +76,8 @@ TEST_P(BucketTest, FewExpertsAtEveryLength) {
   }
 }
 
-// Sorts `given` to rows with canaries in the gaps and around. `ids` are the
-// same ids as int32.
+// Sorts `given` to rows with canaries in the gaps and around the rows. `ids`
+// are the same ids as int32.
 template <class Id>
 void ExpectStridedSort(const std::vector<Id>& given,
                        const std::vector<int32_t>& ids, const Shape& s,
@@ -130,8 +131,9 @@ TEST_P(BucketTest, AnyShape) {
   }
 }
 
-// Ids of another type give the same pairs. `strangers` are ids of that type
-// outside int32, which must be dropped like other invalid ids.
+// Checks that ids of another type give the same pairs. `strangers` are ids of
+// that type that int32 cannot hold. The sort must drop them like other
+// invalid ids.
 template <class Id>
 void ExpectSameFor(const std::vector<Id>& strangers) {
   ForEveryCase(500, [&](const Shape& s, Load load, std::vector<int32_t> ids,
@@ -159,7 +161,8 @@ TEST_P(BucketTest, WideIds) {
                           -1});
 }
 
-// The public tests of the original kernel: 5 tokens, 8 experts, 3 slots.
+// Has the cases of the original kernel's public tests: 5 tokens, 8 experts, 3
+// slots.
 TEST_P(BucketTest, KnownAnswers) {
   std::vector<int32_t> ids;
   for (int b = 0; b < 5; ++b) {
@@ -185,7 +188,8 @@ TEST_P(BucketTest, KnownAnswers) {
   ASSERT_OK(MakeDispatchArgs({report.max_rows, 8, 2048}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 32, 8}));
 
-  // The layout of the original host reference: tight stride, zero padding.
+  // This is the layout of the original host reference: rows have no gaps, and
+  // the padding is 0.
   ids = {1, 3, 1, 0};
   counts.assign(4, -1);
   table.assign(8, -1);
@@ -222,13 +226,13 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
     EXPECT_EQ(counts.Values(), r.tokens_per_expert);
     EXPECT_EQ(report, BucketReport(r, tight));
   }
-  // Without padding, the last row only needs room for its pairs.
+  // Without padding, the last row needs room for its own pairs only.
   const Guarded<int32_t> counts(1, 6), table(1, 5 * 120 + tight);
   EXPECT_OK(BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}));
 }
 
-// Results are the same either way, because the function cannot tell a wrong id
-// from another node's.
+// The results do not depend on the option. The function cannot tell a wrong
+// id from an id of another node.
 TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
   const std::vector<int32_t> ids = {0, 2, -1, 1, 2, 3};
   const std::string error =
@@ -271,8 +275,8 @@ TEST_P(BucketTest, NoTokens) {
   EXPECT_EQ(counts, std::vector<int32_t>(4, 0));
   EXPECT_EQ(offsets, std::vector<int32_t>(5, 0));
   EXPECT_EQ(report, BucketReport({}));
-  // Any table size is fine: a stride of tokens * top_k is 0 here. So is it
-  // without slots.
+  // Without tokens or without slots, the table may have any size, because a
+  // stride of tokens * top_k is 0.
   const Guarded<int32_t> table(1, 3);
   const int32_t* const nowhere = nullptr;
   for (const size_t stride : {0u, 1u, 5u}) {
@@ -284,27 +288,31 @@ TEST_P(BucketTest, NoTokens) {
     EXPECT_EQ(report.row_stride, std::max<size_t>(1, stride));
   }
   table.ExpectUntouched("ids");
-  // The dispatch stays non-empty, as Metal demands.
+  // The dispatch is not empty, because Metal requires that.
   std::vector<uint32_t> args(3);
   ASSERT_OK(MakeDispatchArgs({0, 4, 64}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 1, 4}));
-  // The test expects that a kernel of this ISA ran.
+  // The fixture fails unless a kernel of this ISA has run, so the test runs
+  // one.
   const std::vector<int32_t> one = {0};
   std::vector<int32_t> pairs(1);
   ASSERT_OK(BucketPacked({one}, {counts, offsets, pairs}));
 }
 
-// BucketStrided with rows that collide in the cache: strides that are multiples
-// of 256, with so many experts that pairs go to them in tiles of 8192.
+// Tests BucketStrided with rows that collide in the cache: their strides are
+// multiples of 256. There are so many experts that the kernel sorts in tiles
+// of 8192 pairs.
 
 class BucketCollideTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(BucketCollideTest);
 class BucketCollidePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketCollidePoolTest);
 
-// A sort to rows of `stride`, and its wanted result.
+// A sort to rows with a stride of `stride`, and the result that it should
+// have.
 struct Rows {
-  // The last row has `last` elements and ends at the end of a page.
+  // Makes the last row `last` elements long, and ends it at the end of a
+  // page.
   Rows(const Shape& shape, std::vector<int32_t> values, size_t stride,
        size_t last, bool pad)
       : s(shape),
@@ -325,8 +333,8 @@ struct Rows {
     }
   }
 
-  // Calls sort(outputs, options) for both orders. Only one order has fixed
-  // bits.
+  // Calls sort(outputs, options) with both values of BucketOrder. Only
+  // kAscending determines the bits.
   template <class Sort>
   void Check(const Sort& sort, bool ordered = true) {
     Report report = kUnwritten;
@@ -349,7 +357,7 @@ struct Rows {
       int32_t* const row = begin + e * row_stride;
       std::sort(row, row + exact.tokens_per_expert[e]);
     }
-    // EXPECT_EQ would print the whole table.
+    // EXPECT_EQ on the vectors would print the whole table.
     const auto [found, wanted] =
         std::mismatch(begin, begin + expected.size(), expected.begin());
     ASSERT_EQ(found, begin + expected.size())
@@ -370,8 +378,9 @@ size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 TEST_P(BucketCollideTest, LikeTheReference) {
   uint64_t seed = 2000;
-  // Less than a tile, one tile, more; more slots than pairs in a tile; more
-  // experts than tiles support; few different ids, or only one.
+  // The shapes have: less than a tile, one tile, and more; more slots than
+  // pairs in a tile; more experts than tiles support; few different ids, or
+  // only one.
   for (const Shape& s :
        {Shape{16, 8, 17}, Shape{500, 2, 64}, Shape{512, 8, 128},
         Shape{1024, 8, 128}, Shape{1025, 8, 128}, Shape{3001, 7, 300},
@@ -397,7 +406,7 @@ TEST_P(BucketCollideTest, LikeTheReference) {
   }
 }
 
-// Random shapes, strides, loads, types of ids and places of the table; 20,000
+// Draws shapes, strides, loads, types of ids and places of the table: 20,000
 // cases on a machine with AVX-512.
 TEST_P(BucketCollideTest, AnyShape) {
   for (uint64_t seed = 10000; seed < 13400; ++seed) {
@@ -445,8 +454,8 @@ TEST_P(BucketCollideTest, ATooShortStrideLeavesTheRowsAlone) {
   EXPECT_EQ(report, BucketReport(r, r.max_rows));
 }
 
-// Blocks that start in the middle of rows, with scratch from none to more than
-// enough.
+// Blocks start in the middle of rows. The scratch ranges from none to more
+// than enough.
 TEST_P(BucketCollidePoolTest, InBlocks) {
   uint64_t seed = 3000;
   for (const Shape& s : {Shape{12001, 8, 128}, Shape{40009, 3, 300}}) {
@@ -475,7 +484,7 @@ TEST_P(BucketCollidePoolTest, InBlocks) {
   }
 }
 
-// Sorting by blocks on several threads.
+// Tests sorting by blocks on several threads.
 
 class BucketPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketPoolTest);
@@ -484,7 +493,8 @@ constexpr BucketOrder kOrders[] = {BucketOrder::kAscending,
                                    BucketOrder::kClaim};
 
 TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
-  // Several grains of 30 us for 7 threads, at about 1 ns a pair.
+  // This is several grains of 30 us for each of 7 threads, at about 1 ns a
+  // pair.
   const Shape s = {60013, 8, 128};
   for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
     const std::vector<int32_t> ids = MakeIds(s, load, 11);
@@ -507,7 +517,7 @@ TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
   }
 }
 
-// Ids of other types, and blocks of them.
+// Sorts ids of other types, also in blocks.
 TEST_P(BucketPoolTest, WideAndUnsignedIds) {
   const Shape s = {20011, 8, 128};
   const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 13);
@@ -538,7 +548,8 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
     const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
     const BucketInputs in = {View(ids, s), scratch.span()};
     const size_t tight = r.max_rows;
-    // Each row has room for all pairs, or just enough room and padding.
+    // Each row either has room for all pairs, or has just enough room for its
+    // own pairs and the padding.
     const bool padding = experts > 5;
     const size_t stride = padding ? tight + 3 : pairs;
     for (const BucketOrder order : kOrders) {
@@ -568,7 +579,8 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
   }
 }
 
-// Many sizes and executors that split into blocks, for many block boundaries.
+// Many sizes, with executors that split into blocks, give many block
+// boundaries.
 TEST_P(BucketPoolTest, OddSizes) {
   for (uint64_t seed = 300; seed < 312; ++seed) {
     Random random(seed);
@@ -586,7 +598,8 @@ TEST_P(BucketPoolTest, OddSizes) {
   }
 }
 
-// Sizes near a change of the number of blocks, or with a short last block.
+// Sizes are near a change of the number of blocks, or make the last block
+// short.
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
@@ -607,8 +620,9 @@ TEST_P(BucketPoolTest, BlockBoundaries) {
   }
 }
 
-// e * row_stride exceeds 2^32: 512 experts and 900,000 tokens of 10. The table
-// is 18 GB of address space; only written pages get memory.
+// Tests that e * row_stride may exceed 2^32: 512 experts and 900,000 tokens
+// of 10 slots. The table takes 18 GB of address space, but only pages that
+// are written get memory.
 TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
   const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k, size = s.experts * stride;
@@ -629,7 +643,8 @@ TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
                             {counts, {table, size}, stride}, {order, true},
                             executor()));
     EXPECT_EQ(counts[511], 2);
-    // Different blocks claim them, so they may be in any order.
+    // Different blocks claim the row's two elements, so they may be in any
+    // order.
     EXPECT_EQ(row[0] + row[1], static_cast<int32_t>(stride) + 6);
     if (order == BucketOrder::kAscending) {
       EXPECT_EQ(row[0], 7);
@@ -653,7 +668,7 @@ TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
     ExpectPacked(ids, s, b, ordered);
     const reference::Buckets r = reference::Bucket(ids, s.experts);
     EXPECT_EQ(b.pairs.Values() == r.pairs, ordered);
-    // Several threads claim without scratch.
+    // Without scratch, several threads claim too.
     if (!ordered) {
       Packed c(s);
       ASSERT_OK(BucketPacked({View(ids, s)}, c.Out(), {order}, backwards));
@@ -671,11 +686,11 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
       std::vector<int32_t> scratch(ScratchSize(s, for_packed));
       const BucketInputs in = {View(ids, s), scratch};
       Packed b(s);
-      // Two loops: counting and placing.
+      // The call runs two loops: the first counts, the second places.
       EXPECT_EQ(BucketPacked(in, b.Out(), {order}, for_packed).code(),
                 fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
       EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
-      // With padding.
+      // The call also pads.
       std::vector<int32_t> counts(s.experts), table(s.experts * 1500);
       Report report = kUnwritten;
       EXPECT_EQ(BucketStrided(in, {counts, table, 1500, true, &report}, {order},

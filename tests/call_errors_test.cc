@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests every invalid argument of combine.h and its message. Nothing is
-// written.
+// Tests every invalid argument of combine.h and its message. The call may
+// write nothing.
 
 #include "tests/call_errors.h"
 
@@ -46,8 +46,8 @@ class CombineErrors
     normed_sums_.ExpectUntouched("normed.sums");
   }
 
-  // Spoils the call with the norm and, unless the error is in the norm, without
-  // it.
+  // Breaks the call with the norm. If the error is not about the norm, also
+  // breaks the call without the norm.
   void Expect(const std::string& message,
               const std::function<void(Call&)>& spoil) const override {
     CallErrors::Expect(message, spoil);
@@ -67,7 +67,7 @@ class CombineErrors
 TEST_F(CombineErrors, EveryLineOfItsTable) {
   ExpectExecutorErrorsAreReported();
   ExpectSpoiltCallsAreRefused<calls::CombineCall>();
-  // Codes with scales and sums.
+  // Replaces the rows by codes with scales and sums.
   const Call floats = call_;
   const std::vector<float> parts(64);
   call_.in.rows = {
@@ -111,7 +111,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   both({ConstAnyMatrix(data, Type::kF8E4M3, 6, 5, 5), e8m0}, 5);
 }
 
-// `normed` in a quantised format, with scales and sums.
+// `normed` may have a quantised format, with scales and sums.
 TEST_F(CombineErrors, QuantizedNormed) {
   float* const n = normed_.data();
   call_.out.normed = {AnyMatrix(static_cast<void*>(n), Type::kI8, 3, 5, 5),
@@ -137,7 +137,7 @@ TEST_F(CombineErrors, Overlaps) {
   float* const o = out_.data();
   EXPECT_ERROR("out: overlaps residual without being the same view",
                c.in.residual.data = o, c.in.residual.stride = 6);
-  // The same place, in another type.
+  // `out` begins where residual begins, but has another type.
   EXPECT_ERROR("out: overlaps residual without being the same view",
                c.in.residual = {reinterpret_cast<BFloat16*>(o), 3, 5});
 }
@@ -153,7 +153,7 @@ TEST_F(CombineErrors, NothingToDoIsFine) {
   EXPECT_OK(Combine(in, {{nowhere, 0, 0}, {nowhere, 0, 0}}, {0.0f}));
 }
 
-// A call with all inputs of Combine, including two shared experts.
+// A call that has all inputs of Combine, including two shared experts.
 class CombineFormErrors : public CombineErrors {
  protected:
   CombineFormErrors() : shared_(3 * 2 * 5), gate_(3 * 2), vector_(5) {
@@ -222,7 +222,8 @@ TEST_F(CombineErrors, NoRows) {
   });
 }
 
-// Without `out`, normed may be the residual, but only the same view.
+// If `out` is not given, `normed` may be the same view as the residual, but
+// may not overlap it otherwise.
 TEST_F(CombineFormErrors, NormedAlone) {
   float* const n = normed_.data();
   EXPECT_ERROR("normed: overlaps residual without being the same view",
@@ -232,12 +233,12 @@ TEST_F(CombineFormErrors, NormedAlone) {
                c.out.out = {}, c.in.shared.rows.data = n + 1);
 }
 
-// Refusals of Quantize, GatherRows and ScatterRows for rows that may be
-// quantised. (gather_test.cc has the other arguments of GatherRows.)
+// Tests that Quantize, GatherRows and ScatterRows refuse invalid rows that
+// may be quantised. (gather_test.cc tests the other arguments of GatherRows.)
 
 constexpr size_t kRows = 3, kCols = 40;
 
-// Rows of i8 with a scale per 32 columns and sums: all parts.
+// A format with all parts: i8 codes, a scale per 32 columns, and sums.
 const Format kParts = {"", Type::kI8, 32, Type::kF32, true};
 
 class QuantizeErrors
@@ -250,7 +251,7 @@ class QuantizeErrors
 
   const GuardedRows from_{RowsOf(kF32Rows, {0, 1, 2}, kCols, 1), 0, 1};
   const GuardedRows rows_{kParts, kRows, kCols, 0, 1};
-  // Memory of any format, large enough for its rows.
+  // Memory that is large enough for rows of any format.
   const GuardedRows other_{kF32Rows, kRows, 512, 0, 0};
 
   AnyRows Other(Type type, size_t cols) const {
@@ -276,7 +277,8 @@ TEST_F(QuantizeErrors, Shapes) {
                c.out.rows.scales.cols = 1);
 }
 
-// The message blames the output, because callers make outputs to fit inputs.
+// The message names the output, because callers choose the shapes of outputs
+// to fit the inputs.
 TEST_F(QuantizeErrors, BlamesATransposedOutput) {
   EXPECT_ERROR(
       "rows: is not [from.rows, from.cols]",
@@ -379,7 +381,7 @@ TEST_F(ScatterErrors, NothingToDoIsFine) {
   EXPECT_EQ(report.skipped, 0u);
   EXPECT_OK(ScatterRows({{none, 0, 4}, {index_.data(), 0, 2}},
                         {{nowhere, 0, 4}, &report}));
-  // Without packed rows, -1 is the only valid index.
+  // Without packed rows, the only valid index is -1.
   std::vector<float> out(16, 1.0f);
   ExpectError(ScatterRows({{none, 0, 4}, {index_.data(), 2, 2}},
                           {{out.data(), 4, 4}, &report}),
@@ -417,9 +419,11 @@ TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
                c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
 }
 
-// Tests every invalid argument of bucket.h and its message. Nothing is written.
+// Tests every invalid argument of bucket.h and its message. The call may
+// write nothing.
 
-// 4 tokens of 2 pairs and 3 experts, for both functions.
+// A call with 4 tokens of 2 pairs and 3 experts, for BucketPacked and
+// BucketStrided.
 template <class Out>
 class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
  protected:
@@ -475,8 +479,8 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
   ExpectCommonErrors();
 }
 
-// Only these two arrays depend on the number of experts, so either may be
-// wrong.
+// Only these two arrays depend on the number of experts. If they disagree,
+// either may be the wrong one.
 TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
   for (const size_t missing : {1u, 2u}) {
     EXPECT_ERROR("tokens_per_expert: size is not num_experts",
@@ -552,10 +556,10 @@ TEST(DispatchArgs, TilesMatter) {
   EXPECT_EQ(args, (std::vector<uint32_t>{UINT32_MAX, 0, 9}));
 }
 
-// Tests every invalid argument of BucketAligned and MapPairs and its message.
-// Nothing is written.
+// Tests every invalid argument of BucketAligned and MapPairs, and its
+// message. The calls may write nothing.
 
-// 4 tokens of 2 pairs and 3 experts.
+// A call with 4 tokens of 2 pairs and 3 experts.
 class AlignedErrors
     : public CallErrors<AlignedInputs, AlignedBuckets, AlignedOptions> {
  protected:
@@ -609,7 +613,7 @@ TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
                c.out.active_experts = {});
   EXPECT_ERROR("offsets: size is not num_experts + 1", --c.out.offsets.size;
                c.out.active_experts = {});
-  // A third array decides which one is wrong.
+  // A third array shows which of the two is wrong.
   EXPECT_ERROR("tokens_per_expert: size is not num_experts",
                ++c.out.tokens_per_expert.size);
   EXPECT_ERROR("offsets: size is not num_experts + 1", ++c.out.offsets.size);
@@ -655,7 +659,8 @@ TEST_F(AlignedErrors, Options) {
   }
 }
 
-// The same with lists of pairs and of tokens, and 2 destinations.
+// A call with 4 tokens of 2 pairs and 2 destinations. It lists both pairs and
+// tokens.
 class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
  protected:
   MapErrors()
@@ -668,8 +673,8 @@ class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
     table_.Fill({0, 1, 1, 0, 0});
     int32_t* at = ints_.data();
     int64_t* at64 = longs_.data();
-    // Views are so far apart that one in the place of another overlaps no third
-    // view.
+    // The views are so far apart that a view may begin at the address of
+    // another without overlapping a third.
     const auto span = [&](size_t size) {
       at += size + 16;
       return Span<int32_t>(at - size, size);
@@ -744,7 +749,8 @@ TEST_F(MapErrors, Indices) {
                c.out.copy_index = {});
 }
 
-// Only one index is given, because other indices would outvote it.
+// The call has no other index. Several of them would agree, and the message
+// would name another argument.
 TEST_F(MapErrors, BlamesATransposedOutput) {
   EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
@@ -788,7 +794,8 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
-// Tests every invalid argument of hyper.h and its message. Nothing is written.
+// Tests every invalid argument of hyper.h and its message. The call may write
+// nothing.
 
 class HyperErrors : public CallErrors<HyperInputs, HyperOutputs, HyperOptions> {
  protected:
@@ -837,7 +844,8 @@ TEST_F(HyperErrors, WhatGoesTogether) {
                c.out.normed = {}, c.in.norm_weight = {});
 }
 
-// All of a token's streams are in one row. The other arguments are right.
+// The streams of a token are wrongly in one row. The other arguments are
+// right.
 TEST_F(HyperErrors, BlamesStreamsThatAreSideBySide) {
   EXPECT_ERROR(
       "streams: is [tokens, num_streams * hidden], and has to be [tokens * "

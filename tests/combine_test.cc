@@ -21,8 +21,8 @@ class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
-// Requires equal bits on ISAs with FMA, and an error below (k + 2) * 2^-24 *
-// sum |w * x| on the others.
+// Requires equal bits on ISAs with FMA. On the others it requires an error
+// below (k + 2) * 2^-24 * sum |w * x|.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
   const CombineInputs in = c.Inputs();
@@ -33,7 +33,8 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      // The sigmoid's error of 2.5 ulp adds up to 5 units to its term.
+      // The sigmoid has an error of 2.5 ulp, which adds up to 5 units to its
+      // term.
       const double bound =
           (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
           exact[h].magnitude;
@@ -88,8 +89,8 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
   }
 }
 
-// Around 64 and 128 slots, because the list of terms on the stack has a fixed
-// length, and far more.
+// The list of terms on the stack has a fixed length. Tests numbers of slots
+// around 64 and 128, and far more.
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 512u, 513u}) {
@@ -109,7 +110,7 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   CombineShape s = {4, 3, 70};
   s.row_index = s.residual = true;
   CombineCase c(s, 5);
-  // No token may read row 4, which is stale.
+  // Row 4 holds stale data, and no token may read it.
   for (int32_t& index : c.index) {
     if (index == 4) index = -1;
   }
@@ -135,7 +136,8 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   EXPECT_OK(Combine(c.Inputs(), outputs, {kEps, true}));
   const std::vector<float> allowed = out;
   std::fill(out.begin(), out.end(), kNaN);
-  // Without allow_skipped, stale rows are an error, with the same results.
+  // Without allow_skipped, stale rows give an error. The results are the
+  // same.
   ExpectError(Combine(c.Inputs(), outputs),
               "Combine: row_index: outside [-1, num_rows), and "
               "options.allow_skipped is not set",
@@ -172,7 +174,8 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
 }
 
 TEST_P(CombineTest, NaNInfinityAndZeroes) {
-  // A tail on every ISA: unused lanes must not enter the norm.
+  // The row has a tail on every ISA, in which unused lanes must not enter the
+  // norm.
   CombineCase c({1, 2, 35}, 8);
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
@@ -186,12 +189,12 @@ TEST_P(CombineTest, NaNInfinityAndZeroes) {
   EXPECT_EQ(r.out[34], kInf);
   EXPECT_TRUE(std::isnan(r.normed[34]));  // inf * (1 / inf)
   c.weights = {0.0f, 1.0f};
-  c.rows[3] = kNaN;  // a weight of 0 keeps NaN
+  c.rows[3] = kNaN;  // also with a weight of 0, the result is NaN
   r = Combine(c, true);
   EXPECT_TRUE(std::isnan(r.out[3]));
   EXPECT_EQ(r.out[4], 1.0f);
   EXPECT_TRUE(std::isnan(r.normed[4]));
-  // 1 * -0 + +0 is +0, in every lane and tail.
+  // 1 * -0 + +0 is +0 in every lane, also in the tail.
   c.weights = {1.0f, 1.0f};
   c.rows.assign(70, -0.0f);
   r = Combine(c, true);
@@ -211,8 +214,8 @@ TEST_P(CombineTest, GateKindsAndEpsAndNormWeightMatter) {
   EXPECT_EQ(Combine(c, false).out[2], 2.0f);
   c.shape.kind = SharedGate::kLogit;
   EXPECT_LE(UlpError(Combine(c, false).out[2], reference::Sigmoid(2.0)), 2.5);
-  // With w = 0 and y = 1, the output is the sigmoid itself. Includes special
-  // values.
+  // With w = 0 and y = 1, the output is the sigmoid itself. The logits
+  // include special values.
   for (const float logit : {0.0f, -0.0f, 30.0f, -30.0f, 88.0f, -87.0f, 1e-40f,
                             3e38f, kInf, -87.33f, 0.4f, -0.4f}) {
     c.gate = {logit};
@@ -274,7 +277,8 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
   EXPECT_EQ(CanonicalBits(Combine(c, true)), CanonicalBits(expected));
 }
 
-// Each kind of executor tests another mix of types.
+// The types depend on the kind of executor, so that each kind tests another
+// mix.
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   const CombineShape s = EveryPart(301, 8, 2048, SharedGate::kLogit);
   CombineCase c(s, 11);
@@ -293,7 +297,7 @@ TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   TypedCombine typed(c, mix, true);
   const CombineResult expected = typed.Expected();
   ExpectSame(typed.Run(executor()), expected);
-  // Slices of rows, as an engine's own loop passes them.
+  // Passes slices of the rows, as an engine does in its own loop.
   const GuardedValues out(mix.out, s.tokens, s.hidden),
       normed(mix.normed, s.tokens, s.hidden);
   for (size_t begin = 0; begin < s.tokens; begin += 43) {
@@ -332,9 +336,10 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
   }
 }
 
-// Types other than f32: each argument in its own type, rows longer than the
-// buffer for one row, quantised rows, and the intermediate roundings of
-// engines that run one operation after the other.
+// Tests types other than f32. Each argument has its own type. Some rows are
+// longer than the buffer for one row, and some are quantised. Some calls
+// round intermediate results, as engines do that run one operation after the
+// other.
 
 class CombineTypesTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTypesTest);
@@ -364,7 +369,8 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
     const CombineTypes types = AnyTypes(random);
     const CombineShape s = AnyShape(random);
     CombineCase c(s, random.Next());
-    // Magnitudes from overflow to denormals, in f16 and in f32.
+    // The scales make magnitudes that overflow and magnitudes that are
+    // denormal, in f16 and in f32.
     constexpr float kScale[] = {1.0f, 3e4f, 1e-7f, 1e38f, 1e-38f};
     for (float& x : c.rows) x *= kScale[random.Below(5)];
     if (i % 8 == 0) {
@@ -384,13 +390,14 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
   }
 }
 
-// `normed` is computed from unrounded sums. Tests rows longer than the buffer
-// for these sums, also without `out`, which could hold them.
+// `normed` is computed from the unrounded sums. The rows are longer than the
+// buffer for the sums. Without `out`, there is no other place to hold the
+// sums.
 TEST_P(CombineTypesTest, LongRows) {
   for (const size_t hidden : {8192u, 8193u, 20480u}) {
     const size_t top_k = hidden == 8193 ? 70 : 2;
     CombineCase c(EveryPart(2, top_k, hidden), hidden);
-    c.index[1] = -5;  // is counted once
+    c.index[1] = -5;  // the report counts it once
     for (CombineTypes types : EveryMix()) {
       for (const bool in_place : {false, true}) {
         if (in_place) types.out = types.residual;
@@ -404,7 +411,7 @@ TEST_P(CombineTypesTest, LongRows) {
   }
 }
 
-// The f32 kernel's normed rows, converted by Quantize.
+// Expects the normed rows of the f32 kernel, converted by Quantize.
 TEST_P(CombineTypesTest, EveryFormat) {
   for (const size_t hidden : {1u, 33u, 100u, 512u, 768u, 20480u}) {
     const size_t tokens = hidden < 1000 ? 3 : 2;
@@ -474,8 +481,8 @@ TEST_P(CombineTypesTest, RoundsLikeUnfused) {
   EXPECT_GE(other, 100u);
 }
 
-// Combine with any combination of its options. ISAs with FMA have to give the
-// bits of the formula in f32; the others have to be close to double
+// Tests Combine with any combination of its options. ISAs with FMA have to
+// give the bits of the formula in f32. The others have to be close to double
 // precision.
 
 class CombineFormsTest : public IsaPoolTest {};
@@ -489,7 +496,7 @@ TEST_P(CombineFormsTest, AnyForm) {
   }
 }
 
-// More columns than the buffer holds.
+// Rows have more columns than the buffer holds.
 TEST_P(CombineFormsTest, WideRows) {
   Random random(15);
   for (size_t i = 0; i < 6; ++i) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Status::details(): the numbers of an error, and only of that error.
+// Tests Status::details(), which has the numbers of an error, and only of
+// that error.
 
 #include "src/base/details.h"
 
@@ -50,7 +51,7 @@ TEST_F(DetailsTest, AreTheNumbersOfTheMessage) {
   EXPECT_STREQ(Route(16, 16).details(), "");
   ExpectDetails(Route(16, 15), "RouteTopK: topk_ids: is not [tokens, top_k]",
                 "got [15, 2], needs [16, 2]");
-  // The first output that does not match the inputs.
+  // details() is about the first output that does not match the inputs.
   float* const f = floats_.data();
   int32_t* const i = ints_.data();
   ExpectDetails(RouteTopK({{f, 15, 8}}, {{i, 16, 2}, {f + 2000, 16, 2}}),
@@ -66,7 +67,8 @@ TEST_F(DetailsTest, AreTheNumbersOfTheMessage) {
   ExpectDetails(RouteTopK({{f, 16, 8, 7}}, {{i, 16, 2}, {f + 2000, 16, 2}}),
                 "RouteTopK: logits: stride is smaller than cols",
                 "got [16, 8] of stride 7, needs at least 8");
-  // Arrays: an exact size, a minimum size, and a size given by another array.
+  // An array may need an exact size, a minimum size, or the size of another
+  // array.
   const auto packed = [&](size_t experts, size_t offsets, size_t pairs) {
     return BucketPacked(
         {{i, 16, 2}},
@@ -81,12 +83,12 @@ TEST_F(DetailsTest, AreTheNumbersOfTheMessage) {
   ExpectDetails(packed(8, 9, 31),
                 "BucketPacked: pairs: fewer than tokens * top_k elements",
                 "got 31, needs at least 32");
-  // A size that is a product.
+  // A size may be a product.
   CombineInputs sums = {{f, 31, 8}, {f + 2000, 16, 2}, RowIndex::kTokenOrder};
   ExpectDetails(Combine(sums, {{f + 4000, 16, 8}}),
                 "Combine: rows: is not [tokens * top_k, hidden]",
                 "got [31, 8], needs [32, 8]");
-  // Quantised rows: blocks and scales.
+  // Quantised rows have blocks and scales.
   std::vector<unsigned char> codes(4000);
   const auto quantize = [&](Type type, size_t cols, const AnyMatrix& scales) {
     const AnyMatrix to(static_cast<void*>(codes.data()), type, 4, cols, cols);
@@ -123,7 +125,7 @@ TEST_F(DetailsTest, AreValuesOfOptions) {
                "got num_expert_group 3, tokens 4, num_experts 8, top_k 2");
 }
 
-// A size that no argument fixes is given by its name.
+// If no argument fixes a size, details() has the name of the size.
 TEST_F(DetailsTest, NameSizesThatAreUnknown) {
   float* const f = floats_.data();
   int32_t* const i = ints_.data();
@@ -141,7 +143,8 @@ TEST_F(DetailsTest, NameSizesThatAreUnknown) {
                 "needs [8, 16]");
 }
 
-// Errors in the data: details() gives how many elements are wrong, or which.
+// For errors in the data, details() says which elements are wrong, or how
+// many.
 TEST_F(DetailsTest, AreOfTheDataToo) {
   float* const f = floats_.data();
   const auto expect = [](const Status& status, const std::string& details) {
@@ -172,8 +175,8 @@ TEST_F(DetailsTest, AreOfTheDataToo) {
   expect(Activate(gates, {{f + 200, 8, 4}}), "got 9 at 1, needs 0 to 4");
 }
 
-// Errors on one thread: an earlier status loses its details and never shows
-// those of a later error.
+// Two calls fail on one thread. The status of the first loses its details,
+// and never shows those of the second.
 TEST_F(DetailsTest, AreGoneAfterTheNextError) {
   const Status first = Route(16, 15);
   const Status copy = first;

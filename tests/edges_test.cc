@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Arguments at the edge of what is valid: no work, single rows with any
-// stride, incomplete optional arguments, sizes of every integer type.
+// Tests arguments at the edge of what is valid: calls without work, single
+// rows with any stride, incomplete optional arguments, and sizes of every
+// integer type.
 
 #include <pthread.h>
 
@@ -30,7 +31,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A pool that divides by the grain, and that must not be called without work.
+// A pool that divides by the grain. The library must not call it without
+// work.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }
@@ -74,7 +76,7 @@ TEST(NothingToDo, DoesNotReachTheExecutor) {
                     {}, pool));
 }
 
-// A single row is as long as its columns, whatever the stride.
+// A single row ends after its columns, and its stride does not matter.
 TEST(OneRow, OverlapsWhateverItsStride) {
   std::vector<float> floats(64, 1.0f);
   float* const f = floats.data();
@@ -86,7 +88,7 @@ TEST(OneRow, OverlapsWhateverItsStride) {
                 "Activate: out: overlaps gate without being the same view");
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6, stride}},
                        {{f + 6, 1, 6, stride}}));
-    // In place.
+    // `out` is the gate.
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6}}, {{f, 1, 6}}));
   }
 }
@@ -99,12 +101,12 @@ TEST(Overlaps, AreCountedInBytes) {
   const std::string message =
       "Activate: out: overlaps gate without being the same view";
   const ConstAnyMatrix up(f + 96, 1, 6);
-  // The upper half of a float, and the float after it.
+  // The view covers the upper half of a float, and the float after it.
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 27, 1, 6}}), message);
   EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 28, 1, 6}}));
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 11, 1, 6}}), message);
   EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 10, 1, 6}}));
-  // Rows of f32 and of bf16, side by side in one buffer.
+  // Rows of f32 and rows of bf16 are side by side in one buffer.
   const ConstAnyMatrix wide(f, 4, 5, 8), other(f + 64, 4, 5);
   EXPECT_OK(Activate({wide, other}, {{b + 10, 4, 5, 16}}));
   ExpectError(Activate({wide, other}, {{b + 9, 4, 5, 16}}), message);
@@ -160,7 +162,8 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(Run(in), neither);
   in.row_index = {};
   ExpectError(Run(in), neither);
-  // A pointer without sizes counts as given, but its shape is wrong.
+  // An argument with a pointer but no sizes counts as given, and its shape is
+  // wrong.
   in.row_index = {no_ints_ + 64, 0, 0};
   ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
 
@@ -175,10 +178,10 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(pack({no_ints_, 3, 2}), "BucketPacked: row_index: data is null");
 }
 
-// Engines pass an empty batch like this: vectors resized to 0.
+// Engines pass an empty batch as vectors that are resized to 0.
 TEST_F(HalfThere, NoTokensAreFine) {
   const CombineOutputs no_tokens = {{nowhere_, 0, kHidden}};
-  CombineInputs in = {{rows_.data(), 6, kHidden},  // rows left over
+  CombineInputs in = {{rows_.data(), 6, kHidden},  // rows of an earlier batch
                       {nowhere_, 0, kTopK},
                       {no_ints_, 0, kTopK}};
   EXPECT_OK(Combine(in, no_tokens));
@@ -187,7 +190,7 @@ TEST_F(HalfThere, NoTokensAreFine) {
   EXPECT_OK(Combine(in, no_tokens));
   in.shared.gate = std::vector<float>();
   EXPECT_OK(Combine(in, no_tokens));
-  // A shared expert without columns, with its gate.
+  // A shared expert has a gate but no columns.
   in = {{nowhere_, 6, 0},
         {weights_.data(), kTokens, kTopK},
         RowIndex::kTokenOrder};
@@ -204,7 +207,7 @@ static_assert(std::is_constructible_v<RowIndex, ConstAnyMatrix>);
 static_assert(std::is_constructible_v<RowIndex, Matrix<int32_t>>);
 static_assert(std::is_constructible_v<RowIndex, std::vector<int32_t>&>);
 
-// ggml's sizes are int64_t, which braces may not narrow to size_t.
+// ggml's sizes are int64_t. Braces do not allow narrowing them to size_t.
 TEST(Sizes, OfAnyIntegerType) {
   const int64_t tokens = 3, top_k = 2, experts = 4;
   std::vector<int32_t> ids(6, 3), counts(4), offsets(5), pairs(6), index(6);
@@ -221,7 +224,7 @@ TEST(Sizes, OfAnyIntegerType) {
   enum { kTokens = 3, kTopK = 2 };
   EXPECT_OK(BucketPacked({{ids.data(), kTokens, kTopK}},
                          {counts, offsets, {pairs.data(), kTokens * kTopK}}));
-  // Negative sizes become far too large.
+  // Negative sizes are converted to sizes that are far too large.
   ExpectError(BucketPacked({{ids.data(), tokens, int64_t{-1}}}, buckets),
               "BucketPacked: topk_ids: size overflows the address space");
   ExpectError(BucketPacked({{ids.data(), tokens, top_k}},
@@ -240,7 +243,8 @@ constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kStackBytes = 40256 << 10;
 #endif
 
-// A call that needs more stack hits the thread's guard page and crashes.
+// Runs the call. If it needs more stack, it hits the thread's guard page and
+// crashes.
 void OnSmallStack(const std::function<void()>& call) {
   pthread_attr_t attr;
   ASSERT_EQ(pthread_attr_init(&attr), 0);
@@ -313,13 +317,15 @@ TEST_P(StackTest, Rows) {
   }
 }
 
-// No call may raise SIGFPE in a thread with all floating-point exceptions
-// unmasked, and no call may change the thread's floating-point environment.
+// Tests threads with all floating-point exceptions unmasked. No call may
+// raise SIGFPE, and no call may change the thread's floating-point
+// environment.
 
 class FpTrapsTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(FpTrapsTest);
 
-// A trap ends the process, so the test only has to look at the status.
+// Runs the call with traps. A trap ends the process, so the test only has to
+// check the status.
 Status Trapping(const std::function<Status()>& call) {
   std::fenv_t saved;
   std::feholdexcept(&saved);
@@ -330,8 +336,9 @@ Status Trapping(const std::function<Status()>& call) {
   return status;
 }
 
-// Sizes that do not divide evenly, and values that raise every exception:
-// NaNs of both kinds, infinities, denormals, overflow. In each type.
+// Runs every type with sizes that do not divide evenly, and with values that
+// raise every exception: NaNs of both kinds, infinities, denormals and
+// overflow.
 TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   const size_t tokens = 301, experts = 97, top_k = 7, hidden = 333;
   const size_t pairs = tokens * top_k;
@@ -387,7 +394,8 @@ TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
                      {out.View(tokens, hidden), normed.View(tokens, hidden)},
                      {}, executor());
     }));
-    // From f32 to each type: overflow, and underflow to denormals.
+    // Converts f32 to each type, with overflow, and with underflow to
+    // denormals.
     Stored wide(Type::kF32, random.AnyBits(pairs * hidden));
     ASSERT_OK(Trapping([&] {
       return Activate({wide.View(pairs, hidden), wide.View(pairs, hidden)},

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Invalid arguments of the program. Separate ctests run it for each number of
-// threads.
+// Tests that the program refuses invalid arguments. Separate ctests run it
+// with each number of threads.
 
 #include <string>
 #include <utility>

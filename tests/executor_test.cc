@@ -91,10 +91,10 @@ TEST_P(ExecutorTest, SeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// State per worker needs no lock. Each worker has its own cache line, so
-// ThreadSanitizer would report two threads that share one. (MakeExecutor()'s
-// executors check the worker numbers themselves, here and in all other
-// tests.)
+// Each worker number has its own state, in its own cache line, so the states
+// need no lock. If two threads had the same number, ThreadSanitizer would
+// report a race. (The executors of MakeExecutor() check the worker numbers
+// themselves, here and in all other tests.)
 TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
   const auto executor = MakeExecutor(GetParam());
   struct alignas(64) Scratch {
@@ -150,9 +150,8 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// Layers need a thread for each index, because they claim their work in the
-// body. (On two cores all threads run only because the bodies wait for each
-// other.)
+// Layers claim their work in the body, so each index needs its own thread.
+// (On two cores all threads run only because the bodies wait for each other.)
 TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   const auto executor = MakeExecutor(Pool::kTbb7);
   executor->Rendezvous();
@@ -163,9 +162,9 @@ TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   EXPECT_EQ(executor->DistinctThreads(), 7u);
 }
 
-// The workers are awake within 20 us after a call of at least 10 us. The
-// machine may add a pause after any one call, so one of many calls has to
-// show it.
+// After a call of at least 10 us, the workers stay awake for 20 us. The
+// machine may pause after any call, so it is enough that one of many calls
+// shows this.
 TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
   using Clock = std::chrono::steady_clock;
   for (const int threads : {2, 3}) {
@@ -191,8 +190,8 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
     // Calls of 5 us do not keep workers awake, unless the 20 us end between
-    // ForkNs() and the call. That happened 62 of 100 times on two busy cores
-    // with sanitizers.
+    // ForkNs() and the call. That exception happened 62 of 100 times on two
+    // busy cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();
@@ -222,8 +221,8 @@ TEST(TbbExecutor, RefusesSenselessConcurrency) {
   EXPECT_GE(MakeTbbExecutor()->Concurrency(), 1u);
 }
 
-// TBB would warn on stderr, and would crash when an arena with very many
-// threads is destroyed.
+// If the executor asked for more threads than TBB allows, TBB would warn on
+// stderr, and would crash when an arena with very many threads is destroyed.
 TEST(TbbExecutor, HasNoMoreThreadsThanTbb) {
   testing::internal::CaptureStderr();
   {
@@ -264,8 +263,8 @@ TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
 
 #endif  // SWITCHYARD_WITH_TBB
 
-// Tests the number of pieces and threads for a loop. Times would not show it:
-// two cores cannot show the gain on sixteen.
+// Tests how many pieces and threads a loop gets. A test of times would not
+// show it, because two cores cannot show the gain on sixteen.
 
 TEST(Pieces, AreAsManyAsPay) {
   const struct {
@@ -273,17 +272,17 @@ TEST(Pieces, AreAsManyAsPay) {
   } cases[] = {
       {0, 1, 4, 0, 0},
       {1, 1, 4, 1, 1},
-      {3, 1, 16, 3, 3},  // one index each
+      {3, 1, 16, 3, 3},  // one index for each thread
       {16, 1, 16, 16, 16},
       {100, 100, 4, 1, 1},
-      {199, 100, 4, 1, 1},  // below two grains
+      {199, 100, 4, 1, 1},  // less than two grains
       {200, 100, 2, 2, 2},
-      {200, 100, 4, 4, 4},  // half a grain each
+      {200, 100, 4, 4, 4},  // half a grain for each thread
       {200, 100, 16, 4, 4},
       {799, 100, 16, 14, 14},
       {800, 100, 16, 16, 16},
       {12799, 100, 16, 16, 16},
-      {12800, 100, 16, 32, 16},  // eight grains per thread
+      {12800, 100, 16, 32, 16},  // eight grains for each thread
       {25600, 100, 16, 64, 16},
       {1 << 20, 1, 16, 1024, 16},
       {1 << 20, 1, 600, 600, 600},
@@ -337,7 +336,7 @@ struct Runs {
 };
 
 // One thread may call Run() for several workers, as in TBB and nested
-// regions, and a team may be smaller than requested.
+// regions. A team may also be smaller than requested.
 TEST(SharedLoop, RunsEachIndexOnceWhoeverComes) {
   for (const size_t count : {0u, 1u, 5u, 64u, 1000u, 100000u}) {
     for (const size_t threads : {7u, 2000u}) {
@@ -376,7 +375,8 @@ TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
     static void Body(void* opaque, size_t worker, size_t begin, size_t) {
       Order& self = *static_cast<Order*>(opaque);
       self.of_worker[worker].push_back(begin);
-      // Worker 0 is slow in its second piece, and worker 1 takes all others.
+      // Worker 0 is slow in its second piece. Meanwhile worker 1 takes all
+      // other pieces.
       if (begin == 4) self.loop->Run(1, 2, 1);
     }
   } order;
@@ -388,7 +388,7 @@ TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
   EXPECT_EQ(order.of_worker[1], (std::vector<size_t>{16, 20, 24, 28, 8, 12}));
 }
 
-// Only states the cost of a fork.
+// An executor that states the cost of a fork, and does nothing else.
 class PricedExecutor final : public Executor {
  public:
   PricedExecutor(size_t fork_ns, size_t threads)
@@ -410,7 +410,8 @@ class PricedExecutor final : public Executor {
 };
 
 TEST(Grain, FollowsFromTheCostOfAFork) {
-  // Rows of 100 ns, and cases where rounding matters.
+  // The function returns the grain for rows of 100 ns. Some cases depend on
+  // rounding.
   const auto grain = [](size_t fork_ns, size_t count, size_t row_ps = 99999) {
     const PricedExecutor executor(fork_ns, 2);
     return internal::Grain(executor, count, row_ps);
@@ -429,8 +430,8 @@ TEST(Grain, FollowsFromTheCostOfAFork) {
   EXPECT_EQ(executor.asked, 1u);
 }
 
-// The query for the scratch size and the sort get the same blocks, even if
-// the fork's cost changes in between.
+// The query for the scratch size and the sort get the same number of blocks,
+// even if the cost of a fork changes in between.
 TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
   const auto blocks = [](size_t pairs, size_t fork_ns, size_t threads) {
     return internal::BucketBlocks(pairs, 1024,
@@ -445,8 +446,9 @@ TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
   }
 }
 
-// Measured on sixteen threads of an Emerald Rapids, in us: the time of 16
-// empty pieces, and the time above 10 us of 16 pieces of 10 us.
+// Times in us, measured on sixteen threads of an Emerald Rapids. `empty` is
+// the time of 16 empty pieces. `busy` is the time above 10 us of 16 pieces of
+// 10 us.
 struct Pool16 {
   const char* name;
   size_t fork_ns;
@@ -458,17 +460,18 @@ struct Pool16 {
 };
 constexpr Pool16 kAwake[] = {
     {"TBB", 10000, 3.4, 17}, {"OpenMP", 6000, 4.8, 7}, {"team", 3000, 2.9, 3}};
-// The kernels for 64 tokens of Qwen3-30B-A3B on that machine: rows, cost per
-// row in the library, and time on one thread (for two kernels, half their
-// time).
+// The kernels for 64 tokens of Qwen3-30B-A3B on that machine: the rows, the
+// cost per row that the library uses, and the time on one thread. (For two
+// kernels it is half the time.)
 constexpr struct {
   size_t rows, row_ps;
   double serial_us;
 } kOf64Tokens[] = {
     {512, 164'000, 94}, {512, 125'000, 242}, {64, 1'000'000, 118}};
 
-// They took 247 us when each had a grain of 30 us (one piece per thread, or
-// halves in TBB), and take about 90 us with a tenth of that grain.
+// In total the kernels took 247 us when the grain was 30 us, with one piece
+// per thread, or with halves in TBB. With a tenth of that grain they take
+// about 90 us.
 TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   constexpr size_t kThreads = 16;
   for (const Pool16& pool : kAwake) {
@@ -498,8 +501,8 @@ TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   }
 }
 
-// A gather of 8 tokens took 9 us on one thread, and 20 us on sixteen in TBB's
-// halves.
+// A gather of 8 tokens took 9 us on one thread, and 20 us on sixteen threads
+// when TBB halved the range.
 TEST(Model, EightTokensStayOnOneThreadOfSixteen) {
   const PricedExecutor tbb(10000, 16);
   const size_t grain = internal::Grain(tbb, 64, 164'000);
@@ -541,7 +544,7 @@ class BrokenExecutor final : public Executor {
     if (breaks_ == kRunsTwice) body(context, 1, 0, half);
     if (breaks_ == kGoesBack) body(context, 1, half, 0);
     if (breaks_ == kLeavesOut) return Status();
-    if (breaks_ == kRunsAnother) {  // as long as the missing range
+    if (breaks_ == kRunsAnother) {  // a range as long as the missing one
       body(context, 1, 0, count - half);
       return Status();
     }
@@ -550,7 +553,7 @@ class BrokenExecutor final : public Executor {
     return Status();
   }
 
-  // The error of a call that uses more than one thread.
+  // Returns the error of a call that uses more than one thread.
   static const char* Message(Breaks breaks) {
     switch (breaks) {
       case kConcurrency:
@@ -580,8 +583,8 @@ class BrokenExecutor final : public Executor {
   const Breaks breaks_;
 };
 
-// Tests whole calls: before the check, they returned kOk with a correct or a
-// wrong result.
+// Tests whole calls. Before the library checked executors, these calls
+// returned kOk, with a correct or a wrong result.
 TEST(BrokenExecutor, IsToldByEveryCallThatSharesWork) {
   constexpr size_t kTokens = 40000, kTopK = 2, kExperts = 8;
   std::vector<float> rows(kTokens * kExperts, 1.0f), out(rows.size());
@@ -676,7 +679,8 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       ranges.emplace_back(begin, end);
       begin = end;
     }
-    // Keeps the ranges, or removes, repeats, replaces or moves one.
+    // Keeps the ranges as they are, or removes, repeats, replaces or moves
+    // one.
     const size_t at = ranges.empty() ? 0 : random() % ranges.size();
     switch (ranges.empty() ? 0 : random() % 5) {
       case 1:
@@ -688,7 +692,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       case 3:
         ranges[at] = ranges[random() % ranges.size()];
         break;
-      case 4: {  // moved, with the same length
+      case 4: {  // moves a range, and keeps its length
         const size_t length = ranges[at].second - ranges[at].first;
         ranges[at].first = random() % (count - length + 1);
         ranges[at].second = ranges[at].first + length;

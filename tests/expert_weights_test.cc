@@ -59,7 +59,7 @@ struct Packed {
   }
 };
 
-// A random product.
+// A product with random operands.
 struct ProductCase {
   WeightFormat format;
   Format operands;
@@ -92,13 +92,14 @@ void ExpectProduct(const std::vector<float>& values,
     } else if (std::isfinite(expected.values[i]) &&
                std::isfinite(expected.bounds[i]) &&
                expected.bounds[i] < 1e30f) {
-      // Only where no intermediate result overflows.
+      // The bounds hold only if no intermediate result overflows.
       ASSERT_NEAR(values[i], expected.values[i], expected.bounds[i]) << i;
     }
   }
 }
 
-// Products equal the header's formulas for any codes, stored and packed.
+// Products equal the header's formulas for any codes. The weights are stored
+// or packed.
 TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
   Random random(1);
   for (int i = 0; i < 150; ++i) {
@@ -127,8 +128,8 @@ TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
   }
 }
 
-// Products may be cut at any row and column without a change of bits. With
-// stored weights, a part may begin at any column.
+// A product may be cut at any row and column, and its bits do not change.
+// With stored weights, a part may begin at any column.
 TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   Random random(2);
   for (const WeightFormat format : kWeightFormats) {
@@ -166,8 +167,8 @@ TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   }
 }
 
-// All ISAs with FMA run the same operations in the same order, so scales of
-// any bits give the same results.
+// All ISAs with FMA run the same operations in the same order. So they give
+// the same results, even with scales of any bits.
 TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   for (const WeightFormat format : kWeightFormats) {
     const WeightBytes stored = RandomWeights(format, 1, 64, 2048, 3, true);
@@ -228,14 +229,14 @@ TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   }
 }
 
-// A NaN scale makes exactly the outputs that use it NaN.
+// If a scale is NaN, the outputs that use it are NaN, and no others.
 TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
   for (const WeightFormat format : kWeightFormats) {
     SCOPED_TRACE(calls::NameOf(format));
     const StoredFormat f = StoredFormatOf(format);
     const size_t cols = 3 * f.block;
     WeightBytes stored = RandomWeights(format, 1, 40, cols, 1, false);
-    // Row 21: the scale of its last block, or its only scale.
+    // Sets a scale of row 21: the one of its last block, or its only one.
     uint8_t* const block = &stored.data[0] + (21 * 3 + 2) * f.bytes;
     const Float16 nan = {0x7E01};
     switch (format) {
@@ -281,7 +282,7 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
   }
 }
 
-// All 256 e8m0 scales.
+// Tests all 256 e8m0 scales.
 TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
   WeightBytes stored =
       RandomWeights(WeightFormat::kMXFP4, 1, 256, 32, 1, false);
@@ -299,7 +300,7 @@ TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
         stored.View(),
         TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 1, 256))));
     for (int i = 0; i < 255; ++i) {
-      // Half the scale may be below the smallest normal float.
+      // Half the scale may be smaller than the smallest normal float.
       const float scale = std::ldexp(1.0f, i - 128) * dx;
       ASSERT_EQ(out[static_cast<size_t>(i)], 12.0f * scale) << i;
     }
@@ -307,7 +308,7 @@ TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
   }
 }
 
-// The largest integers: scales and codes at their limits.
+// Tests the largest integers: scales and codes have their largest values.
 TEST_P(ExpertWeightsTest, TheLargestCodesAreExact) {
   Random random(8);
   for (const WeightFormat format : kWeightFormats) {
@@ -354,7 +355,7 @@ TEST_P(ExpertWeightsTest, TheLargestCodesAreExact) {
   }
 }
 
-// Reads and writes no byte outside the views, at any alignment.
+// Products read and write no byte outside the views, at any alignment.
 TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
   Random random(3);
   for (size_t i = 0; i < 40; ++i) {
@@ -392,7 +393,8 @@ TEST_P(ExpertWeightsTest, StaysInsideItsViews) {
   }
 }
 
-// Packed bytes equal the header's layout, on any executor.
+// Packing gives the bytes of the layout that the header defines, on any
+// executor.
 TEST_P(ExpertWeightsPoolTest, PacksByteByByte) {
   Random random(4);
   for (const WeightFormat format : kWeightFormats) {
@@ -425,16 +427,18 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       const size_t rows = 1 + random.Below(40);
       const size_t cols = step * (1 + random.Below(960 / step));
       std::vector<float> values = random.Uniforms(2 * rows * cols, -2, 2);
-      // Zeros, ties, and one NaN or infinity.
+      // Sets zeros, ties, and one NaN or infinity.
       std::fill_n(values.begin(), std::min<size_t>(cols, 40), -0.0f);
       values[cols * rows - 1] = random.Below(2) != 0 ? kNaN : -kInf;
       for (size_t i = cols; i < 2 * cols && i < values.size(); ++i) {
         values[i] = static_cast<float>(static_cast<int>(i % 17) - 8) / 2;
       }
-      // Values of all magnitudes, so that scales also overflow and underflow.
+      // Values have all magnitudes, so that scales also overflow and
+      // underflow.
       for (size_t i = 0; i < cols; ++i) {
         const float any = AnyFloat(7, i);
-        const float f = std::isnan(any) ? kNaN : any;  // a single NaN payload
+        // All NaNs have one payload.
+        const float f = std::isnan(any) ? kNaN : any;
         const float size =
             std::ldexp(1.0f, static_cast<int>(i / 256 * 40) - 90);
         values[values.size() - 1 - i] = i < 768 ? values[i] * size : f;
@@ -500,8 +504,8 @@ TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
   EXPECT_NE(out[0], 0.0f);
 }
 
-// A layer without the caller's GEMM. Each row of a batch has the same bits as
-// alone, for any tiling, executor and layout.
+// Tests a layer without the caller's GEMM. Each row of a batch has the same
+// bits as if it were computed alone, for any tiling, executor and layout.
 class ExpertWeightsLayer : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsLayer);
 
@@ -583,7 +587,7 @@ TEST_P(ExpertWeightsLayer, RowsOfABatchAreRowsAlone) {
   }
 }
 
-// ---- Errors.
+// ---- Tests of errors.
 
 TEST(MultiplyTileErrors, NameTheArgument) {
   const WeightBytes bytes =
@@ -773,7 +777,7 @@ TEST_F(PackWeightsErrors, SpoiltCallsAreRefused) {
   ExpectSpoiltCallsAreRefused<calls::PackWeightsCall>();
   EXPECT_OK(Run(call_));
 }
-// Sizes that are unknown for the format are left out.
+// The message leaves out sizes that the format does not determine.
 TEST_F(PackWeightsErrors, ShowNoSizeThatIsNone) {
   for (int i = 0; i < 4; ++i) {
     Call c = call_;

@@ -34,7 +34,7 @@ class TopKIds {
 
 using Ids = std::vector<int32_t>;
 
-// The row of each pair in `pairs`, as BucketPacked writes it.
+// Returns the row of each pair in `pairs`, as BucketPacked writes it.
 Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   Ids index(num_pairs, -1);
   for (size_t r = 0; r < pairs.size(); ++r) {
@@ -44,8 +44,8 @@ Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   }
   return index;
 }
-// Pairs in random order: some missing, and some replaced by duplicates or, if
-// `strangers`, by invalid ids.
+// Returns pairs in random order. Some are missing. Some are replaced by
+// duplicates or, if `strangers`, by invalid ids.
 Ids Pairs(Random& random, size_t num_pairs, bool strangers) {
   Ids pairs;
   for (size_t p = 0; p < num_pairs; ++p) {
@@ -63,7 +63,7 @@ Ids Pairs(Random& random, size_t num_pairs, bool strangers) {
 }
 
 struct Indices {
-  std::vector<int64_t> rows;  // -1: zeros
+  std::vector<int64_t> rows;  // -1 gives a row of zeros
   size_t strangers = 0;
 };
 Indices TokensOf(const Ids& pairs, size_t num_pairs, size_t top_k) {
@@ -76,8 +76,8 @@ Indices TokensOf(const Ids& pairs, size_t num_pairs, size_t top_k) {
   return result;
 }
 
-// Gathers `tokens` into the format and expects the reference's bits: without
-// a row_index, with the right one, and with wrong ones.
+// Gathers `tokens` into the format and expects the reference's bits. It
+// passes no row_index, the right one, and wrong ones.
 void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
                   size_t top_k, size_t slack, size_t gap, Executor& executor) {
   const size_t num_pairs = tokens.rows * top_k;
@@ -120,7 +120,7 @@ void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
   }
 }
 
-// Rows of any bits.
+// Returns rows of any bits.
 FormatRows AnyRows(size_t n, size_t hidden, uint64_t seed) {
   return RowsOf(kF32Rows, std::vector<size_t>(n, 10), hidden, seed);
 }
@@ -187,7 +187,8 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   expected.invalid = 21;
   EXPECT_EQ(report, expected);
   ExpectSameBytes(all.Values(), right);
-  // Gathers the list in parts, as for one expert at a time.
+  // Gathers the list in parts, as an engine does that handles one expert at a
+  // time.
   const GuardedRows parts(kF32Rows, num_pairs, 1031, 0, 0);
   for (size_t begin = 0; begin < pairs.size(); begin += 100) {
     const size_t end = std::min(pairs.size(), begin + 100);
@@ -306,8 +307,8 @@ TEST_P(GatherFormatsTest, LongRows) {
   }
 }
 
-// More tokens than a grain, and a row_index that spreads each token over
-// several threads.
+// There are more tokens than a grain, and row_index spreads the rows of each
+// token over several threads.
 TEST_P(GatherFormatsPoolTest, SameRowsOnEveryThread) {
   Random random(6);
   std::vector<size_t> kinds(150);
@@ -469,7 +470,7 @@ TEST_P(QuantizeTest, EveryKindOfRow) {
   });
 }
 
-// Longer than all internal buffers.
+// Rows are longer than all internal buffers.
 TEST_P(QuantizeTest, LongRows) {
   for (const char* const name : {"f32", "bf16", "i8", "f8e4m3 of 32"}) {
     for (const Format& from : kFormats) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Guarded memory detects a change of any byte outside its view.
+// Tests that guarded memory detects a change of any byte outside its view.
 
 #include "testing/guarded_buffer.h"
 
@@ -17,7 +17,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The message of the check; empty if it passes.
+// Returns the message of the check, which is empty if the check passes.
 template <class Check>
 std::string Said(const Check& check) {
   testing::TestPartResultArray results;
@@ -46,7 +46,8 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
     return Said([&] { memory.ExpectUntouched("m"); });
   };
   ASSERT_EQ(intact() + untouched(), "");
-  // The canaries before the view, the view with its gaps, and the slack.
+  // Covers the canaries before the view, the view with its gaps, and the
+  // slack.
   constexpr ptrdiff_t kSize = sizeof(T);
   constexpr ptrdiff_t kLast = (kRows - 1) * kStride + kCols;
   for (ptrdiff_t b = -64 * kSize;
@@ -64,7 +65,7 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
   EXPECT_EQ(intact() + untouched(), "");
 }
 
-// Also for memory that was used before, and for several pages.
+// Also tests memory that was used before, and several pages.
 TEST(GuardedDeathTest, TheByteBehindIsNobodys) {
   for (const size_t size : {1u, 4096u, 70000u, 70000u, 1u << 25}) {
     const Guarded<unsigned char> memory(1, size);

@@ -38,13 +38,13 @@ TEST(Isa, RunnableIsASubsetOfCompiledInTheSameOrder) {
     if (next < runnable.size() && runnable[next] == name) ++next;
   }
   EXPECT_EQ(next, runnable.size());
-  // The fallback runs everywhere, and comes last.
+  // The fallback runs on every machine, and comes last.
   EXPECT_EQ(runnable.back(), compiled.back());
 }
 
 TEST(Isa, CompiledForMoreThanTheFallback) {
-  // A single ISA means that run-time dispatch was lost, for example through
-  // flags that select a CPU.
+  // A single ISA would mean that run-time dispatch is lost, for example
+  // because of flags that select a CPU.
   EXPECT_GE(CompiledIsas().size, 2u);
 }
 
@@ -126,8 +126,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
     names.emplace_back(lower, nearest);
     if (isa.size() > 4) names.emplace_back(isa + "x", nearest);
   }
-  // Common names for AVX-512 and others. They are two or three letters away
-  // from AVX2.
+  // These are common names for AVX-512 and others. They differ from AVX2 in
+  // two or three letters.
   const std::vector<std::string> runnable = RunnableIsaNames();
   for (const std::string& isa : IsaNames(CompiledIsas())) {
     const bool runs =
@@ -167,7 +167,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
   ASSERT_OK(CapIsa(nullptr));
 }
 
-// Runs in its own process, because the variable is read only once.
+// The test needs its own process, because the library reads the variable only
+// once.
 TEST(IsaDeathTest, TheEnvironmentIsToldTheNearestOne) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const std::vector<std::string> compiled = IsaNames(CompiledIsas());

@@ -36,8 +36,8 @@ std::vector<uint32_t> BitsOf(const ExpertsLayer& layer, Executor& executor,
 
 class LayerTest : public IsaPoolTest {};
 
-// A layer equals the five calls in sequence, for any case, tiling and
-// executor.
+// A layer has the same result as five calls one after the other, for any
+// case, tiling and executor.
 TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
   Random random(1);
   for (int i = 0; i < 300; ++i) {
@@ -45,13 +45,13 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
     const ExpertsLayer layer(DrawAnyLayerCase(random));
     const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
     ASSERT_EQ(BitsOf(layer, executor()), expected);
-    // Scratch for fewer workers than the executor has threads.
+    // The scratch has room for fewer workers than the executor has threads.
     ASSERT_EQ(BitsOf(layer, executor(), 1), expected);
   }
 }
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(LayerTest);
 
-// Scratch of ExpertsScratchSize() elements before a guard page.
+// The scratch has ExpertsScratchSize() elements and ends at a guard page.
 TEST_P(LayerTest, WritesNothingOutsideOfScratch) {
   Random random(7);
   for (int i = 0; i < 100; ++i) {
@@ -110,8 +110,8 @@ struct QuantisedWeights {
 };
 
 // Gate and up read blocks of q8_0. The down product reads int8 with one scale
-// per row, so that intermediate need not be a multiple of a block. The layer
-// has to equal the single steps, one token and one expert at a time.
+// per row, so `intermediate` need not be a multiple of a block. The layer has
+// to equal single steps that compute one token and one expert at a time.
 TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   constexpr size_t kTokens = 21, kTopK = 2, kExperts = 3;
   constexpr size_t kHidden = 64, kInter = 45, kShared = 70;
@@ -143,7 +143,7 @@ TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   combine.topk_weights = {topk_weights.data(), kTokens, kTopK};
   combine.shared.kind = SharedGate::kNone;
 
-  // The single steps.
+  // Computes the single steps.
   std::vector<float> rows(kTokens * kTopK * kHidden), shared(kTokens * kHidden);
   const auto run = [&](int32_t expert, size_t token, size_t inter, float* out) {
     BlockQ8_0 blocks[kHidden / 32];
@@ -202,7 +202,7 @@ TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   }
 }
 
-// The bits do not depend on the plan's number of workers, nor on the ISA.
+// The bits depend neither on the plan's number of workers nor on the ISA.
 TEST(LayerBits, AreThoseOfAnyCut) {
   Random random(2);
   for (int i = 0; i < 40; ++i) {
@@ -224,7 +224,7 @@ TEST(LayerBits, AreThoseOfAnyCut) {
   }
 }
 
-// Teams of up to 64 threads, whatever the number of cores.
+// Runs teams of up to 64 threads, whatever the number of cores.
 TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
   for (const size_t threads : {2u, 5u, 64u}) {
@@ -278,8 +278,8 @@ TEST_P(LayerTest, ReturnsTheErrorOfAnyTile) {
   }
 }
 
-// Two tiles at the same time never have the same worker, and each tile has
-// all that layer.h promises to an engine.
+// Two tiles that run at the same time never have the same worker. Each tile
+// has everything that layer.h promises to an engine.
 TEST_P(LayerTest, TilesAreSound) {
   Random random(5);
   for (int i = 0; i < 60; ++i) {
@@ -288,7 +288,7 @@ TEST_P(LayerTest, TilesAreSound) {
     const ExpertsLayer layer(c);
     std::vector<std::atomic<int>> at_work(executor().Concurrency());
     std::atomic<bool> is_sound{true};
-    std::atomic<size_t> elements{0};  // of down products
+    std::atomic<size_t> elements{0};  // of the down products
     const auto expect = [&](bool condition) {
       if (!condition) is_sound = false;
     };
@@ -329,7 +329,7 @@ TEST_P(LayerTest, TilesAreSound) {
         },
         executor(), &result));
     ASSERT_TRUE(is_sound) << "case " << i;
-    if (c.dropped == 0) {  // each once
+    if (c.dropped == 0) {  // each element is written once
       const size_t rows =
           c.tokens * (c.top_k + (c.plan.shared_intermediate != 0 ? 1 : 0));
       ASSERT_EQ(elements, rows * c.plan.hidden) << "case " << i;
@@ -400,7 +400,8 @@ TEST(Plan, HasEachRowOnce) {
   }
 }
 
-// 300 rows exceed max_rows and are cut at a multiple of tile_rows.
+// An expert with 300 rows exceeds max_rows. Its rows are cut at a multiple of
+// tile_rows.
 TEST(Plan, CutsRowsAtTiles) {
   ExpertsPlanOptions options;
   options.num_experts = 1;
@@ -421,9 +422,9 @@ struct PlanCase {
   ExpertsPlanOptions options;
   std::vector<int32_t> ids;
 };
-// num_experts, top_k, hidden, intermediate and shared_intermediate of
-// gpt-oss-20b, gpt-oss-120b, DeepSeek-V3, Qwen3-30B-A3B, Qwen2-57B-A14B and
-// Llama 4 Scout.
+// Shapes of gpt-oss-20b, gpt-oss-120b, DeepSeek-V3, Qwen3-30B-A3B,
+// Qwen2-57B-A14B and Llama 4 Scout, in this order. Each row has num_experts,
+// top_k, hidden, intermediate and shared_intermediate.
 constexpr size_t kShapes[][5] = {
     {32, 4, 2880, 2880, 0},     {128, 4, 2880, 2880, 0},
     {256, 8, 7168, 2048, 2048}, {128, 8, 2048, 768, 0},
@@ -462,7 +463,7 @@ PlanCase DrawPlanCase(Random& random) {
     if (is_one_of(2)) o.max_rows = 1 + below(90);
     if (is_one_of(2)) o.tile_columns = below(70);
   }
-  // Evenly spread ids give the most blocks.
+  // Ids that are spread evenly give the most blocks.
   const size_t kind = below(4), first = below(o.num_experts);
   for (size_t t = 0; t < c.tokens; ++t) {
     const size_t token = kind == 3 ? below(o.num_experts) : 0;
@@ -477,7 +478,7 @@ PlanCase DrawPlanCase(Random& random) {
   }
   return c;
 }
-// Plans in memory that ends at a guard page.
+// Makes a plan in memory that ends at a guard page, and checks its sizes.
 void ExpectSizesHold(const PlanCase& c) {
   const size_t size = ExpertsPlanSize(c.tokens, c.top_k, c.options);
   ASSERT_LT(size, SIZE_MAX);
@@ -486,8 +487,8 @@ void ExpectSizesHold(const PlanCase& c) {
   ASSERT_OK(PlanExperts({{c.ids.data(), c.tokens, c.top_k}},
                         {memory.span(), &plan}, c.options));
   memory.ExpectIntact("memory");
-  // The sort's scratch follows the tasks in the memory. So the guard page
-  // alone does not detect one task too many.
+  // In this memory, the sort's scratch follows the tasks. So the guard page
+  // alone would not detect one task too many.
   const size_t blocks =
       internal::MostBlocks(c.tokens, c.tokens * c.top_k, c.options);
   ASSERT_LE(plan.blocks.size, blocks);
@@ -503,7 +504,7 @@ void ExpectSizesHold(const PlanCase& c) {
   }
 }
 
-// Draws SWITCHYARD_PLANS plans from the seed SWITCHYARD_PLANS_SEED.
+// The test draws SWITCHYARD_PLANS plans from the seed SWITCHYARD_PLANS_SEED.
 TEST(PlanSize, IsNeverExceeded) {
   const auto number = [](const char* name, size_t otherwise) {
     const char* const text = std::getenv(name);
@@ -517,8 +518,8 @@ TEST(PlanSize, IsNeverExceeded) {
     ASSERT_FALSE(HasFailure()) << "plan " << i << " of seed " << seed;
   }
 }
-// Plans that once were written past their memory, or for which scratch was
-// too small.
+// An earlier version wrote these plans past their memory, or asked for too
+// little scratch for them.
 TEST(PlanSize, IsEnoughWhereItWasNot) {
   const auto expect = [](size_t tokens, size_t top_k, size_t experts,
                          size_t hidden, size_t intermediate, size_t workers,
@@ -548,7 +549,7 @@ TEST(PlanSize, IsEnoughWhereItWasNot) {
     o.max_rows = 1;
   });
 }
-// Options that PlanExperts() refuses have no size.
+// If PlanExperts() refuses the options, the size functions return no size.
 TEST(PlanSize, IsNoneOfBadOptions) {
   ExpertsPlanOptions good;
   good.num_experts = 4;
@@ -573,7 +574,8 @@ TEST(PlanSize, IsNoneOfBadOptions) {
   expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
-// The scratch that is enough for every plan does not grow with the rows.
+// The scratch that is enough for every plan does not grow with the number of
+// rows.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {
@@ -597,9 +599,10 @@ TEST(Plan, RowsInPartsAreBounded) {
 }
 
 // With at least four tiles of work per worker, the last worker finishes
-// within 1.05 times the mean; otherwise within 1.15 times, because a tile is
-// a part of an expert. The exception is 1.25 for two or more tokens on 128
-// workers: experts with one row and experts with two do not divide evenly.
+// within 1.05 times the mean. With less work it finishes within 1.15 times,
+// because a tile is a part of an expert. The exception is 1.25 times, for two
+// or more tokens on 128 workers: some experts have one row and others two,
+// and these do not divide evenly.
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
@@ -633,8 +636,8 @@ TEST(Plan, KeepsWorkersBusy) {
   }
 }
 
-// A shared expert of any width is cut by columns like the others. If the
-// number of workers is not a power of two, the column tiles do not divide so
+// A shared expert of any width is cut by columns, like other experts. If the
+// number of workers is not a power of two, the column tiles divide less
 // evenly.
 TEST(Plan, KeepsWorkersBusyWithASharedExpert) {
   const ScheduleCosts costs;
@@ -704,7 +707,7 @@ TEST_F(PlanErrors, OfTheData) {
   ExpectError(Run(call_), cost, StatusCode::kFailedPrecondition);
   // RunExperts() refuses the unfinished plan.
   EXPECT_EQ(ExpertsScratchSize(plan_, {}, 1), SIZE_MAX);
-  // Only the shared expert has rows.
+  // No routed expert has rows; only the shared expert does.
   std::fill(ids_.begin(), ids_.end(), -1);
   call_.options.shared_intermediate = 1 << 30;
   memory_.resize(ExpertsPlanSize(3, 2, call_.options));
@@ -727,7 +730,7 @@ class RunErrors : public RunCallErrors {
     shape_.hidden = 5;
     shape_.intermediate = 3;
     shape_.shared_intermediate = 2;
-    memory_.resize(20000);  // more than any scratch in these tests
+    memory_.resize(20000);  // more than the scratch of any of these tests
     EXPECT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory_, &plan_}, shape_));
     scratch_.resize(ExpertsScratchSize(plan_, {}, 1), -7);
     call_.in.plan = &plan_;
@@ -750,7 +753,8 @@ class RunErrors : public RunCallErrors {
   ExpertsPlanOptions shape_;
   std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
   ExpertsPlan plan_;
-  // Large, so that scratch put in the place of one does not overlap another.
+  // The vectors are large. So scratch that begins in one of them does not
+  // overlap another.
   std::vector<float> hidden_ = std::vector<float>(9999), shared_ = hidden_,
                      out_ = hidden_, weights_ = hidden_, gate_bias_ = hidden_,
                      gate_ = hidden_;
@@ -836,7 +840,7 @@ TEST_F(RunErrors, HaveTheNumbersOfThePlan) {
             }),
             "got type i8, scale_type f32, scale_columns 5, without sums");
 }
-// A plan is refused unless PlanExperts() made it.
+// RunExperts() refuses a plan that PlanExperts() has not made.
 TEST_F(RunErrors, OfPlansThatWereNotMade) {
   const auto expect = [&](const ExpertsPlan& plan) {
     EXPECT_ERROR("plan: was not made by PlanExperts", c.in.plan = &plan);
@@ -851,7 +855,8 @@ TEST_F(RunErrors, OfPlansThatWereNotMade) {
     std::memset(static_cast<void*>(&plan), byte, sizeof plan);
     expect(plan);
   }
-  // A refused call leaves no valid plan. A copy of a plan is valid.
+  // After PlanExperts() refuses a call, the plan is not valid. A copy of a
+  // valid plan is valid.
   ExpertsPlan plan;
   ExpertsPlanOptions none = shape_;
   none.workers = 0;
@@ -861,9 +866,9 @@ TEST_F(RunErrors, OfPlansThatWereNotMade) {
   call_.in.plan = &plan;
   EXPECT_OK(Run(call_));
 }
-// A plan is refused after its memory has been written. Otherwise a call could
-// read the blocks of a second plan with the first plan's sizes and write past
-// the scratch.
+// RunExperts() refuses a plan after its memory has been written again.
+// Otherwise it could read the blocks of a second plan with the sizes of the
+// first, and write past the scratch.
 TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   const auto expect = [&](const ExpertsPlan& plan) {
     EXPECT_ERROR("plan: its memory has been written since PlanExperts made it",
@@ -875,7 +880,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   };
   for (const size_t shift : {0u, 1u, 15u}) {
     const Span<int32_t> memory(memory_.data() + shift, memory_.size() - shift);
-    // Refused even if ids and options are equal.
+    // It refuses the first plan even if the ids and options of the second are
+    // equal.
     for (const int32_t id : {0, 1, 3}) {
       ExpertsPlan first, second;
       ids_[1] = id;
@@ -889,7 +895,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
       ASSERT_OK(PlanExperts({{ids_.data(), 3, 2}}, {memory, &second}, shape_));
       expect(first);
       expect(copy);
-      // A second plan that fails has written the memory, too.
+      // A second call of PlanExperts() that fails has written the memory,
+      // too.
       ExpertsPlanOptions dear = shape_;
       dear.row_cost = SIZE_MAX;
       EXPECT_FALSE(
@@ -929,7 +936,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   expect(true);
   options.operands.scale_columns = 48;
   expect(false);
-  // Blocks of 256 columns do not fit in 64, in any of the products.
+  // Blocks of 256 columns do not fit into 64 columns, in any of the products.
   options.operands = {Type::kQ8_0};
   options.down_operands = {Type::kQ8_K};
   expect(false);
@@ -946,7 +953,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   options.gate_up_type = Type::kF32;
   options.down_type = Type::kQ8_0;
   expect(false);
-  // Blocks of hidden that no product reads.
+  // No product reads this block format of hidden.
   call_.options.operands.type = Type::kI8;
   call_.in.shared_hidden = {};
   std::vector<BlockQ8_0> blocks(6);
@@ -989,7 +996,7 @@ TEST_F(RunErrors, OfPartsBearTheirNames) {
               "RunExperts: gemm: is null");
   ExpectUntouched();
 }
-// A null function or an empty object is not a valid product.
+// A product that is a null function or an empty object is not valid.
 TEST_F(RunErrors, OfProductsThatAreEmpty) {
   const auto expect = [&](const ExpertGemm& gemm) {
     EXPECT_FALSE(gemm.has_function());

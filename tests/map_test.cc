@@ -17,7 +17,7 @@ SWITCHYARD_FOR_EVERY_ISA(MapTest);
 class MapPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(MapPoolTest);
 
-// One of the two lists of a map (pairs, tokens), in guarded memory.
+// One of the two lists of a map, pairs or tokens, in guarded memory.
 struct Rows {
   Rows(size_t destinations, size_t most, size_t slack)
       : counts(1, destinations, 0, slack),
@@ -61,8 +61,8 @@ bool HasStrangers(const std::vector<int32_t>& map, size_t size) {
   });
 }
 
-// A call's inputs and outputs, and the wanted outputs. s.experts is the size of
-// the table.
+// A call's inputs and outputs, and the outputs that it should have. s.experts
+// is the size of the table.
 struct Map {
   Map(const Shape& shape, std::vector<int32_t> values,
       std::vector<int32_t> destinations, size_t num_destinations,
@@ -133,7 +133,8 @@ struct Map {
   Report report = kUnwritten;
 };
 
-// Some experts have no destination, or one out of range.
+// Makes a table in which some experts have no destination, or one that is out
+// of range.
 std::vector<int32_t> MakeTable(size_t experts, size_t destinations,
                                uint64_t seed) {
   Random random(seed);
@@ -156,7 +157,8 @@ Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
 TEST_P(MapTest, AnyShapeLikeTheReference) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(2000 + seed);
-    // Sizes around a 64-bit word of the bits that mark a token's destinations.
+    // The bits that mark a token's destinations are in 64-bit words. These
+    // are sizes around one word.
     const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
     const size_t destinations = some[random.Below(8)];
     const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
@@ -169,8 +171,8 @@ TEST_P(MapTest, AnyShapeLikeTheReference) {
   }
 }
 
-// Tokens with more pairs than the kernel handles together, with and without
-// gaps after each row.
+// Tokens have more pairs than the kernel handles together. The rows have
+// gaps, or no gaps.
 TEST_P(MapTest, LongTokens) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Map c = MakeCase(4 * seed + seed % 3, {3, 5001, 400}, 70);
@@ -195,7 +197,7 @@ TEST_P(MapTest, RangesLikeTheirTable) {
   }
 }
 
-// int64 ids with low halves that are valid ids.
+// The low halves of some int64 ids are valid ids.
 TEST_P(MapTest, WideIds) {
   const Shape s = {100, 8, 60};
   std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 5);
@@ -217,12 +219,12 @@ TEST_P(MapTest, WideIds) {
 TEST_P(MapTest, LeavesOutWhatIsNotThere) {
   Map c = MakeCase(8, {50, 6, 40}, 9);
   c.options.allow_dropped = true;
-  // Only the counts of pairs, without rows.
+  // Asks for the counts of pairs only, without rows.
   MapOutputs out;
   out.pairs.counts = c.pairs.counts.span();
   ASSERT_OK(MapPairs(c.In(), out, c.options));
   EXPECT_EQ(c.pairs.counts.Values(), c.exact_pairs.counts);
-  // Lists of tokens without rows of pairs.
+  // Asks for the lists of tokens, without the rows of pairs.
   out.tokens = {c.tokens.counts.span(), c.tokens.offsets.span(),
                 c.tokens.rows.span()};
   ASSERT_OK(MapPairs(c.In(), out, c.options));
@@ -258,17 +260,19 @@ TEST_P(MapTest, KnownAnswers) {
 TEST_P(MapTest, NoTokens) {
   Map c({0, 4, 5}, {}, {1, 0, 2, 1, 1}, 3, 1);
   c.Expect(MapPairs(c.In(), c.Out(), c.options));
-  Map d = MakeCase(1, {2, 2, 2}, 2);  // runs a kernel of this ISA
+  // The fixture requires a kernel of this ISA.
+  Map d = MakeCase(1, {2, 2, 2}, 2);
   d.Expect(MapPairs(d.In(), d.Out(), d.options));
 }
 
-// The layer that the header describes, there and back, has the same result as
-// one rank alone. Ranks are vectors here.
+// Runs the layer that the header describes, which sends rows to other ranks
+// and back. The result equals that of one rank alone. Each rank is a vector
+// here.
 TEST_P(MapTest, ThereAndBack) {
   constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
   const std::vector<int32_t> ids =
       MakeIds({kTokens, kTopK, kExperts}, Load::kZipf, 3);
-  // Each expert multiplies by its index + 1, which is exact here.
+  // Each expert multiplies its rows by its index + 1, which is exact here.
   std::vector<float> x(kTokens * kH), wanted(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>(Hash(5, i) % 64);
@@ -286,7 +290,7 @@ TEST_P(MapTest, ThereAndBack) {
   options.experts_per_destination = kExperts / kRanks;
   ASSERT_OK(MapPairs({{ids.data(), kTokens, kTopK}}, out, options));
   const auto sent = static_cast<size_t>(offsets[kRanks]);
-  ASSERT_LT(sent, ids.size());  // some experts share a rank
+  ASSERT_LT(sent, ids.size());  // because some experts share a rank
   const std::vector<int32_t> one_each(kTokens);
   std::vector<float> there(sent * kH), returned(sent * kH), result(x.size());
   ASSERT_OK(GatherRows({{x.data(), kTokens, kH},
@@ -359,7 +363,8 @@ TEST_P(MapPoolTest, SameBitsOnEveryThread) {
 
 TEST(MapFailures, OfAnyLoopAreReported) {
   const Shape s = {15007, 4, 60};
-  // Counting and placing, of pairs and of tokens.
+  // Each of the loops fails in turn: those that count and place pairs, and
+  // those that count and place tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
     std::vector<int32_t> scratch(BucketScratchSize(60028, 8, executor));
@@ -378,7 +383,8 @@ SWITCHYARD_FOR_EVERY_ISA(BucketAlignedTest);
 class BucketAlignedPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketAlignedPoolTest);
 
-// A call's inputs and outputs in guarded memory, and the wanted outputs.
+// A call's inputs and outputs in guarded memory, and the outputs that it
+// should have.
 struct Aligned {
   Aligned(const Shape& shape, std::vector<int32_t> values,
           std::vector<int32_t> expert_map, const AlignedOptions& given,
@@ -412,7 +418,7 @@ struct Aligned {
             active_experts.span(),
             &report};
   }
-  // The memory behind the values holds the fill, or canaries.
+  // Checks that the memory behind the values holds the fill, or canaries.
   static void ExpectTail(const Guarded<int32_t>& memory,
                          std::vector<int32_t> wanted, bool filled, int32_t fill,
                          const char* name) {
@@ -465,7 +471,8 @@ struct Aligned {
   Report report = kUnwritten;
 };
 
-// Half of the ids are another node's, or map to an invalid expert.
+// Makes a map in which half of the ids belong to another node, or map to an
+// invalid expert.
 std::vector<int32_t> MakeMap(size_t ids, size_t experts, uint64_t seed) {
   Random random(seed);
   std::vector<int32_t> map;
@@ -515,7 +522,8 @@ TEST_P(BucketAlignedTest, AnyShapeLikeTheReference) {
   }
 }
 
-// Ids of other types. Some invalid ids become valid if they are cut to 32 bits.
+// Sorts ids of other types. Some invalid ids would be valid if they were cut
+// to 32 bits.
 TEST_P(BucketAlignedTest, WideAndUnsignedIds) {
   for (const bool mapped : {false, true}) {
     const Shape s = {301, 8, 60};
@@ -540,7 +548,7 @@ TEST_P(BucketAlignedTest, WideAndUnsignedIds) {
   }
 }
 
-// Each optional output may be left out.
+// Leaves out each optional output in turn.
 TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
   for (int left_out = 0; left_out < 5; ++left_out) {
     Aligned c = MakeAligned(77, {40, 6, 30});
@@ -565,7 +573,8 @@ TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
   }
 }
 
-// The example of vLLM's moe_align_block_size, where experts count from 1.
+// Runs the example of vLLM's moe_align_block_size, where experts count from
+// 1.
 TEST_P(BucketAlignedTest, KnownAnswers) {
   const std::vector<int32_t> ids = {1, 2, 3, 0, 1, 3, 0, 2, 3, 0, 1, 2};
   std::vector<int32_t> counts(4), offsets(5), pairs(24), experts(6);
@@ -583,8 +592,8 @@ TEST_P(BucketAlignedTest, KnownAnswers) {
   EXPECT_EQ(offsets[4], 16);
 }
 
-// The capacity is two pairs per expert: the first pairs are kept, in the order
-// of tokens.
+// The capacity is two pairs per expert. The sort keeps the first pairs of an
+// expert in the order of tokens.
 TEST_P(BucketAlignedTest, CapacityKeepsTheFirst) {
   const std::vector<int32_t> ids = {1, 0, 1, 1, 0, 1};
   std::vector<int32_t> counts(2), offsets(3), pairs(4), index(6);
@@ -605,12 +614,13 @@ TEST_P(BucketAlignedTest, CapacityKeepsTheFirst) {
 TEST_P(BucketAlignedTest, NoTokens) {
   Aligned c({0, 4, 5}, {}, {}, {3, 7, true, false}, 3);
   c.Expect(BucketAligned(c.In(), c.Out(), c.options));
-  // The test expects that a kernel of this ISA ran.
+  // The fixture fails unless a kernel of this ISA has run, so the test runs
+  // one.
   Aligned d = MakeAligned(1, {2, 2, 2});
   d.Expect(BucketAligned(d.In(), d.Out(), d.options));
 }
 
-// Blocks of tokens on several threads, with and without scratch.
+// Sorts blocks of tokens on several threads, with and without scratch.
 TEST_P(BucketAlignedPoolTest, SameBitsOnEveryThread) {
   executor().Rendezvous();
   for (const bool mapped : {false, true}) {
@@ -640,7 +650,7 @@ TEST(BucketAlignedFailures, OfAnyLoopAreReported) {
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
   AlignedOptions options;
   options.block_size = 16;
-  // Counting, placing, padding, tokens.
+  // Each of the four loops fails in turn: counting, placing, padding, tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
     std::vector<int32_t> scratch(ScratchSize(s, executor));
@@ -659,8 +669,8 @@ TEST(BucketAlignedSizes, AreTheWorstCase) {
     return BucketAlignedSize(pairs, experts, {block, capacity});
   };
   EXPECT_EQ(size(12, 4, 1), 12u);
-  EXPECT_EQ(size(3, 8, 4), 12u);     // a block for each pair
-  EXPECT_EQ(size(100, 4, 7), 119u);  // of at most 124
+  EXPECT_EQ(size(3, 8, 4), 12u);     // each pair needs a block
+  EXPECT_EQ(size(100, 4, 7), 119u);  // the largest multiple of 7 up to 124
   EXPECT_EQ(size(100, 4, 1, 5), 20u);
   EXPECT_EQ(size(100, 4, 8, 0), 0u);
   EXPECT_EQ(size(100, 4, 0), SIZE_MAX);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests the functions of math-inl.h and gelu-inl.h on every ISA against a
-// double-precision reference, which is computed once per input. Inputs: one
-// of 256 bit patterns, and every float around each power of two and each
-// threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32
+// double-precision reference, which is computed once per input. The inputs
+// are one of 256 bit patterns, and every float around each power of two and
+// each threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32
 // inputs (40 minutes).
 
 #include <algorithm>
@@ -24,9 +24,9 @@
 #include "tests/float_sweep.h"
 #include "tests/target_test.h"
 
-// Each function: its error bounds in ulp with and without FMA, the largest
-// input for which it is zero, and that zero with its sign. GeluTanh below 0
-// may add 3.5 |y| ulp, with y as in gelu-inl.h.
+// For each function: its error bounds in ulp with and without FMA, the
+// largest input for which it is zero, and that zero with its sign. Below 0,
+// GeluTanh may have 3.5 |y| ulp more, with the y of gelu-inl.h.
 #ifndef SWITCHYARD_MATH
 #define SWITCHYARD_MATH(X)                                   \
   X(kExp, Exp, 1.5, 1.5, -87.33655f, 0.0f)                   \
@@ -122,13 +122,13 @@ std::vector<float> Boundaries() {
   return x;
 }
 
-// |y|: the function takes exp() of it, with the sign of -x.
+// Returns |y|. The function computes exp(y), where y has the sign of -x.
 double GeluTanhExponent(float x) {
   const double t = std::fabs(static_cast<double>(x));
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
 }
 
-// The exact results (to 1e-14) and the float spacing there.
+// The exact results (to 1e-14), and what an error of 1 is in ulp there.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];
@@ -150,7 +150,7 @@ struct Exact {
     for (size_t f = 0; f < kFunctions; ++f) {
       const uint32_t rounded = Bits(static_cast<float>(value[f]));
       const uint32_t exponent = std::max(1u, rounded >> 23 & 255);
-      // 1 / (smallest normal * 2^-23 * 2^(exponent - 1))
+      // This is 1 / (smallest normal * 2^-23 * 2^(exponent - 1)).
       const uint64_t bits = uint64_t{1023 + 150 - exponent} << 52;
       std::memcpy(&ulps_per_unit[f], &bits, sizeof(bits));
     }
@@ -175,7 +175,7 @@ class MathSweep {
     for (const Isa& isa : RunnableIsas()) fma_.push_back(isa.fma);
   }
 
-  // Tests a block of inputs; its size is a multiple of every vector length.
+  // Tests a block of inputs. Its size is a multiple of every vector length.
   void Block(const std::vector<float>& x) {
     std::vector<Math> results;
     for (const std::string& isa : isas_) {
@@ -191,8 +191,8 @@ class MathSweep {
           const float& y = results[k][f][i];
           const char* wrong = nullptr;
           if (IsFma(k) && first_fma != nullptr) {
-            // The same bits have the same error, so the later ISAs need no
-            // check.
+            // If the bits equal those of the first ISA with FMA, the error is
+            // the same and needs no check.
             if (CanonicalBits(y) != CanonicalBits(*first_fma)) {
               wrong = "other bits than the first ISA with FMA";
             }
@@ -200,7 +200,8 @@ class MathSweep {
             if (IsFma(k)) first_fma = &y;
             wrong = Check(k, f, x[i], y, exact);
           }
-          // Not ASSERT_: even if it holds, it takes longer than the rest.
+          // This is no ASSERT_, because an ASSERT_ that holds takes longer
+          // than the rest.
           if (wrong != nullptr) {
             FAIL() << isas_[k] << ": " << kPromises[f].name << "(" << x[i]
                    << ") = " << y << ": " << wrong;
@@ -223,7 +224,7 @@ class MathSweep {
   }
 
  private:
-  // The best ISAs come first, so those with FMA precede the others.
+  // The best ISAs come first, so those with FMA precede those without.
   bool IsFma(size_t k) const { return fma_[k]; }
 
   // Returns a description of the error in y, or null.

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole layers, from the router's logits to the residual and the next norm.
-// Each row has the same bits as alone, on any number of threads.
+// Tests whole layers, from the router's logits to the residual and the next
+// norm. Each row of a batch has the same bits as if it were computed alone,
+// on any number of threads.
 
 #include "testing/model_layer.h"
 
@@ -52,7 +53,7 @@ class ThreadsExecutor final : public Executor {
   size_t most_threads_ = 0;
 };
 
-// Rows [begin, end) of a result.
+// Returns rows [begin, end) of a result.
 ModelResult RowsOf(const ModelResult& batch, size_t tokens, size_t begin,
                    size_t end) {
   const auto rows = [&](const auto& all) {
@@ -70,7 +71,8 @@ void ExpectSame(const ModelResult& found, const ModelResult& wanted) {
   ASSERT_EQ(CanonicalBits(found.normed), CanonicalBits(wanted.normed));
 }
 
-// The layer has the bits of a product that is computed one weight at a time.
+// The layer has the same bits if its products are computed one weight at a
+// time.
 TEST(ModelLayers, HaveTheBitsOfTheDefinition) {
   for (const std::string& isa : FmaIsaNames()) {
     const ScopedIsa scoped(isa);
@@ -90,7 +92,7 @@ TEST(ModelLayers, HaveTheBitsOfTheDefinition) {
         size_t large = 0;
         for (const float f : found.out) {
           ASSERT_TRUE(std::isfinite(f));
-          large += std::fabs(f) > 4.0f;  // more than a residual
+          large += std::fabs(f) > 4.0f;  // too large to be the residual alone
         }
         EXPECT_GT(large, found.out.size() / 8);
       }
@@ -108,7 +110,8 @@ TEST_P(ModelLayerThreads, RowsOfABatchAreRowsAlone) {
   const size_t threads = GetParam();
   for (const ModelFamily& family : kModelFamilies) {
     for (const ModelFormats& formats : kModelFormats) {
-      // All formats for the family with a shared expert, q4_0 for the others.
+      // The family with a shared expert runs with all formats, the others
+      // with q4_0.
       if (formats.gate_up != WeightFormat::kQ4_0 &&
           family.family != std::string("deepseek_v3")) {
         continue;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check against double precision accepts the block's results and finds
-// every error in them.
+// Tests the check against double precision: it accepts the block's results,
+// and finds every error in them.
 
 #include <cstdint>
 #include <limits>
@@ -33,7 +33,7 @@ constexpr size_t kHidden = 256;
 
 MoeShape SmallShape() {
   MoeShape shape;
-  // Multiples of the blocks of quantised experts.
+  // These sizes are multiples of the blocks of quantised experts.
   shape.hidden = kHidden;
   shape.intermediate = 256;
   shape.shared_intermediate = 512;
@@ -97,13 +97,13 @@ TEST(PlainBlock, AgreesWithTheKernelsAndNoOthers) {
     block.Run(hidden.rows(), normed.rows());
     plain.Run(hidden.rows(), normed.rows());
     EXPECT_TRUE(plain.AgreesWith(block.results())) << dtype.name;
-    block.Run(hidden.rows(), hidden.rows());  // without the norm
+    block.Run(hidden.rows(), hidden.rows());  // skips the input norm
     EXPECT_FALSE(plain.AgreesWith(block.results())) << dtype.name;
   }
 }
 
-// The text for rounds in which the library takes 1 s and plain loops take
-// `plain`, with a median of 2 s.
+// Returns the text for rounds in which the library takes 1 s. Plain loops
+// take `plain`, which has a median of 2 s.
 std::string PlainLoopsTextOf(std::vector<double> plain) {
   Timing timing = {};
   timing.median.stages[0].seconds = 1;
@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(MoeLayerDtypes, CheckTest, testing::ValuesIn(Params()),
                                                            : "_unnormalized");
                          });
 
-// One element of a matrix of floats.
+// An element of a matrix of floats.
 struct Element {
   AnyMatrix m;
   size_t row, column;
@@ -167,8 +167,8 @@ TEST_P(CheckTest, AcceptsTheBlock) {
   for (const auto* list : {&report.steps, &report.block}) {
     for (const Difference& difference : *list) {
       EXPECT_TRUE(difference.Holds()) << difference.what;
-      // Rounding always leaves a difference. A step without one was not
-      // checked.
+      // Rounding always leaves a difference. A difference of 0 would mean
+      // that the step was not checked.
       EXPECT_GT(difference.largest, 0) << difference.what;
     }
   }
@@ -187,11 +187,12 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
   EXPECT_NE(Check(1).failure, "");
 }
 
-// Changes each result a little. The check has to name the step that made it.
+// Changes each result a little. The check has to name the step that computes
+// that result.
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
   const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
-  // The bound differs for f32.
+  // For f32 the check has another bound.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const auto by = [&](float f32, float bf16) { return is_f32 ? f32 : bf16; };
   const AnyMatrix weights = results().weights;
@@ -247,7 +248,8 @@ TEST_P(CheckTest, FindsWrongExpertsAndBuckets) {
   EXPECT_EQ(Check().failure, "");
 }
 
-// Wrong logits that explain the experts but contradict the product.
+// The test swaps two logits and their experts. The logits then explain the
+// experts, but contradict the product.
 TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   const int32_t* ids = results().ids.Row(3);
   const Element first{results().logits, 3, static_cast<size_t>(ids[0])};
@@ -260,8 +262,9 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   EXPECT_EQ(Check().failure.substr(0, where.size()), where);
 }
 
-// Without a limit, the weights' share of the run would be 150 % if they are
-// in a cache, and a wrong result's share of its bound 250 %.
+// Without a limit the report would have two percentages above 100. If the
+// weights are in a cache, reading them would take 150 % of the run. A wrong
+// result would be 250 % of its bound.
 TEST(MoeLayerReport, SaysNoPercentageOver100) {
   Timing timing = {};
   timing.runs = 1;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole blocks, read from checkpoints in the real format, against numpy's
-// float64 in every dtype.
+// Tests whole blocks that are read from checkpoints in the real format. The
+// results are compared with numpy's float64 in every dtype.
 
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ using switchyard::Executor;
 using switchyard::testing_support::MakeExecutor;
 using switchyard::testing_support::Pool;
 
-// A family that is in no table; make_checkpoints.py makes a checkpoint of it.
+// A family that is in no table. make_checkpoints.py makes a checkpoint of it.
 constexpr FamilyLayer Renamed() {
   FamilyLayer layer;
   layer.num_layers = "n_layer";
@@ -99,7 +99,7 @@ std::vector<float> Floats(const AnyMatrix& m) {
   return {begin, begin + m.rows * m.cols};
 }
 
-// `rms`: the root mean square of the error, relative to that of (expected -
+// `rms`: the root mean square of the error, divided by that of (expected -
 // from). `largest`: the largest error, in units of 1 + |expected|.
 struct Distance {
   double rms, largest;
@@ -187,7 +187,7 @@ TEST_P(Checkpoints, ComputesWhatNumpyDoes) {
   EXPECT_EQ(check.failure, "");
 }
 
-// The bits are equal because the number of threads does not change how GEMMs
+// The bits are equal, because the number of threads does not change how GEMMs
 // are cut.
 TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const LayerWeights weights = Load(name(), layer(), dtype());
@@ -197,8 +197,9 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const BlockResults& want = serial.block.results();
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
-    // The threads can meet only if the first section has work for all. A norm
-    // of few rows has too little, and on some machines so has a conversion.
+    // The threads can meet only if the first section has work for all of
+    // them. A norm of few rows has too little work, and on some machines a
+    // conversion has too little as well.
     const bool meet = weights.vectors[kRouterNorm].data == nullptr &&
                       dtype().rows == switchyard::Type::kF32 &&
                       dtype().operands == switchyard::Type::kF32;
@@ -213,7 +214,8 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
                             &BlockResults::next_normed}) {
       if ((want.*part).data == nullptr) continue;  // no shared expert
       size_t rows = (want.*part).rows;
-      if (part == &BlockResults::expert_rows) {  // without zero experts' rows
+      // Zero experts have no rows here.
+      if (part == &BlockResults::expert_rows) {
         rows = static_cast<size_t>(
             want.buckets.offsets.data[want.buckets.offsets.size - 1]);
       }
@@ -225,7 +227,7 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// The stages of the table add up to the time passed.
+// The times of the table's stages add up to the whole time.
 TEST(MoeLayerCheckpointFiles, StagesAddUpToTheTimeThatPassed) {
   const LayerWeights weights = Load("qwen2_moe", 0);
   const auto states =
@@ -233,7 +235,7 @@ TEST(MoeLayerCheckpointFiles, StagesAddUpToTheTimeThatPassed) {
   for (const Pool pool : {Pool::kSerial, Pool::kTbb2}) {
     const auto executor = MakeExecutor(pool);
     Ran ran(weights, states, *executor);
-    double best = 0;  // the outer clock readings may wait for the CPU
+    double best = 0;  // clock readings outside may wait for the CPU
     for (int i = 0; i < 20; ++i) {
       const auto start = std::chrono::steady_clock::now();
       ran.block.Run(ran.hidden, ran.normed);
@@ -267,14 +269,14 @@ TEST(MoeLayerCheckpointFiles, PicksTheFirstLayerWithExperts) {
   EXPECT_EQ(Load("qwen2_moe", std::nullopt).title, "qwen2_moe, layer 0 of 2");
 }
 
-// Values, names and objects as in configurations of the hub.
+// Reads values, names and objects that occur in configurations of the hub.
 TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   const auto read = [](const std::string& text) {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
     return ModelConfig("config.json",
                        program::ParseJson(bytes, bytes + text.size(), "bad"));
   };
-  // MiMo-V2-Flash, with fewer layers.
+  // This is MiMo-V2-Flash with fewer layers.
   const std::string mimo = R"({"model_type": "mimo_v2_flash",
       "num_hidden_layers": 3, "hidden_size": 4096, "n_routed_experts": 256,
       "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
@@ -291,7 +293,7 @@ TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   EXPECT_EQ(config.shape().num_experts, 256u);
   EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
 
-  // Two objects deep, with lists by layer that repeat one value.
+  // The fields are two objects deep. The lists by layer repeat one value.
   json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
       "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
       "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");
@@ -318,7 +320,7 @@ TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndConvertsTheRest) {
   };
   size_t owned = 0;
   for (const auto& matrix : weights.matrices) owned += is_owned(matrix.data);
-  // Every second tensor is in the file with data from an odd byte.
+  // In the file, the data of every second tensor begins at an odd byte.
   EXPECT_EQ(weights.matrices.size(), 37u);
   EXPECT_EQ(owned, 18u);
   const double matrix = 4 * 72 * 40;
@@ -332,7 +334,8 @@ TEST(MoeLayerCheckpointFiles, UsesAlignedF32InPlaceAndConvertsTheRest) {
   }
 }
 
-// Weights are read exactly from any byte, in any stored type.
+// Weights of any stored type are read exactly, even if they begin at an odd
+// byte.
 TEST(MoeLayerWeights, AreReadFromAnyByte) {
   const std::pair<switchyard::Type, std::vector<uint8_t>> cases[] = {
       {switchyard::Type::kF32, {0, 0, 0, 0xC0, 0x3F}},

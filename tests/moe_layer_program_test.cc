@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program's output, the effect of each option, and refused input.
+// Tests the program's output, the effect of each option, and input that it
+// refuses.
 
 #include <sys/stat.h>
 
@@ -37,7 +38,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Milliseconds and share in the table's row, or NaN.
+// Returns the milliseconds and the share in a row of the table, or NaN.
 std::pair<double, double> Row(const std::string& out, const std::string& name) {
   for (const std::string& line : Lines(out)) {
     if (line.rfind(name + "  ", 0) != 0) continue;
@@ -67,13 +68,13 @@ TEST(MoeLayerProgram, RunsEachFamily) {
       EXPECT_LE(line.size(), 80u) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
     }
-    // stderr is no terminal, so there is no progress display.
+    // stderr is not a terminal, so the program shows no progress.
     EXPECT_EQ(outcome.err.find_first_of("\r\033"), std::string::npos);
     EXPECT_EQ(Lines(outcome.err).size(), 1u) << outcome.err;
   }
 }
 
-// DNNL_MAX_CPU_ISA=AVX2 acts like a CPU on which oneDNN has no bf16 kernels.
+// With DNNL_MAX_CPU_ISA=AVX2, oneDNN has no bf16 kernels, as on an older CPU.
 TEST(MoeLayerProgram, CopesWithoutKernels) {
   const std::string avx2 = "DNNL_MAX_CPU_ISA=AVX2 ";
   const Outcome bf16 = RunProgram(CheckpointPath("qwen2_moe"), avx2);
@@ -82,7 +83,7 @@ TEST(MoeLayerProgram, CopesWithoutKernels) {
   EXPECT_TRUE(bf16.Printed("Every result is within its bound."));
 }
 
-// Switchyard multiplies the experts, oneDNN the router.
+// Switchyard multiplies the experts, and oneDNN the router.
 TEST(MoeLayerProgram, MultipliesQuantisedExperts) {
   const Outcome outcome =
       RunProgram(CheckpointPath("qwen2_moe") + " --dtype int8");
@@ -111,13 +112,13 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
       between += row_ms;
     }
   }
-  // Seven values, each rounded to 0.001 ms and to 0.01 %.
+  // The sum has seven values, each rounded to 0.001 ms and to 0.01 %.
   EXPECT_NEAR(ms, Row(outcome.out, "total").first, 0.006);
   EXPECT_NEAR(share, 100, 0.06);
   EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);
 }
 
-// The names that --help lists, and the figures of the table.
+// The JSON has the names that --help lists, and the figures of the table.
 TEST(MoeLayerProgram, WritesJson) {
   const TempFolder folder;
   const std::string path = folder.File("out.json");
@@ -199,7 +200,7 @@ TEST(MoeLayerProgram, WritesJson) {
   }
 }
 
-// --compare runs on the generated layer.
+// --compare also runs on a generated layer.
 TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   const TempFolder folder;
   const std::string path = folder.File("out.json");
@@ -210,7 +211,7 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   EXPECT_TRUE(outcome.Printed("rounds lie between "));
   const json file = json::parse(ReadFile(path));
   EXPECT_GT(file.at("plain_loops_seconds"), 0);
-  // Both medians are those of the rounds in the file.
+  // Both medians have to be those of the rounds in the file.
   for (const auto& [median, rounds] :
        {std::pair("seconds", "round_seconds"),
         std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {
@@ -221,8 +222,8 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   }
 }
 
-// A single rounding to bf16 uses nearly the whole bound, which looks like a
-// near failure. The output has to explain it.
+// A single rounding to bf16 uses nearly the whole bound. This looks as if the
+// check had nearly failed, so the output has to explain it.
 TEST(MoeLayerProgram, SaysWhatItsErrorsAreSharesOf) {
   const std::string arguments = CheckpointPath("qwen2_moe") + " --repeat 1";
   const char* const what = "error/bound is the largest share that any element";
@@ -243,8 +244,8 @@ TEST(MoeLayerProgram, JsonThatCannotBeWrittenIsExitCode2) {
             "moe_layer: --json /dev/full: No space left on device");
 }
 
-// A pipe without a reader is refused, instead of waited for. A reader gets
-// the whole text.
+// The program refuses a pipe without a reader, instead of waiting for one. If
+// there is a reader, it gets the whole text.
 TEST(MoeLayerProgram, JsonMayGoToAPipe) {
   const TempFolder folder;
   const std::string pipe = folder.File("pipe"), got = folder.File("got");
@@ -253,7 +254,7 @@ TEST(MoeLayerProgram, JsonMayGoToAPipe) {
       CheckpointPath("qwen2_moe") + " --repeat 1 --json '" + pipe + "'";
   ExpectRefused(RunProgram(arguments, make),
                 "moe_layer: --json " + pipe + ": No such device or address");
-  // File descriptor 4 is a reader that is open from the start.
+  // File descriptor 4 is a reader, and is open from the start.
   const Outcome outcome =
       RunProgram(arguments, "exec 4<>'" + pipe + "'; cat '" + pipe + "' >'" +
                                 got + "' 4>&- & ");
@@ -266,7 +267,7 @@ TEST(MoeLayerProgram, JsonMayGoToAPipe) {
   EXPECT_TRUE(json::accept(text)) << text;
 }
 
-// A limit on the file size acts like a disk that fills up midway.
+// A limit on the file size has the effect of a disk that fills up midway.
 TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
   const TempFolder folder;
   const std::string path = folder.File("out");
@@ -279,7 +280,7 @@ TEST(MoeLayerProgram, ADiskThatFillsUpLeavesNoPartOfAFile) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// The program's text for `wanted` threads. TBB may have fewer.
+// Returns the program's text for `wanted` threads. TBB may have fewer.
 std::string Threads(int wanted) {
   const auto executor = switchyard::MakeTbbExecutor(wanted);
   const size_t given = executor->Concurrency();
@@ -368,7 +369,7 @@ TEST(MoeLayerOptions, OneLineAndExitCode2) {
 }
 
 // The program has to refuse before it generates the weights. Otherwise the
-// system would kill it later.
+// system would kill it for lack of memory.
 TEST(MoeLayerOptions, MoreMemoryThanThereIs) {
   const Outcome outcome = RunProgram("--tokens 1000000 --top-k 128");
   EXPECT_EQ(outcome.exit_code, 2);
@@ -393,8 +394,8 @@ TEST(MoeLayerProgram, LostOutputIsAnError) {
   }
 }
 
-// Cuts the file after the program has mapped it: F32 tensors are used from
-// the mapping.
+// Cuts the file after the program has mapped it. The program uses F32 tensors
+// directly from the mapping.
 TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   const TempFolder folder;
   folder.CopyFrom("qwen2_moe");
@@ -402,7 +403,7 @@ TEST(MoeLayerProgram, ACheckpointCutWhileItRunsIsOneLine) {
   const std::string err = folder.File("err");
   const Outcome outcome = switchyard::testing_support::RunProgram(
       MOE_LAYER_PROGRAM, "'" + folder.path() + "' --dtype f32 --repeat 100000",
-      // Ends even if the text never appears.
+      // The loop ends even if the text never appears.
       "(n=0; until grep -qs ' in ' '" + err +
           "' || [ $((n+=1)) -gt 2000 ]; do sleep 0.05; done; : >'" + model +
           "') &",
@@ -424,7 +425,8 @@ TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
         RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
-    // No file if there was none before, otherwise the old content.
+    // If there was no file before, there is none now. Otherwise the file has
+    // its old content.
     EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
     EXPECT_EQ(std::filesystem::exists(path), is_there);
   }
@@ -442,7 +444,7 @@ TEST(MoeLayerProgram, LoadTextSaysTheLoad) {
 // Every user error gives one line on stderr that names the file and the
 // tensor, key or option, nothing on stdout, and exit code 2.
 
-// Ways to spoil a copy of a checkpoint.
+// The functions below spoil a copy of a checkpoint.
 constexpr char kConfig[] = "config.json";
 constexpr char kModel[] = "model.safetensors";
 constexpr char kIndex[] = "model.safetensors.index.json";
@@ -501,7 +503,7 @@ Spoil EditHeader(const std::function<void(json&)>& change) {
 Spoil SetRouter(const std::string& member, const json& value) {
   return EditHeader([=](json& header) { header[kRouter][member] = value; });
 }
-// `whole` with `value` at `place`. `value` may be invalid JSON.
+// Returns `whole` with `value` at `place`. `value` may be invalid JSON.
 std::string WithText(json whole, const std::string& place,
                      const std::string& value) {
   whole[json::json_pointer(place)] = "PLACE";
@@ -535,7 +537,8 @@ Spoil SetElement(const std::string& file, const std::string& name,
     });
   };
 }
-// Nested lists, deep enough to overflow the stack of a recursive parser.
+// Returns nested lists, deep enough to overflow the stack of a recursive
+// parser.
 std::string Nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }
@@ -543,7 +546,7 @@ Spoil EditIndex(const std::function<void(json&)>& change) {
   return [=](const TempFolder& folder) { folder.EditJson(kIndex, change); };
 }
 
-// Spoilt fields of config.json, and the expected messages.
+// A spoilt field of config.json, and the expected message.
 struct Case {
   const char* name;
   Spoil spoil;
@@ -773,7 +776,8 @@ std::string Expand(std::string text, const TempFolder& folder) {
   replace("PARSE", "[json.exception.parse_error.101] parse error at");
   replace("DEEP", "nested more than 64 levels deep");
   replace("$", folder.path());
-  // The sizes of header and data in the family's first tensor file.
+  // The sizes of the header and of the data in the family's first tensor
+  // file.
   const char* const shard = "model-00001-of-00002.safetensors";
   const char* const file =
       std::filesystem::exists(folder.File(shard)) ? shard : kModel;
@@ -877,7 +881,8 @@ const Case kTensorCases[] = {
      "the data, which has #D"},
     {"ShapeLargerThanData", SetRouter("shape", {13, 72}),
      "ROUTER: F32 [13, 72] does not fill its 3456 bytes"},
-    // Times 4 bytes, modulo 2^64, this equals the tensor's 3456 bytes.
+    // Multiplied by 4 bytes, modulo 2^64, this equals the tensor's 3456
+    // bytes.
     {"ShapeOverflows", SetRouter("shape", {(uint64_t{1} << 62) + 864}),
      "ROUTER: F32 [4611686018427388768] does not fill its 3456 bytes"},
     {"TensorsOverlap", EditHeader([](json& h) { h["again"] = h[kRouter]; }),
@@ -981,7 +986,8 @@ std::vector<Case> IndexCases() {
 INSTANTIATE_TEST_SUITE_P(MoeLayerIndex, Errors, testing::ValuesIn(IndexCases()),
                          testing::PrintToStringParamName());
 
-// A terminal would obey raw bytes: U+009B starts a command, like ESC [.
+// A terminal would obey raw bytes. U+009B, for example, starts a command,
+// like ESC [.
 TEST(MoeLayerErrors, RawBytesAreEscaped) {
   const TempFolder folder;
   folder.CopyFrom("qwen2_moe");

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Planted defects that switchyard_bench has to notice, in a program with them
-// instead of the kernels: see switchyard_bench_test.cc.
+// A program that runs contenders with planted defects instead of the kernels.
+// switchyard_bench_test.cc tests that the defects are reported.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Data {
   }
 };
 
-// Two bf16 numbers, 1.0 and 2.0, and two codes.
+// The data of a contender: two bf16 numbers, 1.0 and 2.0, and two codes.
 struct TypedData {
   std::vector<BFloat16> numbers = std::vector<BFloat16>(2);
   std::vector<uint8_t> codes = std::vector<uint8_t>(2);
@@ -60,14 +60,15 @@ void AddTyped() {
   add({"right", {0, 1}, "", true}, 0x4000, 4);
   add({"wrong_bit:2", {0, 1}, "", true}, 0x4001, 4);
   add({"wrong_code", {0, 1}}, 0x4000, 5);
-  // A contender that does not promise exact bits may round differently.
+  // This contender does not promise exact bits, so it may round differently.
   add({"close", {0, 1}}, 0x4001, 4);
   add({"far", {0, 1}}, 0x4003, 4);
   contest.Add({"writes_nothing", {1}},
               [](TypedData&) { return [](size_t) {}; });
 }
 
-// Throws if two exist at a time, or if a slot is repeated.
+// The constructor throws if two objects exist at the same time. Rotate()
+// throws if a slot is repeated.
 struct LargeData {
   static inline int count = 0;
   size_t last_slot = 0;
@@ -87,8 +88,8 @@ struct LargeData {
   }
 };
 
-// Contenders of one shape do not run in sequence: in between, another shape's
-// contender runs, with its own data.
+// The contenders of one shape do not run one after the other. Between them
+// runs a contender of another shape, with its own data.
 void AddLarge() {
   const auto make = [] { return std::make_unique<LargeData>(); };
   Facts facts = {"planted_large/first", "Model", "row", 1.0, 4.0};

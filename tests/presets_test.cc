@@ -41,7 +41,7 @@ struct Routed {
   }
 };
 
-// A configuration with the preset's defaults.
+// Returns a configuration with the preset's defaults.
 ModelConfig ConfigOf(const Preset& preset) {
   const RouteOptions& route = preset.route;
   const CombineOptions& combine = preset.combine;
@@ -79,7 +79,8 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.swiglu_alpha = preset.activate.alpha;
   config.mlp_gate_softcap = preset.activate.beta;
   config.mlp_up_softcap = preset.activate.linear_beta;
-  // Cohere2's class has no rms_norm_eps by default, and a LayerNorm.
+  // By default, Cohere2's class has no rms_norm_eps, and its norm is a
+  // LayerNorm.
   if (std::strncmp(preset.family, "cohere2", 7) != 0) {
     config.rms_norm_eps = combine.eps;
   }
@@ -95,8 +96,8 @@ Preset Configured(Preset preset) {
   return preset;
 }
 
-// RouteTopK on kTokens random rows of logits, with the preset's biases or
-// scales and its default configuration.
+// A call of RouteTopK on kTokens random rows of logits, with the preset's
+// biases or scales and its default configuration.
 class PresetCall {
  public:
   explicit PresetCall(const Preset& preset)
@@ -156,8 +157,8 @@ TEST(Presets, AreInOrderAndFoundByName) {
     EXPECT_GT(std::strlen(preset.source), 10u) << preset.family;
     EXPECT_STREQ(Find(preset.family).family, preset.family);
   }
-  // 72 families, without the three unsupported ones and the families outside
-  // transformers.
+  // There are 72 families. This number leaves out the three unsupported ones
+  // and the families outside transformers.
   EXPECT_GT(std::count_if(Presets().begin(), Presets().end(),
                           [](const Preset& p) {
                             return std::strstr(p.source, "modeling_") !=
@@ -173,7 +174,8 @@ TEST(Presets, UnknownNamesAreRefused) {
   for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
-  // Names near to a preset's, other spellings, and names of any length.
+  // These are names close to a preset's, other spellings, and names of any
+  // length.
   for (const auto& [name, meant] : {std::pair("deepseek_v3 ", "deepseek_v3"),
                                     {"DEEPSEEK_V3", "deepseek_v3"},
                                     {"qwen3-moe", "qwen3_moe"},
@@ -192,7 +194,8 @@ TEST(Presets, UnknownNamesAreRefused) {
   EXPECT_STREQ(preset.family, "untouched");
 }
 
-// Everything that a configuration may change, except route.needs_config.
+// Returns everything that a configuration may change, except
+// route.needs_config.
 std::vector<double> Changeable(const Preset& p) {
   const CombineForm& form = p.form;
   std::vector<double> values = {double(p.num_experts),
@@ -213,7 +216,8 @@ std::vector<double> Changeable(const Preset& p) {
   return values;
 }
 
-// config.json has the name of the class in "architectures".
+// In "architectures", config.json has the name of the class, not of the
+// preset.
 TEST(Presets, NamesOfClassesAreHinted) {
   for (const auto& [name, meant] : std::map<std::string, std::string>{
            {"Qwen3MoeForCausalLM", "qwen3_moe"},
@@ -243,7 +247,8 @@ TEST(Presets, TheirOwnConfigurationChangesNothing) {
   }
 }
 
-// Qwen3-30B-A3B's checkpoints differ from the default of their class.
+// In Qwen3-30B-A3B's checkpoints the weights add up to one. That is not the
+// default of its class.
 TEST(Presets, WeightsOfQwen3AddUpToOne) {
   Preset preset = Find("qwen3_moe");
   EXPECT_FALSE(preset.route.renormalize);
@@ -262,7 +267,7 @@ TEST(Presets, WeightsOfQwen3AddUpToOne) {
   }
 }
 
-// The effect of each key of a config.json on a preset.
+// A key of a config.json, and its effect on a preset.
 struct Said {
   const char* family;
   const char* key;
@@ -366,7 +371,8 @@ TEST(Presets, TextsOfAConfigurationAreApplied) {
   EXPECT_EQ(preset.route.topk_group, 3u);
 }
 
-// The names of the fields that a family's configuration must have.
+// Returns the names of the fields that the configuration of a family must
+// have.
 std::string FieldsNeeded(const char* family) {
   std::string needed;
   Preset preset = Find(family);
@@ -393,7 +399,8 @@ TEST(Presets, MissingFieldsAreNamed) {
   EXPECT_EQ(FieldsNeeded("qwen3_moe"),
             "num_experts num_experts_per_tok norm_topk_prob rms_norm_eps");
   EXPECT_EQ(FieldsNeeded("cohere2_moe"), "num_experts num_experts_per_tok");
-  // Each row needs exactly the fields that it lists, as in docs/models.md.
+  // For each family in kFamilies, ApplyConfig() requires exactly the fields
+  // that fields.needs lists. docs/models.md is printed from the same table.
   for (const Family& family : kFamilies) {
     if (family.preset.same_as != nullptr) continue;
     std::string needed;
@@ -477,7 +484,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
     spoil(&config);
     ExpectError(ApplyConfig(config, &preset), want);
   }
-  // A field that the family does not have may have any value.
+  // If the family does not have a field, the field may have any value.
   Preset preset = Find("mixtral");
   ModelConfig config = ConfigOf(preset);
   config.n_group = 77;
@@ -522,7 +529,8 @@ TEST(Presets, FieldsAreSetByTheirNames) {
     ExpectError(SetField(key, value, &config),
                 std::string("SetField: config: ") + want);
   }
-  // A number as text: the message has the file's key and the wanted kind.
+  // The number is given as text. The message has the file's key and the kind
+  // of value that it needs.
   const std::pair<const char*, const char*> texts[] = {
       {"n_routed_experts",
        "n_routed_experts is not a whole number from 0 to 2^31 - 1"},
@@ -562,13 +570,13 @@ TEST(Presets, NamesOfOneFieldAgree) {
       SetField("layernorm_epsilon", 1e-6, &config),
       "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
       "both name one field");
-  // SetField() may overwrite a direct assignment.
+  // SetField() may overwrite a field that was assigned directly.
   config = {};
   config.num_experts = 8;
   EXPECT_OK(SetField("n_routed_experts", 9, &config));
   EXPECT_EQ(config.num_experts, 9u);
   for (uint8_t& name : config.names.of)
-    name = 255;  // never set so by SetField()
+    name = 255;  // SetField() never sets 255
   EXPECT_OK(SetField("num_experts", 10, &config));
   EXPECT_EQ(config.num_experts, 10u);
 }
@@ -597,7 +605,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   // null does not unset a field that another name has set.
   EXPECT_OK(SetNull("num_experts", &config));
   EXPECT_OK(SetNull("num_hidden_layers", &config));
-  // As in MiMo-V2-Flash's config.json.
+  // MiMo-V2-Flash's config.json has these fields.
   EXPECT_OK(SetField("routed_scaling_factor", 2, &config));
   EXPECT_OK(SetNull("routed_scaling_factor", &config));
   Preset preset = Find("mimo_v2_flash");
@@ -609,7 +617,7 @@ TEST(Presets, NullIsTheClasssDefault) {
   ExpectError(ApplyConfig(config, &preset),
               "ApplyConfig: config: routed_scaling_factor is missing");
 
-  // With null, DBRX does not divide; by default it does.
+  // DBRX does not divide if the field is null; by default it does.
   for (const bool is_null : {false, true}) {
     config = {};
     EXPECT_OK(SetField("ffn_config.moe_num_experts", 16, &config));
@@ -642,7 +650,8 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_EQ(Changeable(with_field), Changeable(preset))
         << family << ' ' << key;
   };
-  // Both classes have one shared expert with a separate width.
+  // The classes of both families have one shared expert with a width of its
+  // own.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);
@@ -660,7 +669,8 @@ constexpr PublicConfig kPublicConfigs[] = {
 #include "tests/public_configs.inc"
 };
 
-// The options of a family with the fields "key=value key=value", or the error.
+// Returns the options of a family with the fields "key=value key=value", or
+// the error.
 std::string Configured(const PublicConfig& from) {
   Preset preset;
   Status status = FindPreset(from.family, &preset);
@@ -703,7 +713,8 @@ TEST(Presets, PublicConfigurationsGiveTheirOptions) {
   }
 }
 
-// A score, method or bias of another family is refused under each of its names.
+// A score, method or bias of another family is refused, whichever of its
+// names is used.
 TEST(Presets, ScoresAndMethodsAreThoseOfTheFamily) {
   const struct {
     const char *family, *key, *value, *want;
@@ -793,7 +804,7 @@ TEST(Presets, OptionsAreSetByTheirNames) {
   EXPECT_OK(SetOption("combine.eps", 0.5, &set));
   EXPECT_EQ(std::pair(set.combine.eps, set.route.eps), std::pair(0.5f, 0.0f));
   EXPECT_OK(SetOption("topk_group", 2147483647, &set));
-  EXPECT_OK(SetOption("layout", 255, &set));  // Activate refuses it
+  EXPECT_OK(SetOption("layout", 255, &set));  // Activate() refuses 255
   const std::vector<double> before = all(set);
   const std::string error = "SetOption: ",
                     no_value = error + "value: is none of this option's type",
@@ -873,7 +884,7 @@ TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
               "RouteTopK: expert_scale: is missing, and the options need one");
 }
 
-// Writes the preset's norm of x with the weights w.
+// Computes the preset's norm of x with the weights w.
 Status Normed(const Preset& preset, const std::vector<float>& x,
               const std::vector<float>& w, std::vector<float>* normed) {
   CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
@@ -902,7 +913,8 @@ TEST(Presets, NormsAreThoseOfTheirFamilies) {
                   "(options.needs_other_norm)");
       EXPECT_EQ(normed, std::vector<float>(4, -7));
     } else {
-      // A zero-centred weight of 0 leaves the row as it is.
+      // A weight of 0 leaves the row unchanged if the norm adds one to
+      // weights.
       const bool adds_one = preset.combine.norm == NormKind::kPlusOne;
       plus_one += adds_one;
       EXPECT_OK(status);
@@ -952,7 +964,8 @@ TEST_P(PresetsTest, EveryOneRoutes) {
         sum += routed.weights[t * call.slots + j];
       }
       EXPECT_GT(sum, 0.0f);
-      // All slots have selected experts, except Inkling's shared ones.
+      // The selected experts fill all slots, except Inkling's slots of shared
+      // experts.
       if (preset.route.renormalize && !preset.expert_scale) {
         EXPECT_NEAR(sum, preset.route.routed_scaling_factor, 1e-5f);
       }
@@ -960,7 +973,8 @@ TEST_P(PresetsTest, EveryOneRoutes) {
   }
 }
 
-// A row's logits: all experts', and the selected experts'.
+// The logits of a row: those of all experts, and those of the selected
+// experts.
 struct RowLogits {
   std::vector<double> all, selected;
 };
@@ -973,7 +987,8 @@ double Exp(double x) { return std::exp(x); }
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double SqrtSoftplus(double x) { return std::sqrt(std::log1p(std::exp(x))); }
 
-// One family of each kind: checks the selected experts' weights by its formula.
+// Takes one family of each kind, and checks the weights of the selected
+// experts by the family's formula.
 TEST_P(PresetsTest, KnownRecipes) {
   using Weight = double (*)(const RowLogits&, double);
   const Weight softmax_of_selected = [](const RowLogits& row, double x) {
