@@ -24,8 +24,8 @@ inline ActivateOptions Plain(Activation activation) {
   return options;
 }
 
-// OfGate() applies the gate's function alone to f32 rows; OfBoth() also
-// applies `up`.
+// OfGate() applies only the gate's function to f32 rows. OfBoth() also uses
+// `up`.
 inline std::vector<float> OfGate(ActivateOptions options,
                                  const std::vector<float>& gate) {
   options.layout = GateUpLayout::kUngated;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Expert ids to sort, and checks of the sorted buckets.
+// Makes expert ids to sort, and checks the sorted buckets.
 
 #ifndef SWITCHYARD_TESTS_BUCKET_CASE_H_
 #define SWITCHYARD_TESTS_BUCKET_CASE_H_
@@ -15,7 +15,8 @@ namespace switchyard::testing_support {
 
 enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
 
-// Ids of `pairs` pairs. kStrangers adds invalid ids, which are dropped.
+// Returns the ids of `pairs` pairs. kStrangers adds invalid ids, which are
+// dropped.
 inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
                                     uint64_t seed) {
   Random random(seed);
@@ -30,7 +31,7 @@ inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
     if (load == Load::kOneExpert) e = experts / 2;
     int32_t id = static_cast<int32_t>(e);
     if (load == Load::kStrangers && random.Below(4) == 0) {
-      // Some are valid ids if cut to 8 or 16 bits.
+      // Some of these would be valid ids if they were cut to 8 or 16 bits.
       const int32_t strangers[] = {-1,        static_cast<int32_t>(experts),
                                    INT32_MIN, INT32_MAX,
                                    -256,      65536 * 3,
@@ -96,7 +97,7 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   EXPECT_EQ(b.report, BucketReport(r));
   const std::vector<int32_t> index = b.row_index.Values();
   std::vector<int32_t> pairs = b.pairs.Values();
-  // row_index is the inverse of pairs in either order.
+  // With either order, row_index is the inverse of pairs.
   for (size_t p = 0; p < ids.size(); ++p) {
     if (index[p] == -1) {
       EXPECT_EQ(r.row_index[p], -1);
@@ -105,7 +106,7 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
       ASSERT_EQ(pairs[static_cast<size_t>(index[p])], static_cast<int32_t>(p));
     }
   }
-  // Nothing may be written after the last pair.
+  // The call may write nothing after the last pair.
   for (size_t i = r.pairs.size(); i < pairs.size(); ++i) {
     ASSERT_EQ(static_cast<uint32_t>(pairs[i]), kCanary);
   }
@@ -120,7 +121,8 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   ASSERT_EQ(pairs, r.pairs);
 }
 
-// Checks a packed sort of `in`, which maps to `ids`.
+// Checks a packed sort of `in`, which has the ids `ids` after its map is
+// applied.
 inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
                         const Shape& s, size_t slack = 0,
                         BucketOrder order = BucketOrder::kAscending,
@@ -131,7 +133,8 @@ inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
   ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
 }
 
-// Checks rows of the lengths in tokens_per_expert, each followed by `behind`.
+// Checks rows with the lengths in tokens_per_expert. After each row comes
+// `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
                           uint32_t behind, bool ordered = true) {

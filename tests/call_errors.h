@@ -39,11 +39,12 @@ inline void ExpectError(const Status& status, const std::string& message,
   EXPECT_EQ(status.message(), message);
 }
 
-// In a test of CallErrors: expects `message` from a copy `c` of the valid
-// call, after the statements.
+// For tests of CallErrors. Runs the statements on `c`, a copy of the valid
+// call, and expects that the call returns `message`.
 #define EXPECT_ERROR(message, ...) \
   Expect(message, [&](Call& c) { __VA_ARGS__; })
-// The same for a wrong number of rows, and then of columns, in a view of `c`.
+// Expects `message` if a view of `c` has a wrong number of rows, and if it
+// has a wrong number of columns.
 #define EXPECT_SIZE_ERRORS(message, view, num_rows, num_cols) \
   EXPECT_ERROR(message, (view).rows = (num_rows));            \
   EXPECT_ERROR(message, (view).cols = (num_cols))
@@ -63,13 +64,13 @@ class CallErrors : public testing::Test {
         name_(std::move(name)),
         function_(function) {}
 
-  // Expects that no output was written.
+  // Expects that the call has written no output.
   virtual void ExpectUntouched() const = 0;
 
   Status Run(const Call& call, Executor& executor = SerialExecutor()) const {
     return function_(call.in, call.out, call.options, executor);
   }
-  // Expects `message`, without the function's name.
+  // Expects the error `message`, which does not include the function's name.
   virtual void Expect(const std::string& message,
                       const std::function<void(Call&)>& spoil) const {
     Call call = call_;
@@ -90,7 +91,7 @@ class CallErrors : public testing::Test {
     EXPECT_EQ(report_, kUnwritten) << message;
   }
   // Checks Status::details(). If the message is about a shape, details() has
-  // to give the actual and the required shape, which differ.
+  // to give the actual shape and the required one, and these differ.
   static void ExpectDetails(const std::string& message,
                             const std::string& details) {
     const auto has = [&](const char* words) {
@@ -99,7 +100,8 @@ class CallErrors : public testing::Test {
     const bool is_shape =
         has(": is not [") || has(": size is not ") || has(": fewer than ");
     const bool is_type = has(": has to be "), is_stride = has(": stride is ");
-    // "options: name: ..." are rules; some of them have no numbers.
+    // Messages with "options: name: ..." are about rules. Some rules have no
+    // numbers.
     const size_t option = message.find(": options: ");
     const bool is_range = option != message.npos &&
                           message.find(": ", option + 11) == message.npos;
@@ -113,7 +115,8 @@ class CallErrors : public testing::Test {
                   details.find("num_rows 0") != details.npos)
           << message << ": " << details;
     } else if (at == details.npos) {
-      // A rule in words; details() gives the sizes and options in it.
+      // The message states a rule in words, and details() has the sizes and
+      // options in the rule.
       const bool is_rule = is_range || message.rfind("Activate: ", 0) == 0 ||
                            has(": correction_bias: ");
       EXPECT_TRUE(!is_stride && is_rule &&
@@ -128,7 +131,7 @@ class CallErrors : public testing::Test {
     }
   }
 
-  // Breaks call_ in every way that the call's table lists.
+  // Breaks call_ in every way that the call's table rejects.
   template <class C>
   void ExpectSpoiltCallsAreRefused() const {
     SpoiltCalls<
@@ -143,7 +146,8 @@ class CallErrors : public testing::Test {
     }).All();
   }
 
-  // The executor's error has to be returned unchanged, without a report.
+  // An error of the executor has to be returned unchanged, and the report may
+  // not be written.
   void ExpectExecutorErrorsAreReported() const {
     BackwardsExecutor executor(0);
     ExpectError(Run(call_, executor), "no memory", StatusCode::kOutOfMemory);

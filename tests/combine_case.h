@@ -82,7 +82,7 @@ class CombineCase {
 
 constexpr float kEps = 1e-6f;
 
-// The results of a valid call, with or without `normed`.
+// The results of a valid call, which may or may not compute `normed`.
 struct CombineResult {
   std::vector<float> out, normed;
   size_t skipped = 0;
@@ -115,7 +115,7 @@ inline CombineResult CombineF32(const CombineCase& c, bool norm,
   return r;
 }
 
-// The types of all arguments.
+// The type of each argument.
 struct CombineTypes {
   Type rows, weights, residual, norm_weight, shared, gate, out, normed;
 };
@@ -134,16 +134,16 @@ inline std::vector<CombineTypes> EveryMix() {
       AllOf(kF32),
       AllOf(kBF16),
       AllOf(kF16),
-      // Weights, norm_weight and gate in f32; then residual and out as well;
-      // then all inputs.
+      // First weights, norm_weight and gate are f32. Then residual and out
+      // are f32 as well. In the last row all inputs are f32.
       {kBF16, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
       {kF16, kF32, kF16, kF32, kF16, kF32, kF16, kF16},
       {kBF16, kF32, kF32, kF32, kBF16, kF32, kF32, kBF16},
       {kF32, kF32, kF32, kF32, kF32, kF32, kBF16, kBF16},
-      // Every argument has another type than its neighbours.
+      // The types of neighbouring arguments differ.
       {kF16, kBF16, kBF16, kF16, kF32, kF16, kF16, kBF16},
       {kBF16, kF16, kF32, kBF16, kF16, kBF16, kBF16, kF16},
-      // Quantised rows with scales.
+      // The rows are quantised and have scales.
       {Type::kI8, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
       {Type::kU8, kBF16, kF16, kF16, kF16, kF16, kF32, kF16},
       {Type::kF8E4M3, kF32, kF32, kF32, kF32, kF32, kF32, kF32},
@@ -151,16 +151,16 @@ inline std::vector<CombineTypes> EveryMix() {
   };
 }
 
-// A case in views of the given types, between guard pages, with `gap` more
-// elements in each row.
+// A case in views of the given types, between guard pages. After each row
+// there is a gap of `gap` elements.
 class TypedCombine {
  public:
   TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
                size_t gap = 1)
       : TypedCombine(AsStored(c, t), t, norm, gap, c.shape) {}
 
-  // Makes `out` the same view as residual or shared.rows, which need the same
-  // type.
+  // Runs with `out` as the same view as residual or shared.rows, which must
+  // have the same type.
   void RunInPlace(bool on_shared) {
     in_place_ = on_shared ? &shared_ : &residual_;
     out.out = in_place_->view();
@@ -180,15 +180,15 @@ class TypedCombine {
     }
     return {written->Values(), normed_.Values(), report_.skipped};
   }
-  // The results of the f32 kernel, rounded.
+  // Returns the results of the f32 kernel, rounded.
   CombineResult Expected() const {
     CombineResult r = CombineF32(f32_, out.normed.data != nullptr);
     r.out = Rounded(types_.out, r.out);
     r.normed = Rounded(types_.normed, r.normed);
     return r;
   }
-  // The same case for the f32 kernel, with the stored numbers. The weights
-  // include the scales of quantised rows.
+  // Returns the same case for the f32 kernel, with the stored numbers. The
+  // weights are multiplied by the scales of quantised rows.
   const CombineCase& f32() const { return f32_; }
 
   CombineInputs in;
@@ -214,8 +214,8 @@ class TypedCombine {
     c.gate = Rounded(t.gate, c.gate);
     return c;
   }
-  // `c` holds the stored numbers. Optional arguments not in the shape have no
-  // rows.
+  // `c` holds the stored numbers. If the shape does not have an optional
+  // argument, the argument has no rows.
   TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
                size_t gap, const CombineShape& s)
       : in(c.Inputs()),
@@ -270,8 +270,8 @@ inline void ExpectSame(const CombineResult& actual,
   EXPECT_EQ(actual.skipped, expected.skipped);
 }
 
-// The results of the f32 kernel. Also checks the results of every other mix
-// of types.
+// Returns the results of the f32 kernel, and checks the results of every
+// other mix of types.
 inline CombineResult Combine(const CombineCase& c, bool norm,
                              Executor& executor = SerialExecutor()) {
   for (const CombineTypes& types : EveryMix()) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For the MoeLayer tests: runs the program, and copies checkpoints of
-// make_checkpoints.py to spoil them.
+// Helpers for the MoeLayer tests: they run the program, and copy checkpoints
+// of make_checkpoints.py to spoil the copies.
 
 #ifndef SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
 #define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
@@ -30,8 +30,8 @@ inline std::ostream& operator<<(std::ostream& os, const Dtype& dtype) {
 
 namespace moe_layer::testing_support {
 
-// The folder in which the ctest fixture puts the output of
-// make_checkpoints.py.
+// Returns the folder of a checkpoint. The ctest fixture has run
+// make_checkpoints.py, which made it.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }
@@ -47,8 +47,8 @@ inline Outcome RunProgram(const std::string& arguments,
                                                  before);
 }
 
-// The dtypes that accept experts of any size; blocks of weights need 32
-// columns.
+// Returns the dtypes that accept experts of any size. Weights in blocks need
+// multiples of 32 columns.
 inline std::vector<Dtype> DtypesOfAnySize() {
   std::vector<Dtype> dtypes;
   for (const Dtype& dtype : kDtypes) {
@@ -72,7 +72,8 @@ std::vector<T> ReadNumbers(const std::string& path) {
   return numbers;
 }
 
-// A safetensors file: header length, header, data.
+// Returns a file in the safetensors format: the header's length, the header
+// and the data.
 inline std::string Safetensors(const std::string& header,
                                const std::string& data, uint64_t length) {
   std::string bytes;
@@ -89,18 +90,18 @@ inline std::string Safetensors(const std::string& header,
 // A temporary folder with a checkpoint to spoil.
 class TempFolder : public switchyard::testing_support::TempFolder {
  public:
-  // Copies a generated checkpoint here.
+  // Copies a generated checkpoint to this folder.
   void CopyFrom(const std::string& family) const {
     std::filesystem::copy(CheckpointPath(family), path());
   }
-  // change(json&) edits a JSON file.
+  // Edits a JSON file with change(json&).
   template <class Change>
   void EditJson(const std::string& name, Change change) const {
     auto value = json::parse(ReadFile(File(name)));
     change(value);
     WriteFile(File(name), value.dump());
   }
-  // change(json& header, string& data) edits a safetensors file.
+  // Edits a safetensors file with change(json& header, string& data).
   template <class Change>
   void EditTensors(const std::string& name, Change change) const {
     const std::string bytes = ReadFile(File(name));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sweeps products with random weights, rows, scales, shapes, tilings and
+// Computes products with random weights, rows, scales, shapes, tilings and
 // layouts, and compares each output with the definition on every ISA.
 //
 //   SWITCHYARD_PRODUCTS=10000000 build/release/tests/products_test
@@ -41,7 +41,7 @@ size_t NumberIn(const char* variable, size_t by_default) {
   return static_cast<size_t>(number);
 }
 
-// Random weights, stored and packed, and random rows.
+// Random weights, each both stored and packed, and random rows.
 struct Operands {
   Format row_format;
   size_t cols, num_outputs, num_rows, expert;
@@ -91,10 +91,10 @@ struct Operands {
   }
 };
 
-// The outputs on one ISA, counted.
+// Counts the outputs on one ISA.
 struct Counts {
-  size_t equal = 0;      // to the definition
-  size_t bounded = 0;    // without FMA: within the bound
+  size_t equal = 0;      // outputs that equal the definition
+  size_t bounded = 0;    // without FMA: outputs within the bound
   size_t unbounded = 0;  // without FMA: an intermediate result overflowed
   size_t tiles = 0;
 };

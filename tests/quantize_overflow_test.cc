@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Blocks of finite values that need a larger f16 field: they are counted and,
-// on request, clamped.
+// Some blocks of finite values need a scale or sum that f16 cannot hold.
+// Tests that Quantize counts these blocks and, on request, clamps their
+// fields.
 
 #include <cmath>
 #include <cstddef>
@@ -43,7 +44,8 @@ class QuantizeOverflow : public IsaPoolTest {
   }
 };
 
-// 32 times 2048: d is 16.125, but s is 65536, which exceeds f16.
+// All 32 values are 2048. Then d is 16.125, but s is 65536, which exceeds
+// f16.
 TEST_P(QuantizeOverflow, OfTheSum) {
   for (const float sign : {1.0f, -1.0f}) {
     const std::vector<float> x(kBlock, sign * 2048.0f);
@@ -79,7 +81,7 @@ TEST_P(QuantizeOverflow, OfTheScale) {
   }
   EXPECT_EQ(sum, 0);
   EXPECT_EQ(q8_1[0].s.bits, 0);
-  // The sum can overflow as well; codes stay within 127.
+  // The sum can overflow as well. Codes stay within 127.
   x.assign(kBlock, -std::numeric_limits<float>::max());
   const auto most = Convert<BlockQ8_1>(x, 1, Type::kQ8_1, true, 1);
   EXPECT_EQ(most[0].d.bits, kLargest);
@@ -87,7 +89,7 @@ TEST_P(QuantizeOverflow, OfTheScale) {
   for (const int8_t code : most[0].qs) EXPECT_EQ(code, -127);
 }
 
-// The last scale that rounds to 65504, and the first that does not.
+// Tests the last scale that rounds to 65504, and the first that does not.
 TEST_P(QuantizeOverflow, BeginsWhereF16Ends) {
   std::vector<float> x(kBlock, 0.0f);
   x[7] = 127 * 65519.0f;
@@ -100,8 +102,8 @@ TEST_P(QuantizeOverflow, BeginsWhereF16Ends) {
   EXPECT_EQ(first[0].qs[7], 127);
 }
 
-// NaN and infinity do not count as overflow and are not hidden. Blocks
-// without overflow keep their bits, and so do copied rows.
+// NaN and infinity do not count as overflow, and the result shows them.
+// Blocks without overflow keep their bits, and so do copied rows.
 TEST_P(QuantizeOverflow, OfFiniteValuesOnly) {
   constexpr size_t kRows = 300, kCols = 5 * kBlock;
   std::vector<float> x(kRows * kCols);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK() with any options and rows of every kind, against route_case.h.
+// Tests RouteTopK() with any options and rows of every kind. The reference is
+// route_case.h.
 
 #include <cmath>
 
@@ -31,7 +32,7 @@ std::string WrongCase(uint64_t seed, size_t num_experts = 0) {
 }
 
 TEST_P(RouteRecipeTest, AnyOptions) {
-  // Other cases on every ISA: 20,000 on the six ISAs of x86.
+  // Each ISA runs other cases: 20,000 in total on the six ISAs of x86.
   uint64_t first = 0;
   for (const char c : GetParam()) first = first * 31 + static_cast<uint8_t>(c);
   first *= 1000000;
@@ -41,7 +42,7 @@ TEST_P(RouteRecipeTest, AnyOptions) {
   }
 }
 
-// Any split of the batch gives the same bits and counts.
+// The batch may be split in any way. The bits and counts do not change.
 TEST_P(RouteRecipePoolTest, SameAsSerial) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -56,7 +57,7 @@ TEST_P(RouteRecipePoolTest, SameAsSerial) {
   }
 }
 
-// Gaps between the rows of either output, or of both.
+// There are gaps between the rows of one output, or of both.
 TEST_P(RouteRecipeTest, OutputsWithGaps) {
   constexpr size_t kTokens = 20, kExperts = 16, kTopK = 3, kStride = 5;
   const std::vector<float> logits =
@@ -93,7 +94,8 @@ TEST_P(RouteRecipeTest, OutputsWithGaps) {
   }
 }
 
-// Rows that are too long to buffer, and rows just below that length.
+// Some rows are too long for the kernel's buffer, and some are just short
+// enough.
 TEST_P(RouteRecipeTest, LongRows) {
   for (const size_t experts : {16384u, 16386u, 20000u}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -103,7 +105,8 @@ TEST_P(RouteRecipeTest, LongRows) {
   }
 }
 
-// A call with all experts' logits; its other inputs have their defaults.
+// Returns a call with one row of logits. The inputs not given here are the
+// defaults.
 RouteCase OneRow(const std::vector<float>& logits, const RouteOptions& options,
                  size_t top_k) {
   RouteCase c;
@@ -120,7 +123,7 @@ RouteResult RunRow(const RouteCase& c) {
   return result;
 }
 
-// Rows of more than 16,384 experts are computed in pieces if x is not just
+// A row of more than 16,384 experts is computed in pieces, unless x is just
 // the logits.
 TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
   RouteOptions options;
@@ -139,15 +142,15 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
       EXPECT_EQ(far.ids,
                 (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
       EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
-      // Experts near the largest count for both weights; the first expert
-      // does not count for the second weight.
+      // Experts near the largest count in the divisors of both weights. The
+      // first selected expert does not count in the second.
       RouteOptions near = o;
       near.jitter_eps = 0.2f;
       logits[500] = 8.0f;
       const std::vector<float> weights =
           RunRow(OneRow(logits, near, 2)).weights;
       EXPECT_LT(weights[0], weights[1]);
-      // Ties, negative logits, only -inf, a NaN.
+      // The rows have ties, negative logits, only -inf, or a NaN.
       for (const float most : {-3.0f, -kInf, kNaN}) {
         logits.assign(experts, -4.0f);
         if (most == -kInf) logits.assign(experts, -kInf);
@@ -157,7 +160,7 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
     }
   }
 }
-// Each option that matters for rows in pieces, one at a time.
+// Tests each option that matters for rows in pieces, one at a time.
 TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   Random random(5);
   constexpr size_t kExperts = 16400;
@@ -191,8 +194,8 @@ TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   }
 }
 
-// Sums that are 0 or negative. As route.h says, a clamp of 0 is no bound, and
-// a division by 0 gives infinity or NaN.
+// Sums may be 0 or negative. As route.h says, a clamp of 0 is no bound, and a
+// division by 0 gives infinity or NaN.
 TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   RouteOptions options;
   options.score = Score::kRaw;
@@ -203,7 +206,7 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   options.clamp = 0.0f;
   EXPECT_EQ(weights({-3, -1, -1, -4}), (Two{0.5f, 0.5f}));
   EXPECT_EQ(weights({-6, -1, -3, -4}), (Two{0.25f, 0.75f}));
-  options.clamp = 0x1p-3f;  // of a sum of -16: -2, above -4
+  options.clamp = 0x1p-3f;  // 1/8 of the sum -16 is -2, which is above -4
   EXPECT_EQ(weights({-6, -1, -3, -6}), (Two{0.5f, 1.5f}));
   for (const Divisor divisor : kDivisors) {
     options.divisor = divisor;
@@ -221,7 +224,7 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   EXPECT_EQ(weights({-0.25f, -0.75f, -3, -4}), (Two{-kInf, -kInf}));
 }
 
-// A row with only -inf, if keys are scores. The keys are 1 / num_experts, 0
+// The row has only -inf, and keys are scores. Each key is 1 / num_experts, 0
 // or -inf, plus a bias. All weights are 0.
 TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
   const std::vector<float> logits(4, -kInf);
@@ -251,18 +254,19 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
     options.bias_place = BiasPlace::kScore;
     options.num_expert_group = 2;
     options.topk_group = 1;
-    // All experts of the first group have the same key; all others have 0.
+    // All experts of the first group have the same key. All others have a key
+    // of 0.
     options.dropped_key_is_zero = true;
     for (const float bias : {-0.125f, -0.25f, -0.26f, 0.0f}) {
-      const bool is_kept =  // 0 ties with the other group, which comes later
+      const bool is_kept =  // on a tie with 0, the first group comes first
           ids(options, {bias, bias, bias - 1, bias - 1}) == Ids{0, 1};
       EXPECT_EQ(is_kept, lowest + double{bias} >= 0.0) << bias;
     }
   }
 }
 
-// A bias_index outside the biases means a bias of 0. The keys are then the
-// scores, which tie here although the logits differ.
+// A bias_index outside the biases means a bias of 0. The keys then are the
+// scores. Here they tie although the logits differ.
 TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   RouteOptions options;
   options.score = Score::kSigmoid;
@@ -283,8 +287,8 @@ TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   EXPECT_EQ(RunRow(c).ids, (Ids{3, 1}));
 }
 
-// Refused optional inputs and options of RouteTopK(). (route_test.cc tests
-// the others.)
+// Tests optional inputs and options that RouteTopK() refuses. (route_test.cc
+// tests the other arguments.)
 
 constexpr size_t kTokens = 4, kExperts = 8, kTopK = 2;
 
@@ -308,8 +312,8 @@ class RouteRecipeErrors
     call_.options.topk_group = 2;
     call_.options.num_zero_experts = 1;
   }
-  // The same with given ids, and without the arguments that may not be
-  // combined with them.
+  // Makes the same call with given ids. Removes the arguments that may not be
+  // combined with given ids.
   static void Give(Call& c, const std::vector<int32_t>& given) {
     c.in.given_ids = {given.data(), kTokens, kTopK};
     c.in.bias_index = {};
@@ -413,8 +417,8 @@ TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
   }
 }
 
-// Each option alone, on a plain softmax call and on a call with other
-// options, because the two paths check options differently.
+// Spoils each option alone. One call is a plain softmax, and one has other
+// options, because the two have different checks.
 TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
   const Call full = call_;
   for (const bool plain : {true, false}) {
@@ -462,7 +466,7 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     refuse("num_expert_group does not divide the experts", o.num_expert_group,
            {3, 16});
     refuse("topk_group exceeds num_expert_group", o.topk_group, {2});
-    accept(o.group_score_of);  // without groups
+    accept(o.group_score_of);  // has no effect without groups
     accept(o.dropped_key_is_zero);
     refuse("num_zero_experts leaves no other expert", o.num_zero_experts, {8});
     o.num_shared_experts = 2;

@@ -23,7 +23,7 @@ inline void ExpectSame(const Routed& actual, const Routed& expected) {
   ASSERT_EQ(CanonicalBits(actual.weights), CanonicalBits(expected.weights));
 }
 
-// Ids as int32. Fails if an id does not fit.
+// Returns ids as int32. Fails if an id does not fit.
 template <class Id>
 std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   const std::vector<int32_t> narrow(ids.begin(), ids.end());
@@ -31,7 +31,7 @@ std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   return narrow;
 }
 
-// Routes logits into weights of the given types.
+// Routes logits of one given type to weights of the other.
 template <class Id = int32_t>
 Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                   size_t rows, size_t top_k, const RouteOptions& options = {},
@@ -44,7 +44,7 @@ Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                       options, executor));
   return {Narrow(ids), weights.Values()};
 }
-// The expected result: the f32 kernel's, rounded.
+// Returns the expected result: the result of the f32 kernel, rounded.
 inline Routed ExpectedRoute(const InOut& types,
                             const std::vector<float>& logits, size_t rows,
                             size_t top_k, const RouteOptions& options = {}) {
@@ -53,14 +53,16 @@ inline Routed ExpectedRoute(const InOut& types,
   routed.weights = Rounded(types.out, routed.weights);
   return routed;
 }
-// All type pairs for a few logits; for many, one that depends on the shape.
+// For few logits returns all pairs of types. For many logits returns one
+// pair, which depends on the shape.
 inline std::vector<InOut> SomeInOut(size_t logits, size_t top_k) {
   const std::vector<InOut> all = EveryInOut();
   if (logits <= 64) return all;
   return {all[(logits + logits / 8 + top_k) % all.size()]};
 }
 
-// Routes by the f32 kernel. Also checks the results of other types.
+// Routes with the f32 kernel, and checks that other types give the same
+// results, rounded.
 template <class Id = int32_t>
 Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
                const RouteOptions& options = {},
@@ -73,7 +75,7 @@ Routed RouteOf(const std::vector<float>& logits, size_t rows, size_t top_k,
   return TypedRoute<Id>(kF32s, logits, rows, top_k, options, executor);
 }
 
-// Checks one row: ids exactly, weights within the bound.
+// Checks one row. The ids have to be exact, and the weights within the bound.
 inline void ExpectRow(const std::vector<float>& logits, size_t top_k,
                       const RouteOptions& options, const int32_t* ids,
                       const float* weights) {

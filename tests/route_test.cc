@@ -27,7 +27,8 @@ class RoutePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(RoutePoolTest);
 
-// From the public tests of the Metal kernel that RouteTopK() follows.
+// These cases are from the public tests of the Metal kernel that RouteTopK()
+// follows.
 TEST_P(RouteTest, KnownAnswers) {
   std::vector<float> logits;
   for (int b = 0; b < 3; ++b) {
@@ -49,7 +50,8 @@ TEST_P(RouteTest, KnownAnswers) {
   }
 }
 
-// Not the order of indices (1, 0, 2, 3), although probabilities underflow.
+// The order is not that of the indices (it is 1, 0, 2, 3), although
+// probabilities underflow.
 TEST_P(RouteTest, KnownAnswerWithUnderflow) {
   const Routed routed = RouteOf(
       {-200.0f, 0.0f, -150.0f, -300.0f, -120.0f, -110.0f, -105.0f, -400.0f}, 1,
@@ -110,7 +112,7 @@ TEST_P(RouteTest, ClampMatters) {
   EXPECT_EQ(weight(true, 0x1p-14f), 0.25f);
   EXPECT_EQ(RouteOf(many, 1, 1).weights[0], 0.25f);  // the default
   EXPECT_EQ(weight(true, 1.0f), 0x1p-16f);
-  EXPECT_EQ(weight(false, 0x1p-14f), 0x1p-16f);  // the clamp is not used
+  EXPECT_EQ(weight(false, 0x1p-14f), 0x1p-16f);  // here the clamp has no effect
   EXPECT_EQ(weight(false, 0.0f), 0x1p-16f);
 }
 
@@ -141,14 +143,16 @@ TEST_P(RouteTest, WeightsSumToOne) {
   }
 }
 
-// exp(-17) vanishes when added to one, but the sum of two does not.
+// exp(-17) vanishes if it is added to one. The sum of two of them does not.
 TEST_P(RouteTest, SelectedAreSummedInSlotOrder) {
   std::vector<float> logits(9, -17.0f);
   logits[6] = 0.0f;
   EXPECT_EQ(RouteOf(logits, 1, 9).weights[0], 1.0f);
 }
 
-// Expert e is added to lane e mod 32; lanes are folded by 16, 8, 4, 2, 1.
+// The sum has 32 lanes. Expert e is added to lane e mod 32. Then the upper
+// half of the lanes is added to the lower half, until one lane is left (16,
+// 8, 4, 2, 1).
 TEST_P(RouteTest, AllAreSummedInThirtyTwoLanes) {
   for (const size_t experts : {64u, 70u, 400u}) {
     std::vector<float> logits(experts, -17.0f);
@@ -185,10 +189,11 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
   }
 }
 
-// Each kind of executor tests another mix of types.
+// The types depend on the kind of executor, so that each kind tests another
+// mix.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
-  // Well over seven grains of 30 us.
+  // The work is well over seven grains of 30 us.
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = random.Uniforms(rows * experts, -9, 9);
   executor().Rendezvous();
@@ -201,7 +206,7 @@ TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   SCOPED_TRACE(types);
   const Routed expected = ExpectedRoute(types, logits, rows, k, {false});
   ExpectSame(TypedRoute(types, logits, rows, k, {false}, executor()), expected);
-  // Any split of the batch gives the same bits.
+  // The batch may be split in any way. The bits do not change.
   Stored in(types.in, logits);
   Stored weights(types.out, std::vector<float>(rows * k));
   std::vector<int32_t> ids(rows * k);
@@ -227,7 +232,7 @@ TEST_P(RoutePoolTest, LargeTopKOnEveryThread) {
   ExpectRows(logits, k, {}, routed);
 }
 
-// Rows of any bits, of narrow and wide ranges, and with many ties.
+// Returns rows of any bits, of narrow and wide ranges, and with many ties.
 std::vector<float> FuzzedRows(size_t rows, size_t experts, Random& random) {
   std::vector<float> logits;
   for (size_t r = 0; r < rows; ++r) {
@@ -276,8 +281,8 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// The same with ids of another type, in shapes for all code paths: a vector
-// of rows at a time, row by row, and large top_k.
+// Tests this with ids of another type, in shapes for all code paths: a vector
+// of rows at a time, row by row, and a large top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);
@@ -332,7 +337,7 @@ TEST_F(RouteErrors, Shapes) {
     EXPECT_ERROR("topk_ids: top_k (cols) exceeds the experts",
                  c.in.logits.cols = experts);
   }
-  // The check compares addresses only and reads no memory.
+  // The check compares addresses only, and reads no memory.
   EXPECT_ERROR(
       "logits: more than 2^31 - 1 experts",
       c.in.logits.rows = c.out.topk_ids.rows = c.out.topk_weights.rows = 1,
@@ -350,7 +355,8 @@ TEST_F(RouteErrors, NothingToDoIsFine) {
   }
 }
 
-// The estimated time per row decides which batches use a second thread.
+// An executor that records the grain. The estimated time per row decides
+// which batches use a second thread.
 class GrainExecutor final : public Executor {
  public:
   size_t grain = 0;
@@ -378,7 +384,8 @@ TEST(RouteGrain, RowsTakeLongerWhereAllExpertsAreSummed) {
   };
   const size_t renormalized = grain({true});
   EXPECT_LT(grain({false}), renormalized);
-  EXPECT_LT(grain({true, 0.5f}), renormalized);  // above top_k / experts
+  // Because the clamp exceeds top_k / experts.
+  EXPECT_LT(grain({true, 0.5f}), renormalized);
   EXPECT_EQ(grain({true, 0.0f}), renormalized);
 }
 
@@ -400,20 +407,20 @@ TEST(RouteGrain, FollowsTheIsa) {
     grains.push_back(executor.grain);
   }
   EXPECT_TRUE(std::is_sorted(grains.rbegin(), grains.rend()));
-  // The fallback has no vectors: it takes 2.5 times as long as AVX2, and more
-  // compared with AVX-512.
+  // The fallback has no vectors. It takes 2.5 times as long as AVX2, and even
+  // longer in relation to AVX-512.
   if (grains.size() > 1) {
     EXPECT_GT(grains.front(), 2 * grains.back());
   }
 }
 
-// Which experts RouteTopK() selects, for every shape and for difficult rows,
-// and whether it stays within its views.
+// Tests which experts RouteTopK() selects, for every shape and for difficult
+// rows, and that it stays within its views.
 
 class RouteSelectionTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteSelectionTest);
 
-// 1 to 2 * 64 + 1 experts, and the numbers in real models above that.
+// Returns 1 to 2 * 64 + 1, and larger numbers that occur in real models.
 std::vector<size_t> ExpertCounts() {
   std::vector<size_t> counts = {160, 256, 288, 384, 512, 768, 896, 1000};
   for (size_t experts = 1; experts <= 2 * 64 + 1; ++experts) {
@@ -421,7 +428,7 @@ std::vector<size_t> ExpertCounts() {
   }
   return counts;
 }
-// top_k from 1 to `experts`.
+// Returns values of top_k from 1 to `experts`.
 std::vector<size_t> TopKs(size_t experts) {
   std::vector<size_t> top_ks = {experts};
   for (const size_t k :
@@ -447,7 +454,7 @@ TEST_P(RouteSelectionTest, EveryShapeAndMisalignment) {
 
 TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   Random random(2);
-  // More rows than the kernel processes together.
+  // The kernel processes fewer rows together.
   const size_t rows = 21;
   for (const size_t experts : {8u, 16u, 17u, 60u, 130u}) {
     for (const size_t k : {1u, 2u, 7u, 8u}) {
@@ -457,8 +464,8 @@ TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   }
 }
 
-// ids and weights as columns of one matrix [rows, 2 * k]: equal strides,
-// disjoint columns.
+// ids and weights are columns of one matrix [rows, 2 * k]. They have equal
+// strides and disjoint columns.
 TEST_P(RouteSelectionTest, InterleavedOutputs) {
   Random random(3);
   const size_t rows = 9, experts = 40, k = 3;
@@ -476,8 +483,8 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   }
 }
 
-// The position for which a Kind makes a logit: element `e` of a row of
-// `experts`.
+// The position of a logit in its row: element `e` of `experts`. A Kind makes
+// a logit for it.
 struct Place {
   size_t e, experts, top_k;
   Random& r;
@@ -493,8 +500,8 @@ struct Kind {
   float (*element)(const Place& at);
 };
 
-// Ordinary rows, and rows for which a bound from group maxima, a filter or a
-// tie rule could fail.
+// Ordinary rows, and rows that are difficult for the kernel: a bound from
+// group maxima, a filter or a tie rule could fail on them.
 const Kind kKinds[] = {
     {"ordinary", [](const Place& at) { return at.Within(9.0f); }},
     {"all equal", [](const Place&) { return -1.5f; }},
@@ -524,7 +531,7 @@ const Kind kKinds[] = {
      [](const Place& at) {
        return at.Pick({3e38f, at.Within(3e38f)});
      }},
-    // All large logits in one group, or in one group too few.
+    // All large logits are in one group, or in one group too few.
     {"heavy in one of 16",
      [](const Place& at) { return at.e % 16 == 5 ? 9 + at.index() : 0; }},
     {"heavy in one of 64",
@@ -585,7 +592,7 @@ TEST_P(RouteSelectionTest, HardRows) {
                                  128u, 160u, 257u, 512u, 896u}) {
       for (const size_t k : TopKs(experts)) {
         const bool renormalize = random.Below(2) == 0;
-        // Three rows together: a difficult one between two ordinary ones.
+        // A difficult row is between two ordinary rows.
         std::vector<float> logits;
         for (const Kind* row : {&kKinds[0], &kind, &kKinds[0]}) {
           AppendRow(*row, experts, k, random, logits);
@@ -597,7 +604,7 @@ TEST_P(RouteSelectionTest, HardRows) {
   }
 }
 
-// A NaN of any sign and payload, in each lane of a vector and its tail.
+// A NaN of any sign and payload is in each lane of a vector and in its tail.
 TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   Random random(5);
   const uint32_t payloads[3] = {0x7F800001, 0xFFC12345, 0x7FFFFFFF};
@@ -613,7 +620,8 @@ TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   }
 }
 
-// A single largest, smallest or infinite element, at each position.
+// A single element is the largest, the smallest or infinite, at each
+// position.
 TEST_P(RouteSelectionTest, ExtremeInEveryPosition) {
   for (const size_t experts : {1u, 8u, 16u, 17u, 67u, 130u}) {
     for (size_t position = 0; position < experts; ++position) {
@@ -638,7 +646,7 @@ TEST_P(RouteSelectionTest, InfinitiesShareEqually) {
     EXPECT_EQ(routed.weights,
               (std::vector<float>{third, third, third, 0.0f, 0.0f, 0.0f}));
   }
-  // Two of three equal experts have two thirds of the probability.
+  // Two of three equal experts together have two thirds of the probability.
   EXPECT_EQ(RouteOf(logits, 1, 2, {true}).weights,
             (std::vector<float>{0.5f, 0.5f}));
   EXPECT_EQ(RouteOf(logits, 1, 2, {false}).weights,
@@ -656,8 +664,8 @@ TEST_P(RouteSelectionTest, MaskedRowsGetZeroWeights) {
   }
 }
 
-// Logits so close or so low that their probabilities are equal floats. The
-// larger logit wins, not the smaller index.
+// The logits are so close or so low that their probabilities are equal
+// floats. Even then the larger logit wins, not the smaller index.
 TEST_P(RouteSelectionTest, SelectsOnLogitsWhereProbabilitiesTie) {
   const Routed close = RouteOf({0.0f, 1e-8f, -1e-8f, 2e-8f}, 1, 3);
   EXPECT_EQ(close.ids, (std::vector<int32_t>{3, 1, 0}));
@@ -669,9 +677,9 @@ TEST_P(RouteSelectionTest, SelectsOnLogitsWhereProbabilitiesTie) {
   EXPECT_EQ(denormal.ids, (std::vector<int32_t>{1, 0, 2}));
 }
 
-// Batches of many rows. The kernel processes a vector of rows at a time;
-// difficult rows and the remainder go one by one. Both give the same bits,
-// whatever the neighbouring rows contain.
+// Tests batches of many rows. The kernel processes a vector of rows at a
+// time, except difficult rows and the remainder, which it processes one by
+// one. Both ways give the same bits, whatever the neighbouring rows contain.
 class RouteBatchTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteBatchTest);
 
@@ -681,15 +689,15 @@ struct Batch {
   RouteOptions options;
 };
 
-// Draws a batch: all rows of one kind, one kind with a few others, or any
-// kinds.
+// Draws a batch: all rows are of one kind, of one kind with a few others, or
+// of any kinds.
 Batch MakeBatch(size_t rows, size_t experts, size_t top_k, Random& random) {
   Batch batch = {{}, rows, experts, top_k, {}};
   batch.options = {random.Below(2) == 0,
                    random.Below(3) == 0 ? 0.5f : 0x1p-14f};
   const auto any = [&] { return &kKinds[random.Below(std::size(kKinds))]; };
   const Kind* const main = any();
-  const size_t others = random.Below(3);  // none, one row in 8, all
+  const size_t others = random.Below(3);  // 0: none, 1: one row in 8, 2: all
   for (size_t r = 0; r < rows; ++r) {
     const bool other = others == 2 || (others == 1 && random.Below(8) == 0);
     AppendRow(other ? *any() : *main, experts, top_k, random, batch.logits);
@@ -713,9 +721,9 @@ void ExpectSameAsRowByRow(const Batch& batch) {
   }
 }
 
-// Numbers of experts up to two groups of candidates and a few above; every
-// top_k up to where rows are processed one by one; numbers of rows up to two
-// and a half vectors.
+// The numbers of experts go up to two groups of candidates and a few more.
+// top_k goes up to where rows are processed one by one. The numbers of rows
+// go up to two and a half vectors.
 TEST_P(RouteBatchTest, SameBitsAsRowByRow) {
   Random random(1);
   std::vector<size_t> counts = {96, 128, 160, 256, 384, 512, 1000};
@@ -743,7 +751,7 @@ TEST_P(RouteBatchTest, EveryNumberOfRows) {
   }
 }
 
-// Views that end at an inaccessible page and begin anywhere.
+// The views end at an inaccessible page and begin at any element.
 TEST_P(RouteBatchTest, StaysInsideItsViews) {
   Random random(3);
   for (const size_t experts : {2u, 7u, 8u, 15u, 16u, 17u, 60u, 64u, 131u}) {

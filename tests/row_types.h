@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of every type, on which the tests of the f32 kernels run again. A
+// Helpers that repeat the tests of the f32 kernels on rows of every type. A
 // kernel reads bf16 and f16 exactly, computes in f32 and rounds its results
-// once. So its result has the bits of the f32 result, rounded, on every ISA.
+// once. So on every ISA its result has the bits of the rounded f32 result.
 
 #ifndef SWITCHYARD_TESTS_ROW_TYPES_H_
 #define SWITCHYARD_TESTS_ROW_TYPES_H_
@@ -28,7 +28,7 @@ namespace testing_support {
 
 constexpr Type kFloatTypes[] = {Type::kF32, Type::kBF16, Type::kF16};
 
-// The types of the inputs and the outputs.
+// The types of a call's inputs and outputs.
 struct InOut {
   Type in, out;
 };
@@ -44,7 +44,7 @@ inline std::vector<InOut> EveryInOut() {
   return all;
 }
 
-// A Guarded for rows of `type`; sizes and slack count values.
+// A Guarded for rows of `type`. Sizes and slack are numbers of values.
 class GuardedValues {
  public:
   GuardedValues(Type type, size_t rows, size_t cols, size_t stride = 0,
@@ -63,7 +63,7 @@ class GuardedValues {
   AnyMatrix view() const {
     return {static_cast<void*>(memory_.data()), type_, rows_, cols_, stride_};
   }
-  // Not for block types.
+  // Cannot read block types.
   std::vector<float> Values() const {
     std::vector<float> values(rows_ * cols_);
     for (size_t i = 0; i < values.size(); ++i) {

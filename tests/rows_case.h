@@ -32,8 +32,9 @@ constexpr size_t kNumRowKinds = sizeof(kRowKinds) / sizeof(kRowKinds[0]);
 inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
   const auto word = [&] { return static_cast<uint32_t>(random.Next() >> 32); };
   const size_t special = random.Below(cols);
-  // Values are multiples of a step, and one of them is 127 steps, so that
-  // codes are these multiples. With a step of 1 all products are exact.
+  // For "ties" and "beside ties": values are multiples of a step, and one of
+  // them is 127 steps. So the codes are these multiples. With a step of 1 all
+  // products are exact.
   const float step = word() % 2 == 0 ? 1.0f : random.Uniform(0.5f, 2.0f);
   for (size_t c = 0; c < cols; ++c) {
     x[c] = random.Uniform(-1.0f, 1.0f);
@@ -56,7 +57,9 @@ inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
       case 7:
         x[c] = half * step;
         break;
-      case 8:  // of the first, too, just below which 1/2 more is 1
+      // Values are also close to half a step. Just below it, adding 1/2 gives
+      // 1.
+      case 8:
         x[c] = FromBits(Bits((c % 4 == 0 ? 0.5f : half) * step) +
                         static_cast<uint32_t>(random.Below(5)) - 2);
         break;
@@ -74,7 +77,7 @@ inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
   if (kind == 9) x[special] = FromBits(0x7F7FFFFFu - (word() >> 6));
 }
 
-// One row of each kind in `kinds`.
+// Returns a row of each kind in `kinds`.
 inline std::vector<float> ValuesOf(const std::vector<size_t>& kinds,
                                    size_t cols, uint64_t seed) {
   Random random(seed);
@@ -90,7 +93,8 @@ inline std::vector<size_t> EveryKind() {
   return kinds;
 }
 
-// The same rows in a format. If `seed` is divisible by 3, any bytes instead.
+// Returns these rows in a format. If `seed` is divisible by 3, the rows have
+// any bytes instead.
 inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
                          size_t cols, uint64_t seed) {
   FormatRows rows = reference::Quantize(ValuesOf(kinds, cols, seed),
@@ -104,8 +108,8 @@ inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
   return rows;
 }
 
-// Rows of a format that end `slack` elements before guard pages, with a gap
-// of `gap` elements after each row. A block counts as one element.
+// Rows of a format that end `slack` elements before guard pages. After each
+// row there is a gap of `gap` elements. A block counts as one element.
 class GuardedRows {
  public:
   GuardedRows(const Format& format, size_t rows, size_t cols, size_t slack,
@@ -152,7 +156,7 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
   }
   const std::vector<uint32_t> a = actual.Words(), b = right.Words();
   if (a == b) return;
-  // First values or codes, then scales, then sums.
+  // The rows hold values or codes first, then scales, then sums.
   size_t different = 0, first = 0;
   for (size_t i = a.size(); i-- > 0;) {
     if (a[i] != b[i]) ++different, first = i;
@@ -161,7 +165,7 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
          << first << ": " << std::hex << a[first] << ", not " << b[first];
 }
 
-// Also compares the payloads of NaNs.
+// Compares all bytes, also those of NaNs.
 inline void ExpectSameBytes(const FormatRows& actual, const FormatRows& right) {
   EXPECT_EQ(actual.codes, right.codes);
   EXPECT_EQ(actual.scales, right.scales);
@@ -182,8 +186,8 @@ void ForEveryConversion(const F& f) {
   }
 }
 
-// Calls f(to) for a format of each type, the slowest first: for tests on many
-// threads.
+// Calls f(to) for one format of each type, beginning with the slowest. Tests
+// on many threads use this.
 template <class F>
 void ForSomeFormats(const F& f) {
   for (size_t i = std::size(kFormats); i > 0; i -= std::min<size_t>(i, 3)) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the real program in a shell.
+// Runs a program in a shell.
 
 #ifndef SWITCHYARD_TESTS_RUN_PROGRAM_H_
 #define SWITCHYARD_TESTS_RUN_PROGRAM_H_
@@ -49,7 +49,7 @@ class TempFolder {
 };
 
 struct Outcome {
-  int exit_code = -1;  // -1: ended by a signal
+  int exit_code = -1;  // -1: a signal ended it
   std::string out;
   std::string err;
 
@@ -65,7 +65,7 @@ inline void ExpectRefused(const Outcome& outcome, const std::string& line) {
   EXPECT_EQ(outcome.out, "") << line;
 }
 
-// The list that programs print after a wrong --isa.
+// Returns the list of ISAs that programs print after a wrong --isa.
 inline std::string IsaChoices() {
   std::string choices;
   for (const Isa& isa : RunnableIsas()) {
@@ -74,8 +74,8 @@ inline std::string IsaChoices() {
   return choices;
 }
 
-// `before`: shell commands to run first, each followed by ";". `redirect`: a
-// redirection of the output, as in a shell.
+// Runs a program in a shell. `before` has shell commands that run first, each
+// followed by ";". `redirect` redirects the output, as in a shell.
 inline Outcome RunProgram(const std::string& program,
                           const std::string& arguments,
                           const std::string& before = "",
@@ -92,8 +92,8 @@ inline Outcome RunProgram(const std::string& program,
   return outcome;
 }
 
-// Lost output must give an error: a full disk, a closed stdout, or a pipe
-// whose reader has ended.
+// Expects an error if output is lost: because the disk is full, because
+// stdout is closed, or because the reader of a pipe has ended.
 inline void ExpectToldThatOutputIsLost(const std::string& program,
                                        const std::string& arguments) {
   const TempFolder folder;
@@ -115,7 +115,7 @@ inline void ExpectToldThatOutputIsLost(const std::string& program,
     EXPECT_EQ(outcome.exit_code, 2) << arguments << " " << c.redirect;
     const std::string line =
         name + ": cannot write to standard output: " + c.why + "\n";
-    // The text before the error is progress.
+    // Progress may come before the error.
     EXPECT_EQ(outcome.err.substr(
                   std::min(outcome.err.size(), outcome.err.find(name + ": "))),
               line)

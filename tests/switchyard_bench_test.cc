@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The benchmarks' command line and files, tested with the cheapest benchmark.
+// Tests the benchmarks' command line and files with the cheapest benchmark.
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -36,8 +36,8 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   }
 }
 
-// The contenders in f32, then those in bf16 and f16, where the library's run
-// on fewer ISAs.
+// Returns the names of the contenders. In f32 the library runs on each ISA.
+// In bf16 and f16 it runs on the best ISA and AVX2 only.
 std::set<std::string> Contenders() {
   std::set<std::string> contenders = {"plain",      "onednn:softmax",
                                       "probe",      "plain@bf16",
@@ -63,7 +63,7 @@ TEST(SwitchyardBench, ListsABenchmarkPerContender) {
   EXPECT_EQ(outcome.out.find(want), 0u) << outcome.out;
 }
 
-// Names are kernel/shape/contender. The kernel ends at the first slash and
+// A name is kernel/shape/contender. The kernel ends at the first slash, and
 // the contender starts after the last one.
 TEST(SwitchyardBench, NamesHaveNoSpacesAndAreNotTwice) {
   const Outcome outcome = Bench("--benchmark_list_tests");
@@ -94,8 +94,8 @@ TEST(SwitchyardBench, TimesTheShapesThatAreAskedFor) {
   const Outcome outcome = Bench(shape + kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  // Sizes that are not given are Qwen3-30B-A3B's. The benchmarks of one token
-  // run in turns.
+  // A size that is not given is Qwen3-30B-A3B's. The benchmarks of one token
+  // take turns.
   EXPECT_TRUE(Bench("--shape=tokens=1 --shape=tokens=7 --benchmark_list_tests")
                   .Printed("combine_indexed/T=7/H=2048/AVX2"));
 }
@@ -137,7 +137,7 @@ TEST(SwitchyardBench, PrintsALinePerContender) {
   EXPECT_EQ(count, Contenders().size() + onednn_bf16 + 1) << outcome.out;
 }
 
-// The JSON that bench/report.py reads.
+// Tests the JSON that bench/report.py reads.
 TEST(SwitchyardBench, WritesGooglesJson) {
   const TempFolder folder;
   for (const char* name : {"first", "second"}) {
@@ -168,7 +168,7 @@ TEST(SwitchyardBench, WritesGooglesJson) {
       EXPECT_EQ(each.at("label"), "row; Mixtral 8x7B");
       EXPECT_FALSE(each.contains("error_occurred"));
     }
-    // Whether it runs depends on the CPU.
+    // This one runs on some CPUs only.
     names.erase("route/E=8/k=2/T=1/onednn@bf16:softmax");
     for (const std::string& contender : Contenders()) {
       for (int i = 0; i < 3; ++i) want.insert("route/E=8/k=2/T=1/" + contender);
@@ -288,8 +288,8 @@ TEST(SwitchyardBench, AFileIsKeptWhereNothingRuns) {
       Bench("--benchmark_filter='[' --benchmark_out='" + out + "'").exit_code,
       2);
   EXPECT_EQ(ReadFile(out), "as it was");
-  // A benchmark runs. The filter matches its name with Google Benchmark's
-  // suffix.
+  // One benchmark runs: the filter matches its name together with the suffix
+  // that Google Benchmark adds.
   const Outcome timed = Bench(
       std::string(kQuick) +
       "'--benchmark_filter=^device/empty/device/real_time$' --benchmark_out='" +

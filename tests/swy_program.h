@@ -45,8 +45,8 @@ inline std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Expects lines no wider than a terminal and without trailing blanks. Counts
-// UTF-8 characters by skipping continuation bytes.
+// Expects lines that are no wider than a terminal and have no trailing
+// blanks. Counts UTF-8 characters, so it skips continuation bytes.
 inline void ExpectFitsATerminal(const std::string& text) {
   for (const std::string& line : Lines(text)) {
     const auto width = std::count_if(line.begin(), line.end(), [](char c) {

@@ -21,8 +21,9 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Several threads in the worst order give the digests of the repository, too.
-// `swy verify` below computes them in order, on every ISA.
+// Computes the digests with several threads in the worst order. They have to
+// be those of the repository. `swy verify` below computes the digests in
+// order, on every ISA.
 class CorpusTest : public IsaPoolTest {};
 
 TEST_P(CorpusTest, GivesTheKeptDigests) {
@@ -63,7 +64,7 @@ TEST(Corpus, HasNoTwoCasesOfOneName) {
   }
 }
 
-// A digest that never changes would match any result.
+// A digest that never changed would match any result.
 TEST(Corpus, ADigestSeesEveryBitOfAnElementAndTheShape) {
   std::vector<float> values = {1.0f, -0.0f, 3.0f, 4.0f};
   const auto digest = [&values](size_t rows, size_t cols) {
@@ -99,7 +100,8 @@ TEST(Swy, IsaListsWhatTheLibraryHas) {
   EXPECT_TRUE(outcome.Printed("runs, active")) << outcome.out;
 }
 
-// Runs a third of the cases in a sixth of the time, 9 s. CorpusTest runs all.
+// Runs a third of the cases, which takes a sixth of the time, 9 s. CorpusTest
+// runs all cases.
 TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
   const Outcome outcome =
       SwyOk("verify --kernel activate bucket gather hyper map");
@@ -184,7 +186,8 @@ TEST(Swy, AnUnknownCommandIsNamed) {
   }
 }
 
-// Prints a line for each number of workers. One worker never waits.
+// The program prints a line for each number of workers. A single worker never
+// waits.
 TEST(Swy, PlanSimulatesSchedules) {
   const std::vector<std::string> lines =
       Lines(SwyOk("plan --tokens 3 --skew zipf --workers 1 16").out);
@@ -299,14 +302,15 @@ TEST(Swy, MetalIsRefusedWithoutTheDevice) {
 }
 #endif
 
-// Every kernel refuses to run if the requested ISA does not exist. Needs a
-// separate process, because the variable is read once.
+// Every kernel refuses to run if the environment names an ISA that does not
+// exist. The test needs its own process, because the library reads the
+// variable only once.
 TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         setenv("SWITCHYARD_ISA", "AVX99", 1);
-        // One case of ten, because making the data takes longer than the
+        // Runs one case of ten, because making the data takes longer than the
         // refusal.
         const std::vector<corpus::Case> cases = corpus::Cases();
         bool refused = !cases.empty();

@@ -23,13 +23,14 @@
 namespace switchyard {
 
 namespace simd {
-extern std::atomic<int64_t> g_last_target;  // src/simd/targets.h
+extern std::atomic<int64_t> g_last_target;  // of src/simd/targets.h
 }  // namespace simd
 
 namespace testing_support {
 namespace {
 
-// Splits and shuffles whatever the grain is, as the interface allows.
+// Splits the range and shuffles the parts, whatever the grain is. The
+// interface allows this.
 class ShuffleExecutor final : public Executor {
  public:
   static constexpr size_t kThreads = 3;
@@ -90,7 +91,7 @@ class Recorder final : public RecordingExecutor {
     Recorder& self;
     Body body;
     void* context;
-    std::vector<std::atomic<bool>> busy;  // by worker
+    std::vector<std::atomic<bool>> busy;  // for each worker
 
     void Run(size_t worker, size_t begin, size_t end) {
       ASSERT_LT(worker, busy.size());
@@ -109,8 +110,8 @@ class Recorder final : public RecordingExecutor {
     most_inside_ = std::max(most_inside_, ++inside_);
     changed_.notify_all();
     if (!rendezvous_) return;
-    // Long enough for a loaded machine. Waits only once: if threads are
-    // missing then, the test's check of their number fails.
+    // The time is enough on a loaded machine. The wait happens once only: if
+    // threads are missing after it, the test's check of their number fails.
     rendezvous_ = changed_.wait_for(lock, std::chrono::seconds(10),
                                     [&] { return most_inside_ >= expected_; });
   }
@@ -129,7 +130,8 @@ class Recorder final : public RecordingExecutor {
   size_t most_inside_ = 0;
 };
 
-// In the order of Pool. `threads`: of TBB pools; 0 for others.
+// The kinds of executors, in the order of Pool. `threads` is the number of
+// threads of a TBB pool, and 0 for other kinds.
 constexpr struct {
   const char* name;
   int threads;

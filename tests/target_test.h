@@ -34,12 +34,12 @@ inline testing::AssertionResult IsOk(const Status& status) {
 enum class Pool { kSerial, kTbb1, kTbb2, kTbb7, kShuffle };
 std::ostream& operator<<(std::ostream& os, Pool pool);
 
-// An executor that records the largest number of distinct threads inside
-// bodies at the same time. (Over time more threads may take part: TBB's
-// workers change arenas.)
+// An executor that records the largest number of distinct threads that are
+// inside bodies at the same time. (More threads may take part over time,
+// because TBB's workers change arenas.)
 // - Rendezvous() makes every body wait until all threads of the pool are
-//   inside bodies, so that the count does not depend on luck. It needs work
-//   of many grains.
+//   inside bodies, so that the count does not depend on luck. The call needs
+//   work of many grains.
 // - A test fails if a worker's number is not below Concurrency(), or if two
 //   bodies of one call have the same worker at the same time.
 class RecordingExecutor : public Executor {
@@ -51,11 +51,13 @@ class RecordingExecutor : public Executor {
 // kShuffle splits the range into single indices and short runs, whatever the
 // grain, shuffles them and runs them on three std::threads.
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
-// All kinds of executors; those of TBB only in builds with SWITCHYARD_TBB=ON.
+// Returns all kinds of executors. Those of TBB are only in builds with
+// SWITCHYARD_TBB=ON.
 std::vector<Pool> EveryPool();
 
-// Runs one index at a time, the last first, on the calling thread. Call
-// `fail_at`, counted from 0, fails with kOutOfMemory and "no memory".
+// Runs one index at a time on the calling thread, the last index first. The
+// call of ParallelFor() with number `fail_at`, counted from 0, fails with
+// kOutOfMemory and "no memory".
 class BackwardsExecutor final : public Executor {
  public:
   explicit BackwardsExecutor(size_t fail_at = SIZE_MAX) : fail_at_(fail_at) {}
@@ -68,7 +70,8 @@ class BackwardsExecutor final : public Executor {
   const size_t fail_at_;
 };
 
-// Caps the library to one ISA for a scope. At its start, LastIsa() is null.
+// Caps the library to one ISA until the end of the scope. When the scope
+// begins, LastIsa() becomes null.
 class ScopedIsa {
  public:
   explicit ScopedIsa(const std::string& name);
@@ -77,7 +80,7 @@ class ScopedIsa {
 
 std::vector<std::string> IsaNames(Span<const Isa> isas);
 std::vector<std::string> RunnableIsaNames();
-// The ISAs with FMA, which have to give the same bits.
+// Returns the names of the ISAs with FMA, which have to give the same bits.
 std::vector<std::string> FmaIsaNames();
 
 // Expects the same result of run() on each ISA with FMA.
@@ -120,8 +123,8 @@ struct IsaAndPool {
 std::ostream& operator<<(std::ostream& os, const IsaAndPool& param);
 
 // Runs a test on every runnable ISA with the executor that shuffles, and on
-// the best ISA with every kind of executor. That is enough, because all ISAs
-// share out rows in the same way.
+// the best ISA with every kind of executor. This is enough, because the way
+// in which rows are shared out does not depend on the ISA.
 class IsaPoolTest : public testing::TestWithParam<IsaAndPool> {
  protected:
   void SetUp() override;

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads of an engine's own region as an executor.
+// Tests the executor that consists of the threads of an engine's own parallel
+// region.
 
 #include "switchyard/team_executor.h"
 
@@ -20,7 +21,7 @@ namespace {
 class TeamTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(TeamTest);
 
-// How often each index ran, and on behalf of whom.
+// Records how often each index ran, and as which worker.
 struct Visited {
   explicit Visited(size_t n) : counts(n) {}
   std::vector<std::atomic<int>> counts;
@@ -61,8 +62,8 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
           ASSERT_OK(
               lent.executor.ParallelFor(count, grain, Visited::Body, &visited));
           for (const auto& n : visited.counts) ASSERT_EQ(n.load(), 1);
-          // If there are several each, the others may be done by the time
-          // that a thread comes.
+          // If each thread has several pieces, fast threads may finish all
+          // pieces before a slow thread comes.
           const Pieces pieces(count, grain, num_threads);
           const uint32_t all = (1u << pieces.workers()) - 1;
           EXPECT_EQ(visited.workers.load() | all, all);
@@ -75,7 +76,7 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
   }
 }
 
-// Threads go on to the next region as soon as they are let go.
+// Threads enter the next region as soon as the last one lets them go.
 TEST(TeamExecutorTest, RegionAfterRegion) {
   constexpr size_t kRegions = 300;
   Lent lent(4);
@@ -84,12 +85,12 @@ TEST(TeamExecutorTest, RegionAfterRegion) {
   lent.crew.Run([&](const CrewMember& team) {
     for (size_t region = 0; region < kRegions; ++region) {
       lent.executor.Run(team.thread, [&] {
-        if (region % 3 == 2) return;  // nothing to share out
+        if (region % 3 == 2) return;  // this region has no loop
         EXPECT_OK(lent.executor.ParallelFor(64, 1, Visited::Body, &visited));
         ++written;
       });
       if (region % 2 == 0) continue;
-      // The values that thread 0 wrote are there.
+      // This thread sees the value that thread 0 has written.
       EXPECT_EQ(written, region + 1 - (region + 1) / 3);
       team.barrier(team.context);
     }
@@ -110,13 +111,15 @@ TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
     }
   });
   EXPECT_EQ(thrown.load(), 1);
-  // Outside of a region nobody would come.
+  // Outside of a region no other threads would come, so the caller runs the
+  // whole loop.
   Visited visited(9);
   EXPECT_OK(lent.executor.ParallelFor(9, 1, Visited::Body, &visited));
   EXPECT_EQ(visited.workers.load(), 1u);
 }
 
-// Several threads without a barrier share nothing, and only thread 0 calls.
+// Several threads without a barrier share no work. Only thread 0 makes the
+// call.
 TEST(TeamExecutorTest, RefusesThreadsWithoutABarrier) {
   constexpr size_t kTokens = 1 << 16, kExperts = 8, kTopK = 2;
   const std::vector<float> logits(kTokens * kExperts, 1.0f);
@@ -147,7 +150,7 @@ TEST(TeamExecutorTest, RefusesThreadsWithoutABarrier) {
   alone.Run(0, [&] { EXPECT_OK(route(alone)); });
 }
 
-// A router's rows, and a sort, which takes several steps, with its report.
+// Runs a router's rows, and a sort, which has several steps and a report.
 TEST_P(TeamTest, LentItGivesTheBitsOfOneThread) {
   const Shape s = {7507, 8, 128};
   std::vector<float> logits(s.tokens * s.experts);

@@ -34,8 +34,8 @@ static_assert(!std::is_convertible_v<Span<const float>, Span<float>>);
 static_assert(!std::is_convertible_v<Matrix<const float>, Matrix<float>>);
 static_assert(!std::is_convertible_v<std::vector<double>&, Span<float>>);
 
-// Conversions to AnyMatrix: only from element types in Type, and never from
-// const elements to an output.
+// A view converts to AnyMatrix only if its element type is one of Type. A
+// view of const elements never converts to an output.
 static_assert(std::is_convertible_v<Matrix<float>, AnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<float>, ConstAnyMatrix>);
 static_assert(std::is_convertible_v<Matrix<const float>, ConstAnyMatrix>);
@@ -94,7 +94,7 @@ TEST(Views, SpansFromContainers) {
   EXPECT_EQ(Span<float>(raw).size, 4u);
   EXPECT_EQ(Span<const float>(Span<float>(raw)).data, raw);
   EXPECT_EQ(Span<float>().data, nullptr);
-  // Span is a range: for constructors and loops.
+  // Span is a range, so constructors and loops accept it.
   const Span<float> span(vector);
   EXPECT_EQ(std::vector<float>(span.begin(), span.end()), vector);
   for (float& x : span) x = 7;
@@ -129,10 +129,11 @@ TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
   ExpectAny({x, 3, 5}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, uint8_t{5}}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, 5u, short{8}}, x, 3, 5, 8, Type::kF32);
-  // Negative sizes become too large for any check, not small.
+  // Negative sizes become sizes that are too large for any check, not small
+  // ones.
   ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
             Type::kF32);
-  // A matrix with a type that is only known at run time.
+  // The type of this matrix is only known at run time.
   ExpectAny({static_cast<const void*>(x), Type::kBF16, 3, 5, int64_t{8}}, x, 3,
             5, 8, Type::kBF16);
   const AnyMatrix run_time(static_cast<void*>(x), Type::kI64, 3, 4, 4);
@@ -153,7 +154,7 @@ TEST(AnyMatrices, FromMatricesSpansAndContainers) {
   ExpectAny(any, x, 3, 5, 8, Type::kF32);
   const std::vector<float> empty;
   ExpectAny(empty, empty.data(), 1, 0, 0, Type::kF32);
-  // In an argument list, as in calls.
+  // Views convert in an argument list, as in calls.
   struct Inputs {
     ConstAnyMatrix ids;
     ConstAnyMatrix weights = {};
@@ -163,13 +164,13 @@ TEST(AnyMatrices, FromMatricesSpansAndContainers) {
   ExpectAny(in.weights, x, 2, 3, 3, Type::kF32);
 }
 
-// Elements of 2, 4 and 8 bytes: parts have the same addresses as those of a
-// Matrix.
+// Tests elements of 2, 4 and 8 bytes. A part of an AnyMatrix has the same
+// address as that part of a Matrix.
 template <class T>
 class AnyMatricesOf : public testing::Test {};
 using Elements =
     testing::Types<float, BFloat16, Float16, int32_t, uint32_t, int64_t>;
-TYPED_TEST_SUITE(AnyMatricesOf, Elements, );  // Clang wants three arguments
+TYPED_TEST_SUITE(AnyMatricesOf, Elements, );  // Clang needs three arguments
 
 TYPED_TEST(AnyMatricesOf, PartsAreWhereAMatrixHasThem) {
   using T = TypeParam;
@@ -195,8 +196,8 @@ TEST(Views, OverlapOfEqualStridesIsByColumn) {
   EXPECT_FALSE(MayOverlap(left, right));
   EXPECT_FALSE(MayOverlap(right, left));
   EXPECT_TRUE(MayOverlap(left, F32(x + 7, 10, 12, 20)));
-  // A start in a later row does not matter, but wrapping around the stride
-  // does.
+  // The view may begin in a later row of the other. But its columns may not
+  // wrap around the stride.
   EXPECT_FALSE(MayOverlap(left, F32(x + 68, 5, 12, 20)));
   EXPECT_TRUE(MayOverlap(left, F32(x + 68, 5, 13, 20)));
   EXPECT_FALSE(MayOverlap(F32(x + 68, 5, 12, 20), left));
@@ -217,7 +218,8 @@ TEST(Views, OverlapOfOtherStridesIsByInterval) {
   EXPECT_FALSE(MayOverlap(F32(x, 5, 4), Span<float>(x + 20, 1)));
 }
 
-// Overlaps are computed in bytes, for any element types.
+// Tests views with different element types. Their overlap is computed in
+// bytes.
 TEST(Views, OverlapOfOtherElements) {
   float x[200];
   int64_t* const wide = reinterpret_cast<int64_t*>(x);
@@ -268,7 +270,7 @@ TEST(Views, SameView) {
   EXPECT_FALSE(Same(M(x, 5, 4), M(x, 4, 4)));
   EXPECT_FALSE(Same(M(x, 5, 4), M(x + 1, 5, 4)));
   EXPECT_TRUE(Same(M(x, 1, 4, 8), M(x, 1, 4, 9)));
-  // The type matters as well as the bytes.
+  // Views with the same bytes but different types are not the same.
   EXPECT_FALSE(Same({x, Type::kBF16, 5, 4, 4}, {x, Type::kF16, 5, 4, 4}));
 }
 
@@ -280,7 +282,7 @@ TEST(Views, SizesThatDoNotFit) {
   EXPECT_FALSE(Fits(F32(nullptr, SIZE_MAX, 1, SIZE_MAX)));
   EXPECT_TRUE(Fits(F32(nullptr, 2, 1, max - 1)));
   EXPECT_FALSE(Fits(F32(nullptr, 2, 2, max - 1)));
-  // Wider elements overflow the address space at smaller sizes.
+  // With wider elements, smaller sizes already overflow the address space.
   int64_t wide[1];
   BFloat16 half[1];
   EXPECT_TRUE(Fits(AnyMatrix(wide, 1, max / 2)));

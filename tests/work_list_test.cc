@@ -36,8 +36,10 @@ uint64_t Cost(const WorkListOptions& options, int32_t rows) {
              std::max(static_cast<uint64_t>(rows), uint64_t{options.min_rows});
 }
 
-// The counts of so many tokens with `top_k` different experts each, all equally
-// likely or with shares of 1 / n. In integers: the same everywhere.
+// Returns the number of rows of each expert, for tokens with `top_k`
+// different experts each. All experts are equally likely, or have shares of 1
+// / n. The function uses integers, so the result is the same on every
+// machine.
 std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
                             bool zipf) {
   std::vector<int32_t> counts(experts);
@@ -73,7 +75,8 @@ std::vector<WorkTile> Make(const std::vector<int32_t>& counts,
   return Make(counts, OffsetsOf(counts), options);
 }
 
-// Each row once, cut at multiples of tile_rows, the largest first.
+// Expects that each row is in the list once, that cuts are at multiples of
+// tile_rows, and that the largest tiles come first.
 void ExpectWhole(const std::vector<int32_t>& counts,
                  const WorkListOptions& options,
                  const std::vector<WorkTile>& list) {
@@ -127,8 +130,8 @@ TEST(WorkList, KnownAnswers) {
   WorkListOptions options;
   options.workers = 2;
   options.tile_rows = 4;
-  // A worker's share of 26 rows is 13, half of it 6, which is one block; the
-  // rest of an expert is a tile of its own.
+  // A worker's share of 26 rows is 13. Half of it is 6, which is cut to one
+  // block of 4. The rest of an expert is a tile of its own.
   const std::vector<int32_t> counts = {3, 0, 22, 1};
   EXPECT_EQ(Make(counts, options), (std::vector<WorkTile>{{3, 4, 2},
                                                           {7, 4, 2},
@@ -138,12 +141,13 @@ TEST(WorkList, KnownAnswers) {
                                                           {0, 3, 0},
                                                           {23, 2, 2},
                                                           {25, 1, 3}}));
-  // Not below min_rows; 4 rows or fewer cost the same.
+  // Tiles do not get shorter than min_rows, because fewer rows do not cost
+  // less.
   options.min_rows = 5;
   EXPECT_EQ(Make(counts, options),
             (std::vector<WorkTile>{
                 {3, 8, 2}, {11, 8, 2}, {19, 6, 2}, {0, 3, 0}, {25, 1, 3}}));
-  // Nor where a tile costs more than its rows.
+  // Rows are not cut if a tile costs more than its rows.
   options.min_rows = 0;
   options.tile_cost = 22;
   EXPECT_EQ(Make(counts, options),
@@ -158,7 +162,7 @@ TEST(WorkList, KnownAnswers) {
   options.row_cost = 0;
   EXPECT_EQ(Make(counts, options),
             (std::vector<WorkTile>{{0, 3, 0}, {3, 22, 2}, {25, 1, 3}}));
-  // One worker needs no cuts but at halves.
+  // With one worker, the only cuts are those at halves.
   EXPECT_EQ(Make({64}, {1, 4}),
             (std::vector<WorkTile>{
                 {0, 32, 0}, {32, 16, 0}, {48, 8, 0}, {56, 4, 0}, {60, 4, 0}}));
@@ -175,7 +179,7 @@ TEST(WorkList, LargeNumbers) {
   EXPECT_EQ(WorkListSize(SIZE_MAX, 2, {1, 1}), SIZE_MAX);
   EXPECT_EQ(WorkListSize(10, 20, {1, 4}), 12u);
   EXPECT_EQ(WorkListSize(100, 8, {1, 16}), 14u);
-  // The largest cost that there may be, and beyond.
+  // The first cost is the largest possible one. The others are beyond it.
   const std::vector<int32_t> counts = {5, 0, 40};
   WorkListOptions options;
   options.row_cost = INT64_MAX / 45;
@@ -192,7 +196,8 @@ TEST(WorkList, LargeNumbers) {
   }
 }
 
-// When the last of the workers is ready, each claiming a tile when it is.
+// Returns the time at which the last worker is ready, if each worker claims
+// the next tile when it is ready.
 uint64_t LastFinish(const std::vector<WorkTile>& list,
                     const WorkListOptions& options) {
   Workers workers(options.workers, 0);
@@ -202,8 +207,8 @@ uint64_t LastFinish(const std::vector<WorkTile>& list,
   return static_cast<uint64_t>(workers.last());
 }
 
-// Over the mean of all workers, if experts are not cut: of whole experts, and
-// of the list.
+// The finish times of whole experts and of the list, divided by the mean of
+// all workers.
 struct Finish {
   double whole, list;
 };
@@ -220,7 +225,7 @@ Finish Simulate(const std::vector<int32_t>& counts, WorkListOptions options) {
   return {static_cast<double>(whole) / mean, static_cast<double>(list) / mean};
 }
 
-// The header's promise.
+// Tests the bound that the header promises.
 TEST(WorkList, AsGoodAsItSays) {
   for (const size_t experts : {8u, 60u, 256u}) {
     for (const size_t tokens : {200u, 1000u, 5000u}) {
@@ -239,7 +244,7 @@ TEST(WorkList, AsGoodAsItSays) {
                 static_cast<double>(4 * tokens) / static_cast<double>(workers);
             EXPECT_LT(Simulate(counts, options).list * mean,
                       mean + static_cast<double>(tile_rows));
-            // Cuts that cost something are made only where they help.
+            // If cuts cost something, the list has a cut only if it helps.
             options.tile_cost = 3 * tile_rows;
             const Finish found = Simulate(counts, options);
             EXPECT_LE(found.list, found.whole);
