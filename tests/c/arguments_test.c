@@ -1,21 +1,22 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Mistakes that only C callers can make, and functions without a kernel.
+// Tests mistakes that only C callers can make, and functions without a
+// kernel.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/c/check.h"
 
-// A newer caller's struct: it has 16 bytes that this library does not know.
+// A struct of a newer caller. Its last 16 bytes are unknown to this library.
 #define LONGER(Struct)   \
   struct {               \
     Struct known;        \
     unsigned char b[16]; \
   }
 
-// Every mistake in one struct of an otherwise valid call.
+// Makes every mistake in one struct of an otherwise valid call.
 #define ARGUMENT(argument, call, prefix)                                  \
   do {                                                                    \
     const uint32_t size = argument.known.size;                            \
@@ -41,7 +42,7 @@
     CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
-// Calls without or with an executor.
+// Call a function that has no executor, or one that has an executor.
 #define CALL_NOBODY(function, in, out, options) function(in, out, options)
 #define CALL_EXECUTOR(function, in, out, options) \
   function(in, out, options, NULL)
@@ -91,8 +92,8 @@
     CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
                   ": executor: parallel_for is null, or concurrency is 0"); \
   } while (0)
-// Calls of a layer's functions without the fifth argument, and with inputs that
-// have a `combine`.
+// Calls a layer's functions without their fifth argument. The inputs have a
+// `combine`.
 static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
 #define SWY_SUMMED_EXPERTS_INIT                                           \
   {                                                                       \
@@ -113,7 +114,7 @@ static swy_status RunExperts(const swy_experts_inputs* in,
   gemm.run = Multiply;
   return swy_run_experts(in, out, options, &gemm, executor);
 }
-// The structs that a layer's arguments point to.
+// Tests the structs to which a layer's arguments point.
 static void TestParts(void) {
   LONGER(swy_combine_inputs) combine = {SWY_COMBINE_INPUTS_INIT, {0}};
   LONGER(swy_activate_options) activate = {SWY_ACTIVATE_OPTIONS_INIT, {0}};
@@ -165,8 +166,8 @@ void TestArguments(void) {
   TestParts();
 }
 
-// Checks a flag of a struct. Flags are numbers in C only, so they may be
-// invalid.
+// Checks that a call refuses a flag with an invalid value. Only callers in C
+// can pass one, because flags are numbers there.
 #define CHECK_FLAG(call, message, details)                    \
   do {                                                        \
     const swy_status refused = (call);                        \
@@ -228,7 +229,7 @@ void TestFlags(void) {
              "got n_group 7");
 }
 
-// The longest struct that is valid, and one byte more.
+// Tests the longest valid struct, and one that is a byte longer.
 void TestLongest(void) {
   union {
     swy_dispatch_options known;
@@ -256,7 +257,7 @@ void TestLongest(void) {
                 "MakeDispatchArgs: options" TOO_LONG);
 }
 
-// Functions that return a size can only report errors by the size.
+// A function that returns a size reports errors only through the size.
 void TestSizes(void) {
   swy_executor threads = SWY_EXECUTOR_INIT;
   threads.size = 0;
@@ -338,8 +339,8 @@ void TestExecutors(void) {
               "Executor: parallel_for failed without a message", __FILE__,
               __LINE__);
   CHECK(calls == 2);
-  // The grain follows from the cost of a fork. Callers compiled before fork_ns
-  // existed do not set it.
+  // The library computes the grain from the cost of a fork. Callers that were
+  // compiled before fork_ns existed do not set that field.
   grain = seen_grain;
   failing.fork_ns = ThreeMicroseconds;
   CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
@@ -351,7 +352,8 @@ void TestExecutors(void) {
   // A build without TBB returns NULL.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));
-  // 7 * 9 is 15, 7 * 2 is 14, of 16.
+  // The logits are multiples modulo 16: 7 * 9 gives 15, the largest, and 7 *
+  // 2 gives 14.
   for (i = 0; i < kTokens; ++i) {
     wrong += ids[2 * i] != 9 || ids[2 * i + 1] != 2;
   }

@@ -5,14 +5,15 @@
 
 #include "tests/c/check.h"
 
-// Four tokens with two slots, three experts; the last pair has no expert.
+// There are four tokens with two slots, and three experts. The last pair has
+// no expert.
 static int32_t ids[4][2] = {{2, 0}, {0, 1}, {2, 0}, {0, 9}};
 static const int32_t kTpe[3] = {4, 1, 2};
 static const int32_t kOffsets[4] = {0, 4, 5, 7};
 static const int32_t kPairs[7] = {1, 2, 5, 6, 3, 0, 4};
 static const int32_t kRowIndex[8] = {5, 0, 1, 4, 6, 2, 3, -1};
 
-// Arguments of a call, and memory for its results.
+// The arguments of a call, and memory for its results.
 struct Packed {
   swy_bucket_inputs in;
   swy_packed_buckets out;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Shared by the tests in C. A CHECK that fails writes a line to stderr, and
-// main() fails.
+// Checks that the tests in C share. A CHECK that fails writes a line to
+// stderr, and main() then fails.
 
 #ifndef SWITCHYARD_TESTS_C_CHECK_H_
 #define SWITCHYARD_TESTS_C_CHECK_H_
@@ -18,10 +18,11 @@
   CheckStatus((status), SWY_INVALID_ARGUMENT, (message), __FILE__, __LINE__)
 #define CHECK_FAILED(status, message) \
   CheckStatus((status), SWY_FAILED_PRECONDITION, (message), __FILE__, __LINE__)
-// `count` of each.
+// Compares `count` numbers of both arrays.
 #define CHECK_INTS(found, wanted, count) \
   CheckInts((found), (wanted), (count), __FILE__, __LINE__)
-// Equal to within 3e-6 of the largest wanted value, or both NaN.
+// Compares numbers: they may differ by 3e-6 of the largest wanted value, or
+// both are NaN.
 #define CHECK_FLOATS(found, wanted, count) \
   CheckFloats((found), (wanted), (count), __FILE__, __LINE__)
 
@@ -33,7 +34,8 @@ void CheckInts(const int32_t* found, const int32_t* wanted, size_t count,
 void CheckFloats(const float* found, const float* wanted, size_t count,
                  const char* file, int line);
 
-// A caller's threads: ranges of one index, the last first, on two threads.
+// An executor with two threads of the caller. They run ranges of one index
+// each, the last index first.
 extern const swy_executor kThreads;
 
 // The tests. Tests of kernels run on every ISA.

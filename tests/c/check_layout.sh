@@ -1,6 +1,6 @@
 #!/bin/bash
 # check_layout.sh LIST PROGRAM...
-# Checks that PROGRAM prints LIST: the structs and enumerators of switchyard.h.
+# Checks that PROGRAM prints LIST, the structs and enumerators of switchyard.h.
 set -euo pipefail
 
 list=$1

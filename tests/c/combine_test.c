@@ -23,7 +23,7 @@ void TestCombine(void) {
   CHECK_OK(swy_combine(&in, &out, NULL, NULL));
   CHECK_FLOATS(out_rows[0], sums, 4);
   out.report = &report;
-  // In the order of tokens.
+  // The rows are in the order of tokens.
   {
     const swy_combine_inputs none = SWY_COMBINE_INPUTS_INIT;
     in = none;
@@ -34,7 +34,7 @@ void TestCombine(void) {
     CHECK_OK(swy_combine(&in, &out, NULL, NULL));
     CHECK(out_rows[0][0] == 1.0f && out_rows[0][1] == 1.0f);
     CHECK(out_rows[1][0] == 2.0f && out_rows[1][1] == 2.0f);
-    // The order of rows may be given only once.
+    // A call may give the order of rows only once.
     in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: given with token_order");
@@ -45,7 +45,7 @@ void TestCombine(void) {
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: data is null");
   }
-  // Stale indices are counted and skipped.
+  // Combine counts stale indices and skips them.
   in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
   row_index[0][0] = 4;
   CHECK_FAILED(swy_combine(&in, &out, NULL, NULL),

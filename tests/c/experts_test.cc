@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Layers with any options have the same bits through the C ABI as with
-// RunExperts.
+// Computes layers with any options through the C ABI and with RunExperts. The
+// bits have to be equal.
 
 #include <memory>
 #include <vector>
@@ -42,7 +42,7 @@ swy_status Multiply(void* context, const swy_expert_tile* c) {
   return {static_cast<int32_t>(status.code()), status.message()};
 }
 
-// ExpertsLayer::Run() through the C ABI.
+// Does what ExpertsLayer::Run() does, but through the C ABI.
 LayerResult RunInC(const ExpertsLayer& layer, const swy_executor* executor) {
   const LayerCase& c = layer.layer_case();
   swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;

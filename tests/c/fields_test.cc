@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Each field of each struct of switchyard.h arrives in its field of the C++ API
-// and in no other one. Fields that are not given have their defaults.
+// Tests that each field of each struct of switchyard.h is copied to its field
+// of the C++ API and to no other one. Fields that are not given have their
+// defaults.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,9 +21,9 @@
 namespace switchyard::c {
 namespace {
 
-static_assert(NumFields<Report>() == 11);  // the count itself
+static_assert(NumFields<Report>() == 11);  // tests NumFields() itself
 
-// True if a value of C equals one of C++. Does not use the library's
+// True if a value of C equals one of C++. This does not use the library's
 // conversions.
 template <class T>
 bool Same(const T& c, const T& cpp) {
@@ -34,7 +35,7 @@ bool Same(int32_t c, Type cpp) { return c == static_cast<int32_t>(cpp); }
 bool Same(const calls::Pointer& c, const calls::Pointer& cpp) {
   return std::memcmp(&c, &cpp, sizeof(c)) == 0;
 }
-// Reporting converts reports.
+// Reports are not compared here, because Reporting converts them.
 bool Same(swy_report*, Report*) { return true; }
 template <class Void>
 bool Same(const swy_matrix& c, const BasicAnyMatrix<Void>& cpp) {
@@ -63,7 +64,7 @@ template <class CSpan, class T>
 bool Same(const CSpan& c, const Span<T>& cpp) {
   return static_cast<const void*>(c.data) == cpp.data && c.size == cpp.size;
 }
-// The same for a field of two structs.
+// Compares a field of a C struct with that field of a C++ struct.
 bool Same(const Field& field, const void* c, const void* cpp) {
   bool same = false;
   WithTypes(field.kind, [&](auto types) {
@@ -74,7 +75,7 @@ bool Same(const Field& field, const void* c, const void* cpp) {
   return same;
 }
 
-// Changes a field's value. Each new value differs from the ones before.
+// Changes a field's value. Each new value differs from earlier ones.
 size_t number = 1;
 void Change(int32_t* value) { *value = *value == 0; }
 void Change(uint32_t* value) { *value += 3; }
@@ -124,8 +125,8 @@ CppOf<C> Read(const C& c) {
   return cpp;
 }
 
-// Calls test(the struct as its macro initialises it) for each struct with a
-// table.
+// Calls test(initial) for each struct that has a table. `initial` is the
+// struct as its macro initialises it.
 template <class Test, class C>
 void TestStruct(const Test& test, const char* name, const C& initial) {
   if constexpr (!std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>) {
@@ -136,7 +137,7 @@ void TestStruct(const Test& test, const char* name, const C& initial) {
 template <class C>
 constexpr bool kHasTable =
     !std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>;
-// Structs that may grow have a 32-bit size.
+// Only structs that may grow have a 32-bit size.
 template <class C>
 constexpr auto HasSizeField(int) -> decltype(C::size, true) {
   return std::is_same_v<decltype(C::size), uint32_t>;
@@ -200,8 +201,8 @@ TEST(Fields, ArriveEachAlone) {
   });
 }
 
-// The memory ends with the struct, so that AddressSanitizer finds reads beyond
-// it.
+// The memory ends where the struct ends, so that AddressSanitizer finds reads
+// beyond it.
 TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
@@ -222,7 +223,8 @@ TEST(Fields, ThatAreMissingHaveTheirDefaults) {
   });
 }
 
-// Padding in an older caller's struct would be read as a later field.
+// If a struct ended with padding, a later version would read an older
+// caller's padding as a field.
 TEST(Fields, LeaveNoPaddingBehindThem) {
   ForEachStruct([](const auto& initial) {
     using C = std::decay_t<decltype(initial)>;
@@ -244,7 +246,8 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
 }
 
 // Each version of a struct ends with a field, and is at least as long as the
-// first version. A nested struct's fields end in the middle of a field.
+// first version. A size at which only a field of a nested struct ends is not
+// tested.
 TEST(Sizes, AreThoseOfVersions) {
   size_t structs = 0;
   const auto test = [&](const auto& initial, const char* name,
@@ -319,7 +322,7 @@ TEST(Written, EachFieldOfPresets) {
   ExpectEachWritten<swy_model_config>(SWY_MODEL_CONFIG_INIT);
 }
 
-// The other fields stay as they are.
+// The other fields keep their values.
 TEST(Reporting, TellsWhatWasSet) {
   for (const Field& field : FieldsOf<swy_report>()) {
     swy_report given = {
@@ -338,7 +341,8 @@ TEST(Reporting, TellsWhatWasSet) {
   EXPECT_EQ(Reporting(nullptr, ArgumentTexts()).report(), nullptr);
 }
 
-// An enumerator that does not fit the C++ type converts to no member of it.
+// If the C++ type cannot hold an enumerator, the conversion gives a value
+// that is none of its members.
 TEST(Enums, DoNotWrap) {
   for (const int32_t value : {-1, 256, 257, 1 << 30}) {
     swy_route_options options = SWY_ROUTE_OPTIONS_INIT;

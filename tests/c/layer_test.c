@@ -23,8 +23,8 @@ static void Fill(float* values, size_t count, size_t seed) {
   for (i = 0; i < count; ++i) values[i] = Value(seed, i);
 }
 
-// The engine's product. It computes weights when it reads them. One product may
-// be set to fail.
+// The engine's product. It computes each weight when it needs it. A test can
+// make one product fail.
 struct Product {
   int32_t failing_product, failing_expert;
   swy_status status;
@@ -53,7 +53,7 @@ static swy_status Multiply(void* context, const swy_expert_tile* tile) {
   return ok;
 }
 
-// The arguments that all calls of the layer have.
+// The arguments that all calls of the layer share.
 struct Layer {
   float out[kTokens * kHidden], normed[kTokens * kHidden];
   swy_experts_plan_options shape;
@@ -139,15 +139,15 @@ static swy_status Run(struct Layer* l, const swy_executor* executor) {
   return swy_run_experts(&l->in, &l->outputs, &l->options, &l->gemm, executor);
 }
 
-// Any number of workers gives the same bits. (c_experts_test compares layers
-// with those of C++.)
+// The bits do not depend on the number of workers. (c_experts_test compares
+// layers with those of C++.)
 static void TestBits(void) {
   struct Layer alone, layer;
   size_t workers;
   for (workers = 1; workers <= 2; ++workers) {
     struct Layer* const l = workers == 1 ? &alone : &layer;
     if (MakeLayer(l, workers)) {
-      // Columns are cut for two.
+      // The columns are cut for two workers.
       CHECK(l->report.max_rows == 5 && l->report.dropped == 0);
       CHECK(workers == 1 ? l->report.tiles == 4 : l->report.tiles > 8);
       CHECK_OK(Run(l, workers == 1 ? NULL : &kThreads));
@@ -159,14 +159,14 @@ static void TestBits(void) {
   CHECK(memcmp(layer.normed, alone.normed, sizeof alone.normed) == 0);
 }
 
-// The layer returns the error of a product.
+// If a product fails, the layer returns its error.
 static void TestFailures(void) {
   struct Layer layer;
   int32_t product, expert;
   if (MakeLayer(&layer, 2)) {
     for (product = SWY_PRODUCT_GATE; product <= SWY_PRODUCT_DOWN; ++product) {
       for (expert = SWY_SHARED_EXPERT; expert < kExperts; ++expert) {
-        if (expert == 2) continue;  // has no tiles
+        if (expert == 2) continue;  // this expert has no tiles
         layer.product.failing_product = product;
         layer.product.failing_expert = expert;
         layer.product.status.code = 77;
@@ -186,8 +186,8 @@ static void TestFailures(void) {
 
 #define REFUSED(message) \
   CHECK_INVALID(Run(&layer, NULL), "RunExperts: " message)
-// Without down_operands, as in structs of older programs, the down product
-// reads the same operands as the others.
+// Structs of older programs have no down_operands. Without it, the down
+// product reads the same operands as the other products.
 static void TestDownOperands(void) {
   swy_row_format format = {SWY_I8, SWY_F32, 32, 0};
   struct Layer layer;
@@ -251,7 +251,7 @@ static void TestErrors(void) {
 
     layer.in.plan = NULL;
     REFUSED("plan: not given");
-    // A plan of arbitrary bytes, as a failed call leaves it.
+    // A failed call may leave a plan with arbitrary bytes, as here.
     layer.in.plan = &never_made;
     for (i = 0; i < 256; i += 51) {
       memset(&never_made, (int)i, sizeof never_made);

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints the facts that a program compiled against switchyard.h relies on:
-// sizes of structs, offsets, sizes and defaults of fields, and the enumerators.
-// Fails if enumerators differ from C++ in value or name. The bindings of other
-// languages compare their layouts with this list.
+// Prints the facts on which a program compiled against switchyard.h relies:
+// the sizes of structs; the offsets, sizes and defaults of fields; and the
+// enumerators. Fails if an enumerator differs from C++ in value or name. The
+// bindings of other languages compare their layouts with this list.
 
 #include <cctype>
 #include <cstddef>
@@ -35,13 +35,13 @@ void PrintDefault(size_t value) {
   }
 }
 template <class T>
-void PrintDefault(const T&) {}  // all zeros
+void PrintDefault(const T&) {}  // all bytes are zero
 
 struct Enumerator {
   const char* name;
   int value;
 };
-// Prints enumerators. False if they differ from those of E.
+// Prints the enumerators. Returns false if they differ from those of E.
 template <class E>
 bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   std::printf("enum %s\n", name);
@@ -64,7 +64,8 @@ bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   return is_same;
 }
 
-// The C++ enumeration for each C enumeration. A missing one does not compile.
+// The C++ enumeration for each C enumeration. If one is missing, this file
+// does not compile.
 using swy_status_code_cpp = StatusCode;
 using swy_type_cpp = Type;
 using swy_score_cpp = Score;

@@ -53,7 +53,7 @@ void CheckFloats(const float* found, const float* wanted, size_t count,
   }
 }
 
-// The work of a thread: every other index, the last first.
+// The work of one of two threads: it runs every other index, the last first.
 struct Half {
   swy_body body;
   void* body_context;
@@ -115,7 +115,8 @@ static void TestDetails(void) {
   CHECK(strcmp(swy_status_details(refused), "") == 0);
 }
 
-// An enumerator that does not fit the C++ type is not shown as a valid one.
+// If an enumerator does not fit the C++ type, details must not show it as a
+// valid one.
 static void TestDetailsOfEnumerators(void) {
   static const int32_t kNone[] = {-1, 255, 256, 1 << 30};
   float from[12] = {0}, to[12];

@@ -7,8 +7,8 @@
 
 #include "tests/c/check.h"
 
-// An older caller's options lack the fields that some families need. For these
-// families nothing is written.
+// The options of an older caller end before fields that some families need.
+// For these families the call writes nothing.
 #define END(Struct, field) \
   (uint32_t)(offsetof(Struct, field) + sizeof(((Struct*)NULL)->field))
 static int IsOfNoVersion(swy_preset* preset, swy_route_options* options) {
@@ -24,7 +24,7 @@ static void TestOlderPresets(void) {
   swy_preset preset = no_preset;
   swy_route_options options = defaults;
   uint32_t size;
-  // Options that end before needs_config are refused.
+  // The call refuses options that end before needs_config.
   for (size = sizeof(uint32_t); size <= sizeof options; ++size) {
     options = defaults;
     preset = no_preset;
@@ -43,7 +43,7 @@ static void TestOlderPresets(void) {
       CHECK(options.size == size && options.topk_group == 4);
     }
   }
-  // A preset that ends before top_k is refused.
+  // The call refuses a preset that ends before top_k.
   for (size = sizeof(uint32_t); size <= sizeof preset; ++size) {
     preset = no_preset;
     options = defaults;
@@ -103,7 +103,7 @@ void TestPresets(void) {
   CHECK(preset.top_k == 71);
 }
 
-// Qwen3-30B-A3B.
+// Sets the configuration of Qwen3-30B-A3B.
 static void SetQwen3(swy_model_config* config) {
   const swy_model_config initial = SWY_MODEL_CONFIG_INIT;
   *config = initial;
@@ -134,7 +134,7 @@ void TestConfig(void) {
   CHECK(combine.eps == 1e-5f && activate.activation == SWY_SILU);
   CHECK(form.has_residual == 1 && form.num_shared_experts == 0);
   CHECK(preset.activate == &activate && preset.size == sizeof preset);
-  // A flag of 0 is not a missing flag.
+  // A flag of 0 counts as given.
   config.norm_topk_prob = swy_flag(0);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
   CHECK(route.renormalize == 0);
@@ -144,7 +144,7 @@ void TestConfig(void) {
                 "ApplyConfig: config: norm_topk_prob is missing");
   CHECK(route.renormalize == 71);
 
-  // Another activation and form, by config.json's names.
+  // Chooses another activation and form, by the names in config.json.
   {
     const swy_model_config initial = SWY_MODEL_CONFIG_INIT;
     config = initial;
@@ -170,7 +170,7 @@ void TestConfig(void) {
   CHECK_INVALID(swy_set_text("hidden_act", "gelu", NULL),
                 "SetField: config: is null");
   CHECK(config.num_experts.value == 64);
-  // Two names of one field, null, and a name inside an object.
+  // Tests two names of one field, null, and a name inside an object.
   CHECK_INVALID(
       swy_set_number("n_routed_experts", 65, &config),
       "SetField: config: n_routed_experts differs from moe_num_experts, "
@@ -184,8 +184,8 @@ void TestConfig(void) {
   CHECK(config.moe_normalize_expert_weights.is_set == 1);
   CHECK_INVALID(swy_set_null(NULL, &config), "SetNull: key: is null");
   CHECK_INVALID(swy_set_null("num_experts", NULL), "SetNull: config: is null");
-  // An older caller's struct without the field: an error, so that no value is
-  // lost.
+  // The older caller's struct has no such field. The call returns an error
+  // instead of losing the value.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
   CHECK_INVALID(
@@ -194,7 +194,8 @@ void TestConfig(void) {
   config.size = (uint32_t)sizeof config;
   CHECK(config.mlp_beta_factor.is_set == 0);
 
-  // All structs that a preset points to are checked before any is written.
+  // A preset points to several structs. All are checked before any is
+  // written.
   SetQwen3(&config);
   combine.size = END(swy_combine_options, round_like_unfused);
   activate.alpha = 71.0f;
@@ -209,7 +210,7 @@ void TestConfig(void) {
   CHECK_INVALID(swy_find_preset("qwen3_moe", &preset, &route),
                 "FindPreset: preset.form" TOO_LONG);
   CHECK(activate.alpha == 71.0f && route.renormalize == 71);
-  // The preset of a version without these pointers.
+  // A preset of an older version has no such pointers.
   preset.size = (uint32_t)offsetof(swy_preset, activate);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
   CHECK(activate.alpha == 71.0f && route.renormalize == 1);

@@ -6,7 +6,7 @@
 
 #include "tests/c/check.h"
 
-// Logits with a softmax of 1 : 2 : 3 : 4, in any order.
+// The softmax of the logits is 1 : 2 : 3 : 4, in any order.
 #define LN2 0.693147181f
 #define LN3 1.09861229f
 #define LN4 1.38629436f
@@ -28,7 +28,7 @@ void TestRoute(void) {
   out.topk_ids = swy_dense(ids, SWY_I32, 3, 2);
   out.topk_weights = swy_dense(weights, SWY_F32, 3, 2);
 
-  // The defaults: weights are divided by the sum of the selected.
+  // By default, weights are divided by the sum of the selected ones.
   CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
   CHECK_INTS(ids[0], kBest[0], 6);
   {
@@ -36,7 +36,7 @@ void TestRoute(void) {
                              3.0f / 7, 0.5f,     0.5f};
     CHECK_FLOATS(weights[0], wanted, 6);
   }
-  // The same on threads, with outputs of other types.
+  // Runs the same call on threads, with outputs of other types.
   memset(weights, 0, sizeof weights);
   out.topk_ids = swy_dense(wide_ids, SWY_I64, 3, 2);
   options.renormalize = 0;
@@ -46,7 +46,7 @@ void TestRoute(void) {
     const float wanted[6] = {0.4f, 0.3f, 0.4f, 0.3f, 0.25f, 0.25f};
     CHECK_FLOATS(weights[0], wanted, 6);
   }
-  // Errors that the C++ function finds.
+  // The C++ function finds these errors.
   options.score = 256;
   CHECK_INVALID(swy_route_top_k(&in, &out, &options, NULL),
                 "RouteTopK: options: score is not a known Score");

@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a layer with quantised weights, from the router's logits on: each row
-// of a batch has the same bits as alone, on 1 to 64 threads of the caller.
+// Runs a layer with quantised weights from the router's logits on. On 1 to 64
+// threads of the caller, each row of a batch has the same bits as if it were
+// computed alone.
 
-// Barriers are not in C99.
+// C99 has no barriers; POSIX has them.
 #define _POSIX_C_SOURCE 200112L
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 enum { kTokens = 64, kTopK = 2, kExperts = 6, kHidden = 64, kInter = 32 };
 enum { kBlock = 34, kMostThreads = 64 };
-// q8_0: an f16 scale and 32 codes.
+// A block of q8_0 has an f16 scale and 32 codes.
 enum { kBytes = kExperts * kInter * kHidden / 32 * kBlock };
 
 static uint8_t gate[kBytes], up[kBytes], down[kBytes];
@@ -34,10 +35,11 @@ static void FillFloats(float* values, size_t count) {
 static void FillBlocks(uint8_t* bytes) {
   size_t i;
   for (i = 0; i < kBytes; ++i) bytes[i] = (uint8_t)Next();
-  for (i = 0; i < kBytes; i += kBlock) bytes[i + 1] = 0x18;  // 2^-9 to 2^-8
+  // A scale from 2^-9 to 2^-8.
+  for (i = 0; i < kBytes; i += kBlock) bytes[i + 1] = 0x18;
 }
 
-// The threads of a call.
+// The threads that run a call.
 struct Pool {
   size_t num_threads, most_threads;
   pthread_barrier_t barrier;
@@ -57,8 +59,8 @@ static void* RunShare(void* context) {
   }
   return NULL;
 }
-// Starts a thread for each index, up to the pool's number of threads. No thread
-// begins before all have started.
+// Starts a thread for each index, up to the pool's number of threads. No
+// thread begins its work before all have started.
 static swy_status RunOnPool(void* context, size_t count, size_t grain,
                             swy_body body, void* body_context) {
   struct Pool* pool = (struct Pool*)context;
@@ -100,7 +102,7 @@ struct Result {
   float out[kTokens * kHidden], normed[kTokens * kHidden];
 };
 
-// Runs `count` tokens from `first` on.
+// Runs `count` tokens, beginning with token `first`.
 static void RunLayer(const swy_layer_weights* layer, size_t first, size_t count,
                      size_t workers, const swy_executor* executor,
                      struct Result* result) {

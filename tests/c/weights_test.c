@@ -8,7 +8,8 @@
 
 enum { kExperts = 2, kRows = 20, kCols = 40, kTokens = 3 };
 
-// int8 weights: code k - 3 * o + expert of row o, scale 1 / 8.
+// The weights are int8. In row o, code k is k - 3 * o + expert. Each scale is
+// 1 / 8.
 static int8_t codes[kExperts * kRows * kCols];
 static float scales[kExperts * kRows];
 static int8_t row_codes[kTokens * kCols];
@@ -67,7 +68,8 @@ void TestExpertWeights(void) {
   CHECK_OK(swy_multiply_tile(&stored, &tile));
   CHECK_FLOATS(found, wanted, kTokens * kRows);
 
-  // Two groups of 16 rows, of 2 blocks of 512 bytes and 64 bytes of scales.
+  // There are two groups of 16 rows. Each has two blocks of 512 bytes, and 64
+  // bytes of scales.
   CHECK(swy_packed_weights_size(&stored) == 2 * (2 * 512 + 64));
   in.weights = stored;
   out.memory = swy_dense(malloc(kExperts * 2176), SWY_U8, kExperts, 2176);

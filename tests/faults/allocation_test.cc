@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Refuses memory or a thread at every request in turn. Child n refuses the
-// n-th request, or that one and all later ones; the children go on until one
-// of them makes no n-th request. Each time the library has to report an
-// error, and has to work again afterwards.
+// Refuses each request for memory or a thread in turn. Child n refuses the
+// n-th request only, or the n-th and all later ones. The test starts children
+// until one of them makes no n-th request. Each time the library has to
+// report an error, and has to work again afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -24,11 +24,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Large enough for several grains of 30 us per kernel, so that TBB shares out
+// The shape gives each kernel several grains of 30 us, so that TBB shares out
 // the work.
 constexpr Shape kShape = {512, 64, 4, 160};
 
-// The requests that a child refuses. `asked` counts all requests made.
+// The requests that a child refuses. `asked` counts all its requests.
 struct Refusal {
   uint64_t n;
   Failing which;
@@ -43,8 +43,8 @@ struct Refusal {
   }
 };
 
-// Runs scenario(refusal), which returns a problem or null, in one child per
-// request.
+// Runs scenario(refusal) in one child for each request. It returns a problem
+// or null.
 template <class Scenario>
 void RefuseEach(const char* what, const Scenario& scenario) {
   constexpr int kNothingRefused = 1;
@@ -74,7 +74,7 @@ void RefuseEach(const char* what, const Scenario& scenario) {
 TEST(AllocationFailure, KernelsAskForNothing) {
   EXPECT_EQ(InChild([] {
               Layer layer(kShape, 1);
-              // These are the first calls in the process, and they choose the
+              // These are the first calls in the process, so they choose the
               // ISA.
               StartFailing(1, Failing::kAllOn);
               const Status status = layer.Run(SerialExecutor());
@@ -111,9 +111,9 @@ TEST(AllocationFailure, KernelsOnTbb) {
   });
 }
 
-// If TBB's first use in the process fails, TBB does not recover.
-// MakeTbbExecutor() then has to return null from then on; an executor that
-// hangs would be worse.
+// TBB does not recover if its first use in the process fails. From then on
+// MakeTbbExecutor() has to return null, because an executor that hangs would
+// be worse.
 void MakeTheFirstTbbExecutor(const char* name, int max_concurrency) {
   RefuseEach(name, [max_concurrency](Refusal& refusal) {
     Layer layer(kShape, 1);
@@ -161,8 +161,8 @@ using Outcome = DevicePass::Outcome;
 
 constexpr Shape kSmall = {24, 32, 2, 8};  // for checked mode
 
-// Makes and uses a device and its queue while memory is refused. Then uses
-// them again, and makes new ones.
+// Makes and uses a device and its queue while requests for memory are
+// refused. Then uses them again, and makes new ones.
 const char* UseDevice(Refusal& refusal, const Shape& shape,
                       const DeviceOptions& options) {
   const DevicePass pass(shape, 2);
@@ -220,8 +220,8 @@ TEST(AllocationFailure, CheckedMode) {
     return UseDevice(refusal, kSmall, options);
   });
 }
-// A kernel or a handler throws, and no memory is left to copy the exception's
-// text.
+// A kernel or a handler throws, and there is no memory left to copy the
+// exception's text.
 TEST(AllocationFailure, ThrownByTheUsersCode) {
   for (const bool by_handler : {false, true}) {
     EXPECT_EQ(InChild([by_handler] {

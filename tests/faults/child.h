@@ -18,7 +18,7 @@ namespace switchyard::testing_support {
 // The exit code for a problem; 0 means success.
 constexpr int kProblem = 99;
 
-// Prints the problem, if not null, and returns the child's exit code.
+// Prints the problem if it is not null, and returns the child's exit code.
 inline int Tell(const char* problem) {
   if (problem == nullptr) return 0;
   std::fprintf(stderr, "in the child: %s\n", problem);
@@ -26,8 +26,8 @@ inline int Tell(const char* problem) {
 }
 
 // Runs `body` in a child. `body` returns the exit code or calls exit().
-// Returns "" if the child exits without a problem. It exits without
-// destructors; after `seconds`, SIGALRM ends it.
+// Returns "" if the child exits without a problem. If `body` returns, no
+// destructors run. After `seconds`, SIGALRM ends the child.
 template <class Body>
 std::string InChild(const Body& body, int* code, unsigned seconds = 60) {
   std::fflush(nullptr);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Executors that fail half-way. The call has to return their status
+// Tests executors that fail half-way. The call has to return their status
 // unchanged, leave the report alone and write only into the views.
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Runs some ranges and then fails, in this call and in all later ones.
+// Runs some ranges and then fails, in that call and in all later ones.
 class FailingExecutor final : public Executor {
  public:
   explicit FailingExecutor(size_t ranges) : left_(ranges) {}
@@ -49,9 +49,9 @@ class FailingExecutor final : public Executor {
 
 constexpr Shape kShape = {64, 32, 4, 40};
 
-// Fails each kernel, with the steps before it done, after each possible
-// number of ranges. Comparing the message's pointer shows that the status was
-// not copied.
+// Lets each kernel fail after each possible number of ranges. The kernels
+// before it have run. The test compares the pointer of the message, which
+// shows that the status was not copied.
 TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   size_t failures = 0;
   for (const uint64_t seed : {1u, 2u, 3u}) {
@@ -87,9 +87,9 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   EXPECT_GT(failures, 3 * Layer::kSteps);
 }
 
-// Fails each product of a layer's experts, on every executor. Nothing may
-// hang, and the other workers may finish only the block of rows that they are
-// in.
+// Lets each product of a layer's experts fail, on every executor. No thread
+// may hang. The other workers may finish the block of rows that they have
+// begun, but may begin no other.
 TEST(ExecutorFailure, ProductsThatFail) {
   constexpr size_t kTokens = 20, kOfABlock = 2 * kTokens;
   size_t failures = 0;
@@ -118,8 +118,8 @@ TEST(ExecutorFailure, ProductsThatFail) {
   EXPECT_GT(failures, 100u);
 }
 
-// Bucketing writes in several passes. Counts that are only partly written
-// must not lead to writes outside the views.
+// Bucketing writes in several passes. If the counts are only partly written,
+// this must not lead to writes outside the views.
 TEST(ExecutorFailure, NothingOutsideTheViews) {
   constexpr size_t kTokens = 300, kExperts = 24, kTopK = 3, kHidden = 13;
   constexpr size_t kPairs = kTokens * kTopK;
@@ -159,7 +159,7 @@ TEST(ExecutorFailure, NothingOutsideTheViews) {
       return BucketStrided({topk_ids, scratch.span()},
                            {counts.span(), table.span(), 0, true}, {}, e);
     });
-    // Combine gets the order and the index as the failed calls left them.
+    // Combine gets the order and the index that the failed calls left.
     call([&](Executor& e) {
       return GatherRows(
           {{values.data(), kTokens, kHidden}, pairs.span(), topk_ids},

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 
-// glibc's own functions, which malloc.h does not declare.
+// glibc has these functions, but malloc.h does not declare them.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -29,8 +29,8 @@ std::atomic<uint64_t> g_asked{0};
 std::atomic<uint64_t> g_first{0};
 std::atomic<Failing> g_which{Failing::kOne};
 
-// True while this thread is in dlopen(), which TBB calls. No memory is
-// refused then, because glibc 2.36's dlopen() crashes without memory.
+// True while this thread is in dlopen(), which TBB calls. During that time no
+// memory is refused, because dlopen() of glibc 2.36 crashes without memory.
 thread_local bool t_loads = false;
 
 bool Fails() noexcept {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// fork() in a process that has used everything. The child has none of the
-// parent's other threads.
+// Tests fork() in a process that has used everything. The child does not have
+// the parent's other threads.
 // - It can use kernels on SerialExecutor() or on an executor with the child's
 //   own threads, and devices that it makes on such executors.
 // - It cannot use the parent's TBB executors, devices and queues, nor call
@@ -64,7 +64,7 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
       if (!layer.IsRight(SerialExecutor(), expected)) {
         return Tell("kernels give other bits");
       }
-#ifndef __SANITIZE_THREAD__  // has no threads in such a child
+#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
       if (!layer.IsRight(*MakeExecutor(Pool::kShuffle), expected)) {
         return Tell("kernels on its own threads give other bits");
       }
@@ -82,7 +82,7 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
   }
 }
 
-// Kernels hold no locks, so a child cannot find one locked.
+// Kernels hold no locks, so a child never finds a kernel's lock taken.
 TEST(Fork, WhileOtherThreadsAreInKernels) {
   std::atomic<bool> stop{false};
   std::atomic<size_t> calls{0}, wrong{0};

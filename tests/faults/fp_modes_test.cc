@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rounding modes and flush-to-zero, set in the caller and in a pool's
-// threads: the results keep the same bits, and each thread keeps its mode.
+// Sets rounding modes and flush-to-zero in the caller and in the threads of a
+// pool. The results keep the same bits, and each thread keeps its mode.
 
 #include <atomic>
 #include <cfenv>
@@ -100,8 +100,8 @@ class FpModesTest : public testing::TestWithParam<FpMode> {};
 INSTANTIATE_TEST_SUITE_P(Modes, FpModesTest, testing::ValuesIn(kFpModes),
                          testing::PrintToStringParamName());
 
-// Checks that the mode changes arithmetic. Otherwise the other tests would
-// test nothing.
+// Checks that the mode changes arithmetic. If it did not, the other tests
+// would test nothing.
 TEST_P(FpModesTest, IsInForceWhereItIsSet) {
   EXPECT_TRUE(ScopedFpMode({FE_TONEAREST, false}).IsInForce());
   EXPECT_TRUE(ScopedFpMode(GetParam()).IsInForce());

@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kMostWorkers = 64;
 
-// Claims as many workers as any executor in these tests has, so that scratch
-// sized for it is enough for all of them.
+// Claims to have as many workers as any executor in these tests. So scratch
+// with the size for this executor is enough for all of them.
 class ManyWorkers final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return kMostWorkers; }
@@ -98,8 +98,8 @@ Status Layer::Experts(Executor& executor) {
       [this](const ExpertTile& tile) { return Multiply(tile); }, executor);
 }
 
-// The product with a matrix that has a single one in each column. It only
-// copies elements, so no floating-point mode can change it.
+// Multiplies by a matrix that has a single one in each column. The product
+// only copies elements, so no floating-point mode can change it.
 Status Layer::Multiply(const ExpertTile& tile) {
   if (products++ == failing_product) {
     return Status(StatusCode::kInternal, kProductFails);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs every kernel once, in sequence, in memory that is allocated before.
-// For programs that only check whether the results are right. Does not use
-// GoogleTest, because some of those programs are not tests.
+// Runs every kernel once, one after the other, in memory that is allocated
+// before. This is for programs that only check whether the results are right.
+// It does not use GoogleTest, because some of those programs are not tests.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_LAYER_H_
 #define SWITCHYARD_TESTS_FAULTS_LAYER_H_
@@ -37,8 +37,8 @@ class Layer {
   // Draws values and options from the seed.
   Layer(const Shape& shape, uint64_t seed);
 
-  // The kernels, ordered so that each finds its inputs. They neither throw
-  // nor allocate.
+  // The kernels, in an order in which each finds its inputs. They neither
+  // throw nor allocate.
   using Step = Status (Layer::*)(Executor&);
   static constexpr size_t kSteps = 8;
   static const Step* Steps();
@@ -94,8 +94,8 @@ class Layer {
                       {{rows_.data(), index_.size(), hidden_}, &report}, {},
                       executor);
   }
-  // The gathered rows are the gate, and up is another matrix. ActivateBoth()
-  // reads both from one matrix.
+  // The gate is the gathered rows, and up is another matrix. ActivateBoth()
+  // reads gate and up from that other matrix.
   Status ActivateSplit(Executor& executor) {
     return Activate({{rows_.data(), index_.size(), hidden_},
                      {up_.data(), index_.size(), hidden_}},
@@ -130,11 +130,11 @@ class Layer {
   // Computes all experts of a layer in one parallel region.
   Status Experts(Executor& executor);
 
-  // `failing_product` is the product in Experts(), counted from 0, that
-  // fails. `products` counts the products called.
+  // The number of the product in Experts() that fails, counted from 0.
+  // `products` is the number of products that were called.
   size_t failing_product = SIZE_MAX;
   std::atomic<size_t> products{0};
-  bool yields = false;  // products yield, so that other workers overtake
+  bool yields = false;  // lets products yield, so that other workers overtake
   static constexpr const char kProductFails[] = "Layer: a product fails";
 
   Report report;

@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loads, uses and closes a shared object that contains the library, over and
-// over, in a program that links neither the library nor TBB. The program
-// keeps libtbb loaded, as executor.h asks, because TBB's workers outlive
-// executors. If GCC built the shared object, dlclose() does not unload it: it
-// defines symbols marked as unique in the process, and glibc never unloads
-// such objects.
+// Loads, uses and closes a shared object that contains the library, many
+// times, in a program that links neither the library nor TBB. The program
+// keeps libtbb loaded, as executor.h requires, because TBB's workers outlive
+// executors. If GCC built the shared object, dlclose() does not unload it.
+// The reason is that the object defines symbols marked as unique in the
+// process, and glibc never unloads such an object.
 
 #include <dlfcn.h>
 
@@ -20,8 +20,8 @@
 
 #ifdef SWITCHYARD_SANITIZED
 // Turns the leak check off. Clang 14's LeakSanitizer reads the thread-local
-// storage of objects that were unloaded while TBB's workers lived on, and
-// crashes in one run of ten. All other tests check the same library for
+// storage of objects that were unloaded while TBB's workers still ran. In one
+// run of ten it crashes there. All other tests check the same library for
 // leaks.
 extern "C" int __lsan_is_turned_off() { return 1; }
 #endif
@@ -29,7 +29,7 @@ extern "C" int __lsan_is_turned_off() { return 1; }
 namespace switchyard::testing_support {
 namespace {
 
-// The mapped files with `part` in their path.
+// Returns the mapped files that have `part` in their path.
 std::set<std::string> Mapped(const std::string& part) {
   std::set<std::string> files;
   std::ifstream maps("/proc/self/maps");
@@ -83,8 +83,8 @@ TEST(Plugin, LoadedAndClosedOverAndOver) {
   EXPECT_LE(after.threads, before.threads);
   EXPECT_LE(after.fds, before.fds);
 #ifndef SWITCHYARD_SANITIZED
-  // malloc's arenas come and go. A leaked copy of the plug-in would add 8
-  // mappings each time.
+  // The number of malloc's arenas varies. If a copy of the plug-in leaked, it
+  // would add 8 mappings each time.
   EXPECT_LT(Mappings(), mappings + 20);
   EXPECT_LT(after.rss_kib, before.rss_kib + 4096);
 #endif

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The resources of this process, as Linux counts them.
+// Reads the resources of this process, as Linux counts them.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_PROCESS_H_
 #define SWITCHYARD_TESTS_FAULTS_PROCESS_H_
@@ -16,7 +16,7 @@
 namespace switchyard::testing_support {
 
 struct ProcessState {
-  size_t heap_kib;  // bytes in use from malloc: exact, unlike RSS
+  size_t heap_kib;  // used bytes of malloc: exact, unlike RSS
   size_t rss_kib;
   size_t fds;
   size_t threads;
@@ -31,7 +31,8 @@ inline size_t Entries(const char* folder) {
   return entries;
 }
 
-// Reads the state after malloc has returned its free memory to the system.
+// First lets malloc return its free memory to the system, then reads the
+// state.
 inline ProcessState ReadProcessState() {
   malloc_trim(0);
   const struct mallinfo2 heap = mallinfo2();

@@ -5,13 +5,15 @@
 //
 //   switchyard_soak SECONDS [SEED]
 //
-// Layers of random shapes and options run on random executors and ISAs; their
-// results have to match the bits of one thread. Executors, devices, queues
-// and buffers are made and dropped. Checked mode and invalid calls run too.
+// Layers of random shapes and options run on random executors and ISAs. Their
+// results have to have the bits that one thread gives. The threads make and
+// destroy executors, devices, queues and buffers. They also run checked mode
+// and invalid calls.
 //
-// The time is cut into rounds. After each round all threads have ended, and a
-// line shows the resources of the process. The run fails if they grow after
-// the first third of the rounds, or if a result is wrong.
+// The time is cut into rounds. After each round all threads have ended, and
+// the program prints a line with the resources of the process. The run fails
+// if a result is wrong, or if the resources grow after the first third of the
+// rounds.
 
 #include <malloc.h>
 
@@ -37,10 +39,10 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// The growth allowed above the maximum of the warm-up. malloc's count is
-// exact except for memory that TBB and the C library keep: a leak of 10 bytes
-// per operation shows after 3 minutes. RSS is less exact: it includes memory
-// that malloc keeps in pieces, and TBB's own allocator.
+// How much the figures may grow above the maximum of the warm-up. malloc's
+// count is exact except for memory that TBB and the C library keep, so a leak
+// of 10 bytes per operation shows after 3 minutes. RSS is less exact, because
+// it includes TBB's own allocator and memory that malloc keeps in pieces.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
@@ -103,7 +105,7 @@ std::shared_ptr<Executor> RandomExecutor(Random& random, const Shared& shared) {
 }
 
 // Draws one of the ISAs with FMA, which all give the same bits. Other threads
-// may be running kernels meanwhile.
+// may run kernels at the same time.
 void RandomIsa(Random& random) {
   std::vector<const char*> names = {nullptr};
   for (const Isa& isa : RunnableIsas()) {
@@ -112,7 +114,7 @@ void RandomIsa(Random& random) {
   if (!CapIsa(names[random.Below(names.size())]).ok()) std::abort();
 }
 
-// The operations. Each returns an error text, or null.
+// The operations of the threads. Each returns an error text, or null.
 
 const char* Kernels(Random& random, const Shared& shared) {
   Layer layer(RandomShape(random), random.Next());
@@ -145,8 +147,8 @@ const char* OnNewDevice(Random& random, const Shared& shared) {
              : "a new device gives other results";
 }
 
-// Drops command buffers: some after their commit, without waiting for them,
-// and some that were never committed.
+// Destroys command buffers: some that were committed, without waiting for
+// them, and some that never were.
 const char* Dropped(Random& random, const Shared& shared) {
   const auto device =
       random.Below(2) == 0 ? shared.device : CreateDevice({Serial()});
@@ -169,15 +171,15 @@ const char* Dropped(Random& random, const Shared& shared) {
     last->commit();
     ++committed;
   }
-  // The queue runs command buffers in order, so all earlier ones are
-  // complete.
+  // The queue runs command buffers in order, so when this one ends, all
+  // earlier ones are complete.
   const auto end = (queue != nullptr ? queue : shared.queue)->commandBuffer();
   end->commit();
   end->waitUntilCompleted();
   return *runs == committed ? nullptr : "work was lost, or run twice";
 }
 
-// Checked mode has to find the defect and go on.
+// Checked mode has to find the defect, and the program has to continue.
 const char* PlantedDefect(Random& random, const Shared&) {
   DeviceOptions options{Serial()};
   options.check_kernels = true;
@@ -266,8 +268,8 @@ class Soak {
       most.fds = std::max(most.fds, state.fds);
       most.threads = std::max(most.threads, state.threads);
     }
-    // TBB keeps its workers and starts them when it needs them, so that they
-    // may not have been counted yet.
+    // TBB keeps its workers, and starts them only when it needs them. So the
+    // warm-up may not have counted all of them.
     most.threads =
         std::max<size_t>(most.threads, 1 + std::thread::hardware_concurrency());
     bool grew = state.fds > most.fds || state.threads > most.threads;
@@ -325,9 +327,9 @@ class Soak {
 }  // namespace switchyard::testing_support
 
 int main(int argc, char** argv) {
-  // Makes free() return large blocks at once, and limits malloc to two
-  // arenas, so that threads leave none behind. Otherwise RSS would say
-  // little.
+  // Makes free() return large blocks at once. Limits malloc to two arenas, so
+  // that threads that end leave no arenas behind. Without both, RSS would
+  // hide leaks.
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   mallopt(M_ARENA_MAX, 2);
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.0;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Destructors of static objects that use the library, in every order of
-// destruction. Each order runs in a child that exits.
+// Tests static objects that use the library in their destructors, in every
+// order of destruction. Each order runs in a child, which exits.
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,13 +28,14 @@ using Outcome = DevicePass::Outcome;
 
 constexpr Shape kShape = {256, 64, 4, 96};
 
-// During exit(), only _exit() can still change the exit code.
+// Ends the process with _exit() if `right` is false. During exit(), nothing
+// else can still change the exit code.
 void Require(bool right, const char* what) {
   if (!right) _exit(Tell(what));
 }
 
-// Each type uses the library in its destructor: with objects that its
-// constructor made or, in MakesAll, with new ones.
+// Each of these types uses the library in its destructor, with objects that
+// its constructor made. MakesAll makes new objects there.
 struct UsesKernels {
   ~UsesKernels() {
     Require(layer.IsRight(SerialExecutor(), expected), "kernels at exit");
@@ -43,7 +44,7 @@ struct UsesKernels {
   const uint64_t expected = layer.Expected();
 };
 struct KeepsExecutor {
-  // Null in a library without TBB.
+  // In a library without TBB this is null.
   std::unique_ptr<Executor> executor = MakeTbbExecutor();
   Layer layer{kShape, 2};
   const uint64_t expected = layer.Expected();
@@ -67,8 +68,8 @@ struct KeepsDevice {
   }
 };
 #endif  // SWITCHYARD_WITH_DEVICE
-// An object made before the library is used may be destroyed after the
-// library's own statics.
+// An object that is made before the library is first used may be destroyed
+// after the library's own static objects.
 struct MakesAll {
   ~MakesAll() {
     Layer layer(kShape, 4);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls from threads that the library did not start: TBB tasks, an OpenMP
-// region, and 64 threads on one executor. All give the same bits. Also
-// OpenMP's own executor.
+// Tests calls from threads that the library did not start: TBB tasks, an
+// OpenMP region, and 64 threads on one executor. All give the same bits. Also
+// tests OpenMP's own executor.
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr Shape kShape = {192, 64, 4, 96};
 
-// A layer and the digest of its results; each caller has its own.
+// A layer and the digest of its results. Each caller has its own.
 struct Caller {
   explicit Caller(uint64_t seed)
       : layer(kShape, seed), expected(layer.Expected()) {}
@@ -72,7 +72,8 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
-// With 64 threads, most wait for threads that do not run at the moment.
+// With 64 threads, most of them wait for threads that do not have a core at
+// the moment.
 TEST(Callers, SixtyFourThreadsInOneCall) {
   Crew crew(64);
   const CrewMember first = crew.Member(0);
@@ -89,8 +90,8 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
 
 #ifdef SWITCHYARD_WITH_TBB
 
-// Calls from nested tasks in TBB's default arena. The executor has its own
-// arena.
+// The calls come from nested tasks in TBB's default arena. The executor has
+// an arena of its own.
 TEST_P(CallersTest, InsideTbbTasks) {
   const auto executor = MakeExecutor(GetParam());
   const auto callers = Callers(24);
@@ -125,12 +126,12 @@ struct Visits {
     Visits& self = *static_cast<Visits*>(opaque);
     if (self.busy.at(worker)++ != 0) ++self.collisions;
     for (size_t i = begin; i < end; ++i) ++self.times[i];
-    std::this_thread::yield();  // makes bodies overlap on two cores
+    std::this_thread::yield();  // bodies then overlap, even on two cores
     --self.busy[worker];
   }
 };
-// Loops of one piece per thread (as in a layer), of several, and of fewer
-// pieces than threads.
+// Runs loops with one piece per thread (as in a layer), with several pieces
+// per thread, and with fewer pieces than threads.
 void Expect64Threads(Executor& executor) {
   ASSERT_EQ(executor.Concurrency(), 64u);
   for (const size_t count : {64u, 20000u, 65u, 2u}) {
@@ -174,8 +175,8 @@ TEST_P(CallersTest, InsideAnOpenMpRegion) {
 }
 
 // Records a call of ParallelFor(): how often each index ran, and the length
-// of each worker's ranges. Two bodies must not have the same worker at the
-// same time, or two threads would write the same vector.
+// of each worker's ranges. Two bodies with the same worker at the same time
+// would write the same vector.
 struct Ranges {
   Ranges(size_t count, size_t workers) : visits(count), of_worker(workers) {}
   std::vector<std::atomic<int>> visits;
@@ -211,16 +212,16 @@ TEST(OpenMpExecutor, CutsLoopsIntoPiecesThatPay) {
   }
 }
 
-// Threads spin between regions only if each can have a core. Starting a
-// region is cheaper then.
+// Threads spin between regions only if each can have a core. If they spin,
+// starting a region is cheaper.
 TEST(OpenMpExecutor, ForksForLessWhereThreadsSpin) {
   const size_t cores = static_cast<size_t>(omp_get_num_procs());
   EXPECT_EQ(OpenMpExecutor(cores).ForkNs(), 6000u);
   EXPECT_EQ(OpenMpExecutor(cores + 1).ForkNs(), 30000u);
 }
 
-// libgomp ends and restarts threads if their number changes, so the executor
-// always asks for the same number.
+// libgomp ends and restarts threads if a region asks for another number of
+// threads. So the executor always asks for the same number.
 TEST(OpenMpExecutor, AlwaysAsksForTheWholeTeam) {
   OpenMpExecutor executor(4);
   for (const size_t count : {2u, 3u, 400u}) {
@@ -238,7 +239,7 @@ TEST(OpenMpExecutor, AlwaysAsksForTheWholeTeam) {
 
 TEST(OpenMpExecutor, GoesOnWithFewerThreadsThanPieces) {
   OpenMpExecutor executor(4);
-  omp_set_dynamic(1);  // allows teams smaller than requested
+  omp_set_dynamic(1);  // a team may be smaller than requested
   for (int round = 0; round < 50; ++round) {
     Ranges ranges(1000, 4);
     EXPECT_EQ(ranges.Run(executor, 1), 248u);
