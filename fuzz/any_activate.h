@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random calls of Activate. The expected results come from the f32 kernel, on
-// gates and ups that this file prepares (biases, scales, layout). The f32
-// kernel's results have to be close to the formulas.
+// Makes random calls of Activate. The expected results come from the f32
+// kernel. Its gates and ups are prepared by this file, which applies biases,
+// scales and the layout. The f32 kernel's results have to be close to the
+// formulas.
 
 #ifndef SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
 #define SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
@@ -45,7 +46,8 @@ struct AnyActivate : AnyFloats {
     rows = b.Size({1, 2, 0}, asked.coarse ? 12 : 6);
     cols = b.Size({0, 1, 16, 32, 64, 128}, 200);
     if (asked.hidden != 0) cols = asked.hidden;
-    const size_t place = b.Below(3);  // not in place, over gate, over up
+    // 0: not in place, 1: over gate, 2: over up.
+    const size_t place = b.Below(3);
     width = is_fused ? 2 * cols : cols;
     const std::vector<float> drawn = Numbers(b, rows * width);
     const std::vector<float> drawn_up = Numbers(b, is_split ? rows * cols : 0);
@@ -73,8 +75,8 @@ struct AnyActivate : AnyFloats {
     const size_t experts = std::max<size_t>(
         1, std::max(in.tokens_per_expert.size, in.offsets.size) -
                (in.offsets.size != 0));
-    // Sums and products of coarse numbers are exact, so their order does not
-    // matter.
+    // Sums and products of coarse numbers are exact, so the order of
+    // operations does not matter.
     const bool is_biased = (asked.coarse || !scales_before) && b.Flag();
     const bool biases_up = is_biased && is_split && b.Flag();
     const auto give = [&](bool is_given, size_t n, size_t columns,
@@ -110,7 +112,8 @@ struct AnyActivate : AnyFloats {
     if (scales_before) scale.clear();
     old = written->Floats();
   }
-  // Draws the rows to compute: all, the first rows of each expert, or slices.
+  // Draws the rows to compute: all rows, the first rows of each expert, or
+  // slices.
   void DrawExperts(Bytes& b) {
     expert_of.assign(rows, 0);
     const size_t experts = b.Below(4);
@@ -178,11 +181,11 @@ struct AnyActivate : AnyFloats {
   ActivateOutputs out;
   ActivateOptions options;
   bool is_gated = true;
-  // `width`: columns of gate's rows. `first`: the column of `written` at
-  // which out begins.
+  // `width` is the number of columns of gate's rows. `first` is the column of
+  // `written` at which out begins.
   size_t rows = 0, cols = 0, width = 0, first = 0;
   const Memory* written = nullptr;
-  std::vector<int32_t> list, expert_of;  // by row; -1: not computed
+  std::vector<int32_t> list, expert_of;  // for each row; -1: not computed
   // The results are multiplied by `scale`.
   std::vector<float> prepared_gate, prepared_up, scale, old;
 };

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random calls of Combine, except for rows of codes and stale rows, which
-// combine_fuzz covers.
+// Makes random calls of Combine. combine_fuzz covers rows of codes and stale
+// rows, which this file does not draw.
 
 #ifndef SWITCHYARD_FUZZ_ANY_COMBINE_H_
 #define SWITCHYARD_FUZZ_ANY_COMBINE_H_
@@ -99,8 +99,8 @@ struct AnyCombine : AnyFloats {
     }
     if (!with(parts, 6) || !with(parts, 7)) out.out = first;
     if (b.Flag()) options.eps = 0.5f;
-    // Drawn last, so that older corpus files keep their meaning: output in
-    // place of the shared rows, and rows by index.
+    // These are drawn last, so that older corpus files keep their meaning:
+    // `out` may be the shared rows, and rows may have an index.
     if (b.Flag() && in.shared.num_shared == 1 && shared.data != nullptr &&
         first.data == own.data) {
       (out.out.data == own.data ? out.out : out.normed) = shared;

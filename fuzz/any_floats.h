@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random calls on rows of floats of any type, and their expected results: for
-// the fuzzers and tests of HyperConnect, Activate and Combine.
+// Makes random calls on rows of floats of any type, and their expected
+// results. The fuzzers and tests of HyperConnect, Activate and Combine use
+// this file.
 
 #ifndef SWITCHYARD_FUZZ_ANY_FLOATS_H_
 #define SWITCHYARD_FUZZ_ANY_FLOATS_H_
@@ -17,15 +18,15 @@
 
 namespace switchyard::fuzz {
 
-// Choices that a test makes and a fuzzer leaves to the bytes.
+// A test makes these choices. A fuzzer leaves them to the bytes.
 struct Asked {
-  bool tame = false;  // numbers from -1.5 to 1.5
+  bool tame = false;  // numbers are from -1.5 to 1.5
   size_t hidden = 0;
   std::optional<Type> type;  // the type of all arguments
-  bool coarse = false;       // multiples of 1/16
+  bool coarse = false;       // numbers are multiples of 1/16
 };
-// The choices for case i of a test: one case in four has any numbers, every
-// other case has a single type.
+// The choices for case i of a test. One case in four has any numbers, and
+// every other case has a single type.
 inline Asked AskedFor(size_t i) {
   Asked asked;
   asked.tame = i % 4 != 3;
@@ -47,7 +48,8 @@ class AnyFloats {
     const Type drawn = FloatType(b);
     return asked.type.value_or(drawn);
   }
-  // Draws an input: `stored` in its type, and the same numbers in f32.
+  // Draws an input. `stored` has it in its type, and `f32` has the same
+  // numbers.
   Memory& Give(Bytes& b, size_t rows, size_t cols, ConstAnyMatrix* stored,
                ConstAnyMatrix* f32) {
     const std::vector<float> numbers = Numbers(b, rows * cols);
@@ -63,9 +65,9 @@ class AnyFloats {
     return outputs.emplace_back(b, type, rows, cols).view();
   }
 
-  // Expects `fixed` in an output, if it is given: the same bits on ISAs with
-  // FMA. If the call is tame and does not round in between, the output also
-  // has to be close to `exact`.
+  // Expects that an output, if the call has it, has the bits of `fixed` on
+  // ISAs with FMA. If the call is tame and does not round in between, the
+  // output also has to be close to `exact`.
   void Expect(const AnyMatrix& output, std::vector<float> fixed,
               std::vector<double> exact) {
     if (output.data == nullptr) return;
@@ -75,7 +77,7 @@ class AnyFloats {
       }
     }
   }
-  // Checks the results of an ISA, and returns them as words.
+  // Checks the results on an ISA, and returns them as words.
   std::vector<uint32_t> Check(bool fma, bool is_rounded) const {
     std::vector<uint32_t> words;
     for (const Expected& e : expected_) {
@@ -111,7 +113,8 @@ class AnyFloats {
   std::vector<Expected> expected_;
 };
 
-// Runs the case on every ISA, or checks that a spoilt call is refused.
+// Runs the case on every ISA. If the call is spoilt, checks instead that it
+// is refused.
 template <class Any>
 void FuzzAny(Bytes& bytes) {
   const Spoiler spoiler(bytes);
@@ -140,7 +143,7 @@ void TestAny(Random& random, const Asked& asked, Executor& who) {
   any.Check(LastIsa()->fma, any.options.round_like_unfused);
 }
 
-// Appends a token's row.
+// Appends the row of a token.
 template <class T>
 void AppendRow(const std::vector<T>& row, std::vector<T>* all) {
   all->insert(all->end(), row.begin(), row.end());

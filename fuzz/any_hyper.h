@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random calls of HyperConnect.
+// Makes random calls of HyperConnect.
 
 #ifndef SWITCHYARD_FUZZ_ANY_HYPER_H_
 #define SWITCHYARD_FUZZ_ANY_HYPER_H_

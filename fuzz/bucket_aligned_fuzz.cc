@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketAligned against the reference on every ISA, on an executor and by a
-// team. Also refused calls.
+// Compares BucketAligned on every ISA with the reference. An executor or a
+// team runs it. Also checks that invalid calls are refused.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory block_experts(bytes, Type::kI32, 1, blocks + bytes.Below(4));
   Memory row_tokens(bytes, Type::kI32, 1, padded + bytes.Below(4));
   Memory active(bytes, Type::kI32, 1, experts);
-  const size_t with = bytes.Byte();  // the optional arguments that are given
+  const size_t with = bytes.Byte();  // selects the optional arguments to give
   AlignedInputs in = {c.ids.view(), c.Table(), c.scratch.span<int32_t>()};
   AlignedBuckets out;
   out.tokens_per_expert = counts.span<int32_t>();
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   report.over_capacity = exact.over_capacity;
   report.active_experts = exact.active_experts.size();
   const auto check_all = [&](const Isa&) {
-    // Checks a list and the memory after it, if the list is given.
+    // If the list is given, checks it and the memory after it.
     const auto check = [&](const Memory& m, bool there,
                            std::vector<int32_t> values, bool filled,
                            int32_t fill, const char* name) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketPacked and BucketStrided against the reference on every ISA, on an
-// executor and by a team. Also refused calls.
+// Compares BucketPacked and BucketStrided on every ISA with the reference. An
+// executor or a team runs them. Also checks that invalid calls are refused.
 
 #include "fuzz/sort_case.h"
 #include "src/calls/bucket.h"
@@ -14,7 +14,8 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// The threads and the arguments that both functions share.
+// The executor and the arguments of a call. BucketPacked and BucketStrided
+// use the same ones.
 struct Case : SortCase {
   explicit Case(Bytes& b)
       : SortCase(b, {7, 127, 255, 0, 1023}, 300, false),
@@ -34,9 +35,9 @@ struct Case : SortCase {
                           exact.pairs.begin() + exact.offsets[e]),
                "bucket of expert " + std::to_string(e));
   }
-  // Runs the call that writes `out`. `report` is the expected report without
-  // the fields that this function sets. check() checks the outputs that only
-  // this call has.
+  // Runs the call that writes `out`. `report` is the expected report; this
+  // function sets the fields that both calls share. check() checks the
+  // outputs that only this call has.
   template <class C, class Out, class Check>
   void RunCall(const Spoiler& spoiler, Out& out, bool fits, Report report,
                const Check& check) {
@@ -102,11 +103,11 @@ void RunPacked(const Spoiler& spoiler, Case& c, Bytes& bytes) {
 void RunStrided(const Spoiler& spoiler, Case& c, Bytes& bytes) {
   const size_t num_pairs = c.tokens * c.top_k;
   const size_t tight = std::max<size_t>(1, c.exact.max_rows);
-  // Strides: not given, too short, exact, roomy, or enough for all pairs
-  // (unless those are too many).
+  // The stride is not given, too short, exact, roomy, or enough for all pairs
+  // (unless these are too many).
   const size_t roomy = num_pairs < 300 ? num_pairs : tight;
-  // One stride is a multiple of a power of two, which makes rows collide in
-  // the cache.
+  // One of the strides is a multiple of a power of two, so that rows collide
+  // in the cache.
   const size_t more = bytes.Below(40), unit = size_t{256} << more % 3;
   const size_t some = more < 32 ? tight + more : (tight / unit + 1) * unit;
   const size_t strides[] = {StridedBuckets::kTightStride, tight - 1, tight,

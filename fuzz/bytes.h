@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads the arguments of a call from a fuzzer's bytes. After their end it
-// reads zeros, so that every input is valid and short inputs give simple
-// calls.
+// Reads the arguments of a call from a fuzzer's bytes. After the last byte it
+// reads zeros. So every input is valid, and short inputs give simple calls.
 
 #ifndef SWITCHYARD_FUZZ_BYTES_H_
 #define SWITCHYARD_FUZZ_BYTES_H_
@@ -36,19 +35,20 @@ class Bytes {
     for (int i = 0; i < 4; ++i) word = word << 8 | Byte();
     return word;
   }
-  // A number in [0, n), from one byte, or from two if n is above 256.
+  // Returns a number in [0, n). It reads one byte, or two if n is above 256.
   size_t Below(size_t n) {
     size_t value = Byte();
     if (n > 256) value = value << 8 | Byte();
     return value % n;
   }
-  // A size from `list`, where kernels change their code path, or any size in
-  // [0, n).
+  // Returns a size from `list`, or any size in [0, n). At the sizes in
+  // `list`, kernels change their code path.
   size_t Size(std::initializer_list<size_t> list, size_t n) {
     const size_t which = Below(2 * list.size());
     return which < list.size() ? list.begin()[which] : Below(n);
   }
-  // Often a value that needs care in kernels, otherwise any bits.
+  // Often returns a value that kernels need to treat with care, otherwise any
+  // bits.
   float Float() {
     using Limits = std::numeric_limits<float>;
     constexpr float kSpecial[] = {
@@ -71,15 +71,15 @@ class Bytes {
     };
     const uint8_t which = Byte();
     if (which < std::size(kSpecial)) return kSpecial[which];
-    // NaNs of either sign, quiet and signalling, or any bits.
+    // Returns a NaN of either sign, quiet or signalling, or any bits.
     if (which < 32) {
       return testing_support::FromBits(0x7F800000u | (which & 1u) << 31 |
                                        (which & 2u) << 21 | 1u | Byte());
     }
     return testing_support::FromBits(Word());
   }
-  // Numbers from testing/'s generator in one of several distributions. The
-  // bytes replace a few of them.
+  // Returns numbers from the generator of testing/, in one of several
+  // distributions. The bytes replace a few of them.
   std::vector<float> Floats(size_t n) {
     constexpr float kRange[] = {1.0f, 30.0f, 100.0f, 1e-38f, 1e19f, 3e38f};
     const uint8_t way = Byte();
@@ -100,8 +100,8 @@ class Bytes {
     Replace(values, [this] { return Float(); });
     return values;
   }
-  // Ids in [0, n), evenly distributed or skewed. With `strangers`, the bytes
-  // replace some by any int32.
+  // Returns ids in [0, n), evenly distributed or skewed. With `strangers`,
+  // the bytes replace some ids by any int32.
   std::vector<int32_t> Ids(size_t count, size_t n, bool strangers) {
     const uint8_t way = Byte();
     Random random(Word());
@@ -125,7 +125,7 @@ class Bytes {
     }
     return ids;
   }
-  // The remaining bytes.
+  // Returns the remaining bytes.
   std::string Rest() {
     std::string rest(reinterpret_cast<const char*>(data_), size_);
     size_ = 0;

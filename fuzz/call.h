@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Shared code of the fuzz targets: memory that reveals wrong accesses, calls
+// Code that the fuzz targets share: memory that reveals wrong accesses, calls
 // on every ISA, and calls with an error.
 
 #ifndef SWITCHYARD_FUZZ_CALL_H_
@@ -41,7 +41,7 @@
 
 namespace switchyard::fuzz {
 
-// libFuzzer reports the exception as a crash, GoogleTest as a failure.
+// libFuzzer reports the exception as a crash, and GoogleTest as a failure.
 [[noreturn]] inline void Fail(const char* file, int line,
                               const std::string& what) {
   throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " +
@@ -55,21 +55,21 @@ namespace switchyard::fuzz {
     }                                                                  \
   } while (false)
 
-// A type of rows; zero bytes give f32.
+// Chooses a type of rows. Zero bytes give f32.
 constexpr std::initializer_list<Type> kFloats = {Type::kF32, Type::kBF16,
                                                  Type::kF16};
 inline Type FloatType(Bytes& bytes) {
   return kFloats.begin()[bytes.Below(kFloats.size())];
 }
 
-// A type that needs scales.
+// Chooses a type that needs scales, for an argument without scales.
 inline Type WithoutScales(Bytes& bytes) {
   constexpr calls::Enumerators<Type> kCodes(internal::kCodeSet);
   return kCodes[bytes.Below(kCodes.size())];
 }
 
-// Memory that ends at an inaccessible page. Under AddressSanitizer it is heap
-// memory instead, because that also reveals accesses before its start.
+// Returns memory that ends at an inaccessible page. Under AddressSanitizer it
+// is heap memory, because that also reveals accesses before its start.
 inline auto TakeEnded(size_t size) {
 #ifdef SWITCHYARD_FUZZ_ON_HEAP
   return std::unique_ptr<unsigned char[]>(new unsigned char[size]);
@@ -86,7 +86,7 @@ inline auto TakeEnded(size_t size) {
 }
 
 // A view in its own memory, which ends with the view. The bytes choose the
-// gaps between rows and before the view; the gaps hold canaries.
+// gaps before the view and between its rows. The gaps hold canaries.
 class Memory {
  public:
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols)
@@ -104,7 +104,7 @@ class Memory {
     numbers_ = values;
     Become(Type::kF32);
   }
-  // Memory of ids in int32 or int64.
+  // Makes memory of ids in int32 or int64.
   Memory(Bytes& bytes, Type type, size_t rows, size_t cols,
          const std::vector<int32_t>& values)
       : Memory(bytes, type, rows, cols) {
@@ -117,13 +117,13 @@ class Memory {
 
   ~Memory() { All().erase(std::find(All().begin(), All().end(), this)); }
   Memory(const Memory&) = delete;
-  // All Memory objects of the current input.
+  // Returns all Memory objects of the current input.
   static std::vector<Memory*>& All() {
     static std::vector<Memory*> all;
     return all;
   }
 
-  // Converts the memory to another type, rounding the numbers.
+  // Converts the memory to another type, and rounds the numbers.
   void Become(Type type) {
     Allocate(type);
     for (size_t i = 0; i < numbers_.size(); ++i) {
@@ -139,7 +139,7 @@ class Memory {
   }
   template <class T>
   Span<T> span() const {
-    return {view().Row<T>(0), rows_ * cols_};  // of one row
+    return {view().Row<T>(0), rows_ * cols_};  // only for one row
   }
   template <class T>
   std::vector<T> Values() const {
@@ -150,7 +150,7 @@ class Memory {
     }
     return values;
   }
-  // The values, for any type of floats or codes.
+  // Returns the values, for any type of floats or codes.
   std::vector<float> Floats() const {
     std::vector<float> values;
     for (size_t i = 0; i < rows_ * cols_; ++i) {
@@ -159,8 +159,8 @@ class Memory {
     }
     return values;
   }
-  // The values as int32. Fails if one does not fit, because no call may
-  // return such an id.
+  // Returns the values as int32. Fails if a value does not fit, because no
+  // call may return such an id.
   std::vector<int32_t> Ids() const {
     if (type_ != Type::kI64) return Values<int32_t>();
     std::vector<int32_t> ids;
@@ -177,7 +177,8 @@ class Memory {
   bool Holds(const void* p) const {
     return p >= data_.get() && p < data_.get() + size_;
   }
-  // Checks that nothing has changed, or nothing outside of the view.
+  // The two functions check that nothing has changed, or that nothing outside
+  // of the view has.
   void CheckUntouched(const char* name) const { Check(name, true); }
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
@@ -214,9 +215,9 @@ class Memory {
   }
 
   Type type_;
-  size_t rows_, cols_, element_;  // a block is one element
+  size_t rows_, cols_, element_;  // a block counts as one element
   size_t front_, stride_, size_;  // the first two in elements
-  std::vector<float> numbers_;    // the floats it was made from, if any
+  std::vector<float> numbers_;    // the floats from which it was made
   decltype(TakeEnded(0)) data_;
   std::vector<unsigned char> kept_;
 };
@@ -232,8 +233,8 @@ inline void CheckRounded(const Memory& m, const std::vector<float>& f32,
 
 using testing_support::kUnwritten;
 
-// Cuts the work into pieces of any size and runs them in any order, on the
-// calling thread.
+// Cuts the work into pieces of any size, and runs the pieces in any order on
+// the calling thread.
 class PiecesExecutor final : public Executor {
  public:
   explicit PiecesExecutor(Bytes& bytes)
@@ -267,8 +268,8 @@ class PiecesExecutor final : public Executor {
   const uint64_t seed_;
 };
 
-// Calls run(isa) on every ISA of the machine. The list of words that it
-// returns has to be the same on all ISAs with FMA.
+// Calls run(isa) on every ISA of the machine. run() returns a list of words,
+// which has to be the same on all ISAs with FMA.
 template <class Run>
 void OnEveryIsa(const Run& run) {
   std::optional<std::vector<uint32_t>> first;
@@ -289,19 +290,19 @@ inline void Append(std::vector<uint32_t>& words,
   }
 }
 
-// The error that CheckRefused() expects, from the last spoilt call.
+// The error that CheckRefused() expects. The last spoilt call sets it.
 inline std::string& ExpectedText() {
   static std::string text;
   return text;
 }
 
-// Adds one error to a valid call, of all kinds that its table in src/calls
-// rejects. Sometimes adds further errors, each of which makes the call
-// invalid whatever the others are.
+// Adds an error to a valid call. It can be any error that the call's table in
+// src/calls rejects. Sometimes adds further errors. Each of these makes the
+// call invalid, whatever the other errors are.
 class Spoiler {
  public:
-  // Reads its bytes before the call's data are read. Otherwise short inputs,
-  // whose bytes end with the data, would all get the same error.
+  // Reads its bytes before those of the call's data. Short inputs end with
+  // the data. If the order were reversed, they would all get the same error.
   explicit Spoiler(Bytes& bytes) : wanted_(bytes.Below(4) == 1) {
     for (uint8_t& choice : choices_) choice = wanted_ ? bytes.Byte() : 0;
   }
@@ -342,8 +343,8 @@ class Spoiler {
   uint8_t choices_[8];
 };
 
-// The spoilt call has to return ExpectedText() after the function's name, and
-// has to write nothing.
+// Checks that the spoilt call returns the function's name and ExpectedText(),
+// and that it has written nothing.
 inline void CheckRefused(const Status& status, const char* function) {
   const std::string prefix = std::string(function) + ": ";
   FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument,
@@ -372,8 +373,8 @@ Report ReportOf(Outputs* out, const Run& run) {
   return report;
 }
 
-// Returns true if the call was spoilt. run() then has to refuse it and write
-// nothing.
+// Returns true if the call was spoilt. In that case run() has to refuse it
+// and write nothing.
 template <class C, class Run>
 bool RefusesSpoilt(const Spoiler& spoiler, typename C::Inputs* in,
                    typename C::Outputs* out, typename C::Options* options,
@@ -384,8 +385,8 @@ bool RefusesSpoilt(const Spoiler& spoiler, typename C::Inputs* in,
   return true;
 }
 
-// How a valid call has to end: with kOk or, if not `is_fine`, with
-// kFailedPrecondition, and with `report` if given.
+// How a valid call has to end: with kOk if `is_fine`, otherwise with
+// kFailedPrecondition. If `report` is given, it has to be the call's report.
 struct Outcome {
   bool is_fine = true;
   std::optional<Report> report;
@@ -414,7 +415,7 @@ void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
     }
   }
 }
-// The same on every ISA. If check(isa) returns results, they have to be the
+// Does this on every ISA. If check(isa) returns results, they have to be the
 // same on all ISAs with FMA.
 template <class C, class Run, class Check>
 void RunOnEveryIsa(const typename C::Inputs& in, typename C::Outputs* out,

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with the options of few models. On ISAs with FMA, the results have
-// to have the reference's bits. Also refused calls.
+// Runs Combine with options that few models use. On ISAs with FMA, the
+// results have to have the reference's bits. Also checks that invalid calls
+// are refused.
 
 #include "fuzz/any_combine.h"
 

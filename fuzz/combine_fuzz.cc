@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with every choice of its parts, in place and not, on every ISA. On
-// ISAs with FMA, the results have to have the reference's bits. Also refused
-// calls.
+// Runs Combine with every choice of its parts, in place and not, on every
+// ISA. On ISAs with FMA, the results have to have the reference's bits. Also
+// checks that invalid calls are refused.
 
 #include <cmath>
 
@@ -101,7 +101,7 @@ struct Case {
 };
 
 // The same call for the f32 kernel, with the stored numbers in f32. The
-// weights include the rows' scales.
+// weights are multiplied by the rows' scales.
 struct F32 {
   explicit F32(const Case& c)
       : rows(c.rows.Floats()),
@@ -143,7 +143,7 @@ struct F32 {
   CombineOutputs outputs;
 };
 
-// The reference's results for that call.
+// The reference's results for the f32 call.
 struct Expected {
   Expected(const Case& c, const F32& f32) : shared(f32.shared) {
     for (size_t t = 0; t < c.tokens; ++t) {
@@ -173,13 +173,13 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
       continue;
     }
     const reference::Sum& sum = expected.sums[t][h];
-    if (!(sum.magnitude < 1e38)) continue;  // it overflows, or may
-    // The sigmoid's error of 2.5 ulp adds up to 5 units to its term. The rest
-    // is for ISAs without FMA, where the sigmoid has a few more ulps and
-    // products and sums may be denormal.
+    if (!(sum.magnitude < 1e38)) continue;  // the sum overflows, or may
+    // The sigmoid has an error of 2.5 ulp, which adds up to 5 units to its
+    // term. The rest is for ISAs without FMA. There the sigmoid has a few
+    // more ulps, and products and sums may be denormal.
     const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
     const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
-    // A sigmoid below 2^-125 may be 0.
+    // If the sigmoid is below 2^-125, it may be 0.
     const double flushed =
         logit ? 0x1p-125 * std::fabs(expected.shared[t * c.hidden + h]) : 0.0;
     FUZZ_CHECK(
@@ -191,7 +191,7 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
 
 void CheckNormed(const Case& c, const F32& f32, const std::vector<float>& row,
                  const std::vector<float>& normed, bool fma) {
-  if (!fma) return;  // tests bound the error against the row
+  if (!fma) return;  // for other ISAs, tests bound the error
   const std::vector<float> fixed =
       reference::CombineNormFixed(row, f32.in.norm_weight, c.options.eps);
   FUZZ_CHECK(CanonicalBits(normed) == CanonicalBits(fixed), "normed");

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MakeDispatchArgs against its formula in 128 bits. Also refused calls.
+// Compares MakeDispatchArgs with its formula in 128 bits. Also checks that
+// invalid calls are refused.
 
 #include "fuzz/call.h"
 #include "switchyard/bucket.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For the targets that fuzz moe_layer's file readers.
+// Helpers for the targets that fuzz moe_layer's file readers.
 
 #ifndef SWITCHYARD_FUZZ_FILES_H_
 #define SWITCHYARD_FUZZ_FILES_H_
@@ -44,7 +44,8 @@ class TempFolder {
   std::string path_;
 };
 
-// A file in the safetensors format: header length, header, data.
+// Returns a file in the safetensors format: the header's length, the header
+// and the data.
 inline std::string Safetensors(const std::string& header,
                                const std::string& data) {
   std::string bytes;
@@ -54,8 +55,8 @@ inline std::string Safetensors(const std::string& header,
   return bytes + header + data;
 }
 
-// read() has to succeed or throw an InputError that names a file in `folder`.
-// Any other exception ends the program.
+// Runs read(), which has to succeed or throw an InputError that names a file
+// in `folder`. Any other exception ends the program.
 template <class Read>
 void ReadOrRefuse(const std::string& folder, const Read& read) {
   try {

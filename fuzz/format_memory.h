@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows in the formats of quantize.h, from a fuzzer's bytes.
+// Makes rows in the formats of quantize.h from a fuzzer's bytes.
 
 #ifndef SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
 #define SWITCHYARD_FUZZ_FORMAT_MEMORY_H_
@@ -23,7 +23,7 @@ using testing_support::Format;
 using testing_support::FormatRows;
 using testing_support::kFormats;
 
-// Two formats; rows in `from` can be converted to `to`.
+// Two formats. Rows in `from` can be converted to `to`.
 struct Conversion {
   explicit Conversion(Bytes& bytes)
       : from(kFormats[bytes.Below(std::size(kFormats))]),
@@ -35,7 +35,7 @@ struct Conversion {
   Format from, to;
 };
 
-// Any floats, quantised to the format. The bytes then replace some of the
+// Quantises any floats to the format. The bytes then replace some of the
 // codes, scales and sums.
 inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
                            size_t cols) {
@@ -51,7 +51,7 @@ inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
   return values;
 }
 
-// Rows, scales and sums, each in a Memory.
+// Rows with their scales and sums. Each of the three is a Memory.
 class FormatMemory {
  public:
   FormatMemory(Bytes& bytes, const Format& format, size_t rows, size_t cols)
@@ -80,8 +80,9 @@ class FormatMemory {
   AnyRows view_;
 };
 
-// `memory` has to hold the reference's rows; a copy has to be the same byte
-// for byte. A call with rows of no columns writes nothing, not even scales.
+// Checks that `memory` holds the reference's rows. If they were copied, all
+// bytes have to be equal. If rows have no columns, a call writes nothing, not
+// even scales.
 inline void CheckRows(const FormatMemory& memory, const FormatRows& right,
                       bool copied) {
   if (right.cols == 0) return memory.CheckUntouched("rows");

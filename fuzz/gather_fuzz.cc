@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// GatherRows against the reference, bit for bit on every ISA and with any
-// row_index. Also refused calls.
+// Compares GatherRows with the reference, bit for bit on every ISA and with
+// any row_index. Also checks that invalid calls are refused.
 
 #include "fuzz/format_memory.h"
 #include "src/calls/gather.h"
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       bytes.Ids(num_pairs, std::max<size_t>(1, num_tokens * top_k), true);
   std::vector<int32_t> index =
       bytes.Ids(num_tokens * top_k, std::max<size_t>(1, num_pairs), true);
-  if (bytes.Flag()) {  // roughly as BucketPacked writes it
+  if (bytes.Flag()) {  // roughly what BucketPacked writes
     for (size_t r = 0; r < num_pairs; ++r) {
       const size_t pair = static_cast<size_t>(list[r]);
       if (pair < index.size()) index[pair] = static_cast<int32_t>(r);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HyperConnect on every ISA. On ISAs with FMA, the results have to have the
-// reference's bits. Also refused calls.
+// Runs HyperConnect on every ISA. On ISAs with FMA, the results have to have
+// the reference's bits. Also checks that invalid calls are refused.
 
 #include "fuzz/any_hyper.h"
 

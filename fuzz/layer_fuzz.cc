@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PlanExperts and RunExperts: random layers against the same layers call by
-// call, products that fail, and refused calls.
+// Runs PlanExperts and RunExperts on random layers, and compares them with
+// the same layers computed by single calls. Also runs products that fail, and
+// checks that invalid calls are refused.
 
 #include "fuzz/call.h"
 #include "src/calls/layer.h"
@@ -76,7 +77,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ExpertsLayer layer(c);
   OnEveryIsa([&](const Isa&) {
     LayerResult result;
-    size_t tiles = 0;  // the executor has one thread
+    // The counter needs no lock, because the executor has one thread.
+    size_t tiles = 0;
     const Status status = layer.Run(
         [&](const ExpertTile& tile) {
           return tiles++ == fails ? Status(StatusCode::kInternal, "a tile")

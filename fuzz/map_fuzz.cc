@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MapPairs against the reference on every ISA, on an executor and by a team.
-// Also refused calls.
+// Compares MapPairs on every ISA with the reference. An executor or a team
+// runs it. Also checks that invalid calls are refused.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.allow_dropped = bytes.Flag();
   std::vector<int32_t> mapped = c.mapped;
   if (!c.mapped_by_table) {
-    // Each destination gets `experts_per_destination` ids in a row.
+    // Each destination gets `experts_per_destination` consecutive ids.
     options.experts_per_destination = 1 + bytes.Size({0, 15}, 40);
     mapped = reference::MapIds(
         c.values,
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory pair_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory copy_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory return_index(bytes, Type::kI32, c.tokens, c.top_k);
-  const size_t with = bytes.Byte();  // zeros: all are given
+  const size_t with = bytes.Byte();  // optional lists; if zero, all are given
   const bool with_pairs = !(with & 1), with_tokens = !(with & 2);
   const bool with_copies = with_tokens && !(with & 4);
   const bool with_returns = with_tokens && !(with & 8);

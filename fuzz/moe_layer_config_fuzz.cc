@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// moe_layer reads any bytes as config.json and as
+// Lets moe_layer read any bytes as config.json and as
 // model.safetensors.index.json. It has to find a usable shape or report an
 // error.
 
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(shape.norm_eps >= 0.0f && shape.norm_eps <= 1.0f, "eps");
     FUZZ_CHECK(shape.shared_intermediate <= INT32_MAX, "shared");
     FUZZ_CHECK(shape.activate.limit >= 0.0f, "limit");
-    // The library has to accept the options, in a call without tokens.
+    // The library has to accept the options in a call without tokens.
     float logit = 0;
     int32_t id = 0;
     const switchyard::Matrix<float> of_experts(&logit, 1, shape.NumLogits());

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// moe_layer reads any bytes as a safetensors file. It has to find tensors
+// Lets moe_layer read any bytes as a safetensors file. It has to find tensors
 // that cover the file's data exactly, or report an error.
 
 #include "fuzz/files.h"
@@ -12,8 +12,8 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TempFolder folder;
   Bytes bytes(data, size);
-  // The bytes as the whole file, or as the header, with its correct length
-  // and `kind` bytes of data.
+  // The bytes are the whole file, or only the header. In the second case, the
+  // file has the header's correct length and `kind` bytes of data.
   const size_t kind = bytes.Byte();
   const std::string rest = bytes.Rest();
   const std::string file =

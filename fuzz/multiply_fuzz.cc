@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PackWeights and MultiplyTile against their definitions, bit for bit on
-// every ISA with FMA, with weights and rows of any bytes. Also refused calls.
+// Compares PackWeights and MultiplyTile with their definitions, bit for bit
+// on every ISA with FMA, with weights and rows of any bytes. Also checks that
+// invalid calls are refused.
 
 #include <cmath>
 #include <cstring>
@@ -105,8 +106,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                    isa.name);
       } else if (!any) {
         for (size_t i = 0; i < found.size(); ++i) {
-          // Changed bytes can be infinite or NaN, or make the sum overflow on
-          // the way.
+          // Changed bytes can be infinite or NaN, or can make an intermediate
+          // sum overflow.
           if (!std::isfinite(exact.values[i]) || !(exact.bounds[i] < 1e30f)) {
             continue;
           }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantize against the reference, bit for bit on every ISA. Also refused
-// calls.
+// Compares Quantize with the reference, bit for bit on every ISA. Also checks
+// that invalid calls are refused.
 
 #include "fuzz/format_memory.h"
 #include "src/calls/quantize.h"

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// main() of a target without libFuzzer. Runs the target once on each given
-// file, and on each file in each given folder.
+// The main() of a target without libFuzzer. It runs the target once on each
+// given file, and on each file in each given folder.
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
       return 1;
     }
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    // Printed before the run, so that the output names the input that aborts.
+    // The name is printed before the run, so that the output shows which
+    // input aborts.
     std::fprintf(stderr, "%s\n", file.c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()),
                            bytes.size());

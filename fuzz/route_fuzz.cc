@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK against the reference, row by row on every ISA. Calls with any
-// options against route_case.h. Also refused calls.
+// Compares RouteTopK with the reference, row by row on every ISA. Calls with
+// any options are compared with route_case.h. Also checks that invalid calls
+// are refused.
 
 #include "fuzz/call.h"
 #include "src/calls/route.h"
@@ -72,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
 
-  // Results of other types are the f32 kernel's, rounded.
+  // Results of other types have to equal the f32 kernel's results, rounded.
   const std::vector<float> all = logits.Floats();
   std::vector<int32_t> f32_ids(tokens * top_k);
   std::vector<float> f32_weights(tokens * top_k);
