@@ -66,7 +66,7 @@ Case<Data>::Make Make(const Types& types, size_t rows, size_t cols) {
   return [=] { return std::make_unique<Data>(types, rows, cols); };
 }
 
-// Runs a loop of BestProbes() over rows of f32.
+// Adds a loop of BestProbes() over rows of f32.
 template <class Loop>
 auto Probe(Loop loop) {
   return [loop](Data& d, size_t, size_t begin, size_t end) {
@@ -113,8 +113,7 @@ void Add(const ActivationShape& shape, const Types& types) {
   }
 }
 
-// Adds an activation, and SiLU on the same rows, to which its time is
-// compared.
+// Adds an activation. Also adds SiLU on the same rows, to compare the times.
 void AddOther(const char* name, Activation activation, float limit,
               const ActivationShape& shape, const Types& types) {
   const size_t rows = shape.rows, cols = shape.cols;

@@ -27,7 +27,7 @@ std::string Wrong(size_t i, const std::string& got, const std::string& want) {
   return "[" + std::to_string(i) + "] is " + got + " instead of " + want;
 }
 
-// An integer in decimal, any other element as hexadecimal bits.
+// Returns an integer in decimal, and any other element as hexadecimal bits.
 std::string Text(Type type, const void* data, size_t i) {
   if (type == Type::kI32) return std::to_string(At<int32_t>(data, i));
   char text[16];
@@ -61,7 +61,8 @@ std::string CompareNumbers(const Output& output, size_t slot) {
   return "";
 }
 
-// Compares one slot.
+// Compares the output of one slot. Returns a description of the first error,
+// or "".
 std::string Compare(const Output& output, size_t slot, bool same_bits) {
   const bool bytes =
       output.floats.empty() || (same_bits && !output.exact.empty());

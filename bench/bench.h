@@ -33,10 +33,11 @@
 
 namespace switchyard::bench {
 
-// The memory that a call writes, and its expected content: `exact`, byte by
-// byte, or for contenders that do not promise bits `floats`, to within
-// tolerance * max(1, |x|). Holds all slots, one after the other. Bytes that a
-// call does not write are kPoison.
+// The memory that a call writes, and its expected content. `exact` is
+// compared byte by byte. For contenders that do not promise bits, the values
+// are compared with `floats`, to within tolerance * max(1, |x|). The memory
+// holds all slots, one after the other. In `exact`, bytes that a call does
+// not write are kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)
@@ -55,12 +56,12 @@ struct Output {
   }
   void* data;
   Type type;
-  size_t size;  // in elements
+  size_t size;  // the number of elements
   double tolerance;
   std::vector<unsigned char> exact = {};
   std::vector<double> floats = {};
 };
-constexpr int kPoison = 0xFF;  // a byte; in floats, a NaN
+constexpr int kPoison = 0xFF;  // a byte; a float of these bytes is a NaN
 
 template <class T, class U>
 void Append(const std::vector<U>& more, std::vector<T>* to) {
@@ -72,20 +73,20 @@ inline void Check(const Status& status) {
 }
 
 struct Facts {
-  std::string name;        // kernel/shape
+  std::string name;        // the kernel's name and the shape's
   std::string model = {};  // a model that has this shape
   const char* unit = "row";
   double units = 0.0;      // number of units per call
   double bytes = 0.0;      // bytes that a call has to move
   size_t slots = 1;        // number of inputs over which calls rotate
   std::string types = {};  // types of the rows: "bf16", "bf16-i8"; empty: f32
-  // True if the data takes many megabytes: the program keeps the data of only
+  // True if the data takes many megabytes. The program keeps the data of only
   // one such shape at a time.
   bool large = false;
 };
 
-// Adds the types to a contender's name: "AVX2:2" with "bf16" becomes
-// "AVX2@bf16:2".
+// Adds the types to a contender's name. For example, "AVX2:2" with the types
+// "bf16" becomes "AVX2@bf16:2".
 inline std::string WithTypes(std::string contender, const std::string& types) {
   if (types.empty()) return contender;
   return contender.insert(std::min(contender.find(':'), contender.size()),
@@ -96,9 +97,12 @@ struct Contender {
   std::string name;                 // the ISA, for the library's kernels
   std::vector<size_t> writes = {};  // indices of the outputs to check
   std::string isa = {};             // the ISA to use; empty: the best
-  bool same_bits = false;           // gives the expected bits, like all such
-  bool idle = false;                // times single calls, each after a pause
-  void (*rest)() = nullptr;  // runs after a sample: puts threads to sleep
+  // True if the results must have exactly the expected bits. Where only
+  // approximate values are expected, all contenders with this flag must give
+  // the same bits.
+  bool same_bits = false;
+  bool idle = false;         // single calls are timed, each after a pause
+  void (*rest)() = nullptr;  // puts threads to sleep after a sample
 };
 
 // Checks the results of a shape's contenders.
@@ -107,7 +111,7 @@ class Verifier {
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
   void Announce() { ++unverified_; }
   // Throws std::runtime_error if a contender's results are wrong. Calls
-  // wanted() once and keeps the outputs until all announced contenders are
+  // wanted() once, and keeps the outputs until all announced contenders are
   // verified.
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
@@ -121,14 +125,14 @@ class Verifier {
   std::optional<std::pair<std::string, uint64_t>> same_bits_;  // name, digest
 };
 
-// Contenders that threw or had wrong results, and why.
+// A line for each contender that threw or had wrong results, with the reason.
 std::vector<std::string>& Failures();
 void Fail(const std::string& benchmark, const std::string& why);
 
 // The names of all registered benchmarks: kernel/shape/contender.
 std::vector<std::string>& Names();
 
-// An executor with two TBB threads; null without TBB.
+// Returns an executor with two TBB threads, or null in builds without TBB.
 Executor* TwoThreads();
 // Calls move(begin, end) for both halves of [0, size).
 template <class Move>
@@ -146,26 +150,26 @@ void InHalves(Executor& executor, size_t size, Move move) {
       &context));
 }
 
-// The best ISA, and AVX2 if that is another one. For shapes for which all
-// ISAs would be too many.
+// Returns the best ISA, and AVX2 if it is not the best. For shapes that would
+// take too long on all ISAs.
 std::vector<Isa> MainIsas();
 
-// Caps the library to `isa`; empty: to the best one.
+// Caps the library to `isa`. If it is empty, the best ISA is used.
 void UseIsa(const std::string& isa);
 
 constexpr std::chrono::microseconds kWarmUp{50};
 constexpr std::chrono::milliseconds kPause{1};
 
-// Times call(slot) over rotating slots.
-// - Each sample follows calls that are not timed, because the contender
+// Times call(slot). The calls rotate over the slots.
+// - Each sample begins with calls that are not timed, because the contender
 //   before has evicted this one's data.
-// - A sample has at least `batch` calls. The first sample sets that number to
-//   the calls in a warm-up (it is 0 before), and the others keep it. Otherwise
-//   Google Benchmark would settle for single calls if the system took the core
-//   away while it chose the number.
-// - `slot` is kept for all contenders of a shape. If each sample began at
-//   slot 0, the first slots would stay in a cache, and the others would read
-//   them from there.
+// - A sample has at least `batch` calls. It is 0 before the first sample,
+//   which sets it to the number of calls in a warm-up. The others keep it.
+//   Otherwise Google Benchmark would settle for single calls if the system
+//   took the core away while it chose the number.
+// - `slot` is kept for all contenders of a shape. If each sample began at slot
+//   0, the first slots would stay in a cache, and the other contenders would
+//   read them from there.
 template <class Call>
 void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
           Call& call) {
@@ -190,7 +194,8 @@ void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
   }
 }
 
-// The same, after a pause that is long enough for a pool's workers to sleep.
+// Times single calls, each after a pause that is long enough for a pool's
+// workers to sleep.
 template <class Call>
 void TimeIdle(benchmark::State& state, Call& call) {
   using Clock = std::chrono::steady_clock;
@@ -205,8 +210,8 @@ void TimeIdle(benchmark::State& state, Call& call) {
 }
 
 // A kernel at one shape. The first contender that runs makes the Data, and
-// all share it. Data::Wanted() returns the expected outputs; Data::Call(slot,
-// executor) runs the library's kernel.
+// all contenders share it. Data::Wanted() returns the expected outputs.
+// Data::Call(slot, executor) runs the library's kernel.
 template <class Data>
 class Case {
  public:
@@ -215,8 +220,8 @@ class Case {
   Case(Facts facts, Make make)
       : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
 
-  // setup(data) returns call(slot), which is timed. The call may check its
-  // results itself and throw if they are wrong.
+  // Adds a contender. setup(data) returns call(slot), which is timed. The
+  // call may check its results itself, and throw if they are wrong.
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));
@@ -258,8 +263,8 @@ class Case {
     return benchmark;
   }
 
-  // Adds the library's kernel on each of `isas`, on one thread or, with TBB,
-  // on two.
+  // Adds the library's kernel on each of `isas`, on one thread and, in builds
+  // with TBB, on two.
   template <class Isas>
   void AddOurs(const Isas& isas, const std::vector<size_t>& writes,
                size_t threads = 1, bool idle = false) {
@@ -275,8 +280,8 @@ class Case {
     }
   }
 
-  // Adds a loop over the same memory: move(data, slot, begin, end) for all of
-  // [0, size) or, on two threads, for each half.
+  // Adds a loop over the same memory. It calls move(data, slot, begin, end)
+  // for all of [0, size) or, on two threads, for each half.
   template <class Move>
   void AddProbe(const std::string& name, size_t size, Move move,
                 size_t threads = 1) {
@@ -298,7 +303,7 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data unless it exists.
+    // Makes the data if there is none yet.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {
@@ -320,16 +325,16 @@ class Case {
     Verifier verifier;
     const Make make;
     std::unique_ptr<Data> data;
-    size_t made = 0;  // number of times the data was made
+    size_t made = 0;  // how often the data was made
     size_t slot = 0;
   };
   std::shared_ptr<Shared> shared_;
 };
 
-// Adds the library's kernel on one and on two threads, and the probe, which
-// shows how much a second core's caches gain. `idle`: also after pauses.
-// facts.name starts with the kernel's name. rivals(case, threads) adds other
-// contenders.
+// Adds the library's kernel on one and on two threads. Also adds the probe,
+// which shows how much the caches of a second core gain. With `idle`, adds
+// the same after pauses. facts.name starts with the kernel's name.
+// rivals(case, threads) adds other contenders.
 template <class Data, class Move>
 void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
                 const std::vector<size_t>& writes, size_t size, Move move,
@@ -351,15 +356,15 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   }
 }
 
-// One per *_bench.cc: add() adds its cases. A second one, add_at(), adds the
-// cases of a shape from the command line.
+// Each *_bench.cc has one. add() adds its cases. The optional add_at() adds
+// the cases of a shape from the command line.
 struct LayerShape;
 struct Registration {
   explicit Registration(void (*add)());
   explicit Registration(void (*add_at)(const LayerShape&));
 };
-// Registers all cases or, if `shapes` is not empty, only the cases of these
-// shapes.
+// Registers all cases. If `shapes` is not empty, registers only the cases of
+// these shapes.
 void RegisterAll(const std::vector<LayerShape>& shapes);
 
 }  // namespace switchyard::bench

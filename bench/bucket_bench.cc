@@ -12,7 +12,7 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kSlots = 256;  // single tokens to rotate over
+constexpr size_t kSlots = 256;  // calls of a single token rotate over them
 
 enum class Layout {
   kPacked,
@@ -85,7 +85,7 @@ struct Bucket {
       Check(DispatchArgs(plain::BucketPacked(In(slot), Packed())));
     }
   }
-  // The arguments of the dispatch that follows.
+  // Computes the arguments of the dispatch that follows the sort.
   Status DispatchArgs(size_t max_rows) {
     return MakeDispatchArgs({max_rows, experts, 768}, {args});
   }
@@ -120,7 +120,7 @@ struct Bucket {
   }
 };
 
-// The outputs that a call writes, the same on every ISA.
+// Returns the outputs that a call writes, which are the same on every ISA.
 const std::vector<size_t>& Writes(Layout layout) {
   static const std::vector<size_t> strided = {0, 1}, packed = {0, 1, 2},
                                    row_index = {0, 1, 2, 3};
@@ -131,7 +131,7 @@ const std::vector<size_t>& Writes(Layout layout) {
 
 Facts FactsOf(const std::string& name, const RouterShape& shape, size_t tokens,
               Layout layout) {
-  // Calls read the ids. Of a table, only the written elements count.
+  // A call reads the ids. Of a table, only the elements that it writes count.
   const size_t pairs = tokens * shape.top_k;
   size_t elements = 2 * pairs + shape.experts;
   if (IsPacked(layout)) elements += shape.experts + 1;
@@ -153,7 +153,7 @@ Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
 }
 
 // Moves the bytes of pairs [begin, end). The first part also moves the arrays
-// per expert.
+// that have an element per expert.
 void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   const Probes& probes = BestProbes();
   probes.move(d.Ids(slot) + begin, end - begin, d.pairs.data() + begin,
@@ -169,8 +169,8 @@ void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.row_index.data() + begin, end - begin);
 }
 
-// The usual code of engines: for each expert a row with room for all pairs,
-// and a count, but no offsets.
+// The usual code of engines. Each expert has a row with room for all pairs,
+// and a count. There are no offsets.
 auto Engine(Bucket& d) {
   auto rows =
       std::make_shared<Aligned<plain::TokenSlot>>(d.experts * d.pairs_per_call);

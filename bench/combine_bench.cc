@@ -17,9 +17,10 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kSlots = 4;  // of single tokens: together they fit a 2 MiB L2
+constexpr size_t kSlots = 4;  // of single tokens: all fit in a 2 MiB L2
 
-// Exact in bf16 too, because oneDNN takes weights in that type.
+// Makes weights that bf16 holds exactly, because oneDNN takes weights in that
+// type.
 Aligned<float> WeightsOf(const Types& types, size_t size) {
   Aligned<float> weights = Floats(size, 6, 1.0f);
   for (size_t i = 0; i < size && !IsF32(types); ++i) {
@@ -35,7 +36,7 @@ struct Data {
   bool indexed;
   Rows rows, residual, out, normed;
   Aligned<float> weights, norm_weight;
-  std::vector<int32_t> row_index;  // within the slot
+  std::vector<int32_t> row_index;  // numbers of rows within the slot
 
   Data(const Types& ty, size_t t, size_t h, size_t k, bool through_index)
       : types(ty),
@@ -51,7 +52,7 @@ struct Data {
         normed(types.out, t, h),
         weights(WeightsOf(types, slots * pairs)),
         norm_weight(Floats(h, 8)) {
-    // Rows are packed as for 128 experts.
+    // The rows are packed as if there were 128 experts.
     const size_t experts = std::max<size_t>(k, 128);
     const Aligned<int32_t> ids =
         TopKIds(slots * t, experts, k, Spread::kUniform);
@@ -83,7 +84,7 @@ struct Data {
   Status Call(size_t slot, Executor& executor) {
     return Combine(In(slot), Out(), {}, executor);
   }
-  // The arguments for tokens [begin, end). Two bf16 count as one f32.
+  // Returns the arguments for tokens [begin, end). Two bf16 count as one f32.
   CombineMove Move(size_t slot, size_t begin, size_t end) {
     const size_t pair = begin * top_k;
     const size_t from = slot * pairs + (indexed ? 0 : pair);
@@ -131,8 +132,8 @@ struct Data {
 
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
               size_t tokens, size_t hidden, size_t top_k) {
-  // The rows, the residual and both outputs. The norm's weights stay in a
-  // near cache.
+  // Counts the rows, the residual and both outputs. It does not count the
+  // norm's weights, because they stay in a near cache.
   const Rows row(types.in, 1, hidden), normed(types.out, 1, hidden);
   return {name,
           model,
@@ -156,7 +157,7 @@ auto Probe(void (*move)(const CombineMove&)) {
   };
 }
 
-// The rows in token order, as ggml's products write them.
+// Returns the rows in token order, as ggml's products write them.
 Aligned<float> InTokenOrder(const Data& d) {
   Aligned<float> rows(d.slots * d.pairs * d.hidden);
   for (size_t i = 0; i < d.row_index.size(); ++i) {
@@ -183,8 +184,8 @@ void AddGgml(Case<Data>& contest, size_t threads) {
   });
 }
 
-// Adds the weighted sum and the residual, without norm. oneDNN needs the
-// weights in the rows' type.
+// Adds oneDNN's weighted sum plus residual, without norm. oneDNN needs the
+// weights in the type of the rows.
 void AddOneDnn(Case<Data>& contest) {
   contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
     const auto weights =
@@ -211,7 +212,7 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed,
   contest.AddOurs(IsasFor(types), AllOutputs(types.out, 1));
   const std::string text = Text(types);
   const bool bf16 = text == "bf16";
-  const bool usual = top_k == kCombineTopK;  // as in plain loops and probes
+  const bool usual = top_k == kCombineTopK;  // plain loops and probes need this
   if (usual && (text.empty() || bf16)) {
     contest.Add({"plain", {0, 1}}, [](Data& d) {
       return [&d](size_t slot) {
@@ -246,7 +247,8 @@ const Registration registration([] {
     for (const HiddenShape& shape : kHiddens) {
       for (const size_t tokens : kCombineTokens) {
         for (const Types& types : kCombineTypes) {
-          // The order of the rows does not affect how sums are written.
+          // The way in which sums are written does not depend on the order of
+          // the rows, so one order is enough.
           if (indexed && Converts(types)) continue;
           Add(shape, tokens, indexed, types);
         }

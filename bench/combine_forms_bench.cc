@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Forms of Combine that move no more bytes than the plain one, compared with
-// probes that only move these bytes.
+// Times forms of Combine that move no more bytes than the plain form. They
+// are compared with probes that only move these bytes.
 
 #include <cmath>
 
@@ -105,7 +105,7 @@ struct Data {
     return outputs;
   }
 
-  // The straightforward loop.
+  // Runs the straightforward loop.
   void Plain() {
     const CombineScales& s = form.scales;
     std::vector<float> block(hidden);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer of Qwen3-30B-A3B with quantised weights, from the
-// router's ids to the residual stream. Compares PlanExperts and RunExperts
-// with ggml's graph on the same ids, weights and f32 rows.
+// Times the experts of a layer of Qwen3-30B-A3B with quantised weights, from
+// the router's ids to the residual stream. Compares PlanExperts and
+// RunExperts with ggml's graph on the same ids, weights and f32 rows.
 
 #include <algorithm>
 #include <memory>
@@ -25,8 +25,8 @@ constexpr size_t kExperts = 128, kTopK = 8, kHidden = 2048, kIntermediate = 768;
 constexpr size_t kTokens[] = {1, 4, 32, 512};
 constexpr size_t kDistinctExperts = 7;
 
-// Calls of few tokens rotate over several batches, because the weights of one
-// batch's experts could stay in a cache.
+// Calls with few tokens rotate over several batches. Otherwise the weights of
+// one batch's experts could stay in a cache.
 size_t SlotsOf(size_t tokens) {
   return std::max<size_t>(1, std::min<size_t>(32, 128 / tokens));
 }
@@ -46,7 +46,7 @@ struct Products {
   }
 };
 
-// The weights in one format, for all numbers of tokens.
+// The weights in one format. All numbers of tokens share them.
 struct Layer {
   WeightFormat format;
   Products ours;
@@ -55,8 +55,8 @@ struct Layer {
 
   explicit Layer(WeightFormat format_in) : format(format_in), ours(format) {}
 
-  // Made when ggml is first used. ggml has no int8; it gets q8_0 of the same
-  // floats instead.
+  // Returns the weights as ggml tensors, and makes them at the first call.
+  // ggml has no int8 format, so it multiplies the same floats as q8_0.
   const ggml::ExpertsWeights& Loaded() {
     if (loaded.gate != nullptr) return loaded;
     if (!ggml::Has(format)) {
@@ -128,9 +128,9 @@ struct Data {
     return RunExperts(in, {AnyMatrix(out.data(), tokens, kHidden)}, options,
                       weights, executor);
   }
-  // The library's results on one thread; multiply_bench checks the bits of
-  // its products. ggml's results differ by the rounding of rows and, in q8_0
-  // instead of int8, by the rounding of weights.
+  // The expected results are the library's on one thread. multiply_bench
+  // checks the bits of the products. ggml's results differ, because it rounds
+  // rows in another way and, with q8_0 instead of int8, also the weights.
   std::vector<Output> Wanted() {
     Output sums(out, ggml::Has(layer->format) ? 0.02 : 0.05);
     for (size_t slot = 0; slot < slots; ++slot) {
@@ -167,7 +167,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
       };
     });
   }
-  // Reads the weights of the token's experts.
+  // The probe only reads the weights of the token's experts.
   if (tokens != 1) return;
   contest.Add({"probe"}, [](Data& d) {
     return [&d](size_t slot) {
@@ -185,7 +185,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
 
 const Registration registration([] {
   const auto add = [](WeightFormat format, const char* name) {
-    // In f32 they would take 2.4 GB.
+    // In f32 the weights would take 2.4 GB.
     if (format == WeightFormat::kF32) return;
     for (const size_t tokens : kTokens) {
       Add(format, name, tokens);

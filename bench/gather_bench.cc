@@ -23,7 +23,7 @@ struct Gather {
   Aligned<int32_t> ids;
   std::vector<int32_t> pairs, row_index;
   Rows out = Rows(types.out, tokens* top_k, hidden);
-  Aligned<unsigned char> once =  // the probes'
+  Aligned<unsigned char> once =  // used by probes only
       Aligned<unsigned char>(tokens * out.CodeBytes());
 
   Gather(const Types& ty, const LayerShape& shape)
@@ -37,8 +37,8 @@ struct Gather {
     pairs = buckets.pairs;
     row_index = buckets.row_index;
   }
-  // The inputs. If tokens are converted, with row_index, so that each is
-  // converted once.
+  // Returns the inputs. If the call converts tokens, they include row_index,
+  // so that the library converts each token once.
   GatherInputs In() const {
     GatherInputs in = InWithoutIndex();
     if (Converts(types)) in.row_index = {row_index.data(), tokens, top_k};
@@ -70,7 +70,8 @@ struct Gather {
   }
 };
 
-// Tokens are read once per copy or, if converted, once.
+// A call reads a token once per copy. If it converts tokens, it reads each
+// only once.
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
               const LayerShape& shape) {
   const size_t pairs = shape.tokens * shape.top_k;
@@ -88,7 +89,7 @@ Case<Gather>::Make Make(const Types& types, const LayerShape& shape) {
   return [=] { return std::make_unique<Gather>(types, shape); };
 }
 
-// Reads the tokens in order.
+// Copies the tokens in order.
 void Probe(Gather& d, size_t, size_t begin, size_t end) {
   const size_t bytes = d.out.RowBytes();
   for (size_t r = begin; r < end; ++r) {
@@ -96,8 +97,9 @@ void Probe(Gather& d, size_t, size_t begin, size_t end) {
   }
 }
 
-// The probes below read each token once and copy a row for each of its pairs.
-// Here to consecutive rows, as if tokens followed each other in packed order:
+// The probes below read each token once, and copy a row for each of its
+// pairs. This one copies to consecutive rows, as if the packed order were
+// that of the tokens.
 void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -106,7 +108,7 @@ void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// Here to the rows where they belong:
+// This probe copies to the rows where the pairs belong.
 void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -116,7 +118,8 @@ void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// Here in packed order, after all tokens were read. Does not run in parts.
+// This probe reads all tokens first, and then copies in packed order. It
+// cannot run in parts.
 void ProbeGathered(Gather& d, size_t, size_t, size_t) {
   const size_t bytes = d.out.CodeBytes();
   for (size_t t = 0; t < d.tokens; ++t) d.ReadToken(t, t);
@@ -127,7 +130,7 @@ void ProbeGathered(Gather& d, size_t, size_t, size_t) {
 }
 
 void AddGgml(Case<Gather>& contest) {
-  // ggml copies rows on one thread, even if it has more.
+  // ggml copies rows on one thread only.
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(1, {0}), [](Gather& d) {
     std::vector<int32_t> index;
@@ -142,8 +145,9 @@ void AddGgml(Case<Gather>& contest) {
   });
 }
 
-// Other ways to convert rows: each packed row by itself, by the library
-// without the index or as engines do it, or all tokens first.
+// Adds other ways to convert rows. Each packed row may be converted by
+// itself, by the library without the index or in the way of engines. Or all
+// tokens may be converted first.
 void AddOtherWays(Case<Gather>& contest, const Types& types) {
   const std::vector<size_t> all = AllOutputs(types.out);
   for (const Isa& isa : MainIsas()) {

@@ -27,7 +27,7 @@
 namespace switchyard::bench::ggml {
 namespace {
 
-constexpr size_t kMaxNodes = 256;  // operations, views, inputs
+constexpr size_t kMaxNodes = 256;  // room for operations, views and inputs
 
 template <class T>
 T* Made(T* object) {
@@ -43,7 +43,7 @@ struct Free {
   }
 };
 
-// The thread pool for each number of threads.
+// A thread pool for each number of threads.
 using Pool = std::unique_ptr<ggml_threadpool, Free<ggml_threadpool_free>>;
 std::map<int, Pool>& Pools() {
   static std::map<int, Pool> pools;
@@ -59,9 +59,9 @@ ggml_threadpool* PoolOf(int threads) {
   return pool.get();
 }
 
-// Operations in the order in which they are added. Inputs and outputs are the
-// caller's memory. Intermediate results share memory as in llama.cpp, through
-// the same allocator.
+// A graph of operations, in the order in which they are added. Inputs and
+// outputs are the caller's memory. Intermediate results share memory as in
+// llama.cpp, because the same allocator places them.
 class Graph {
  public:
   explicit Graph(size_t threads)
@@ -74,7 +74,7 @@ class Graph {
 
   ggml_context* context() const { return context_.get(); }
 
-  // `sizes` start with the innermost.
+  // Adds an input. `sizes` start with the innermost.
   ggml_tensor* Input(ggml_type type, std::initializer_list<size_t> sizes) {
     std::vector<int64_t> dims;
     for (const size_t size : sizes) dims.push_back(static_cast<int64_t>(size));
@@ -87,7 +87,7 @@ class Graph {
   }
   ggml_tensor* AddOutput(ggml_tensor* node) { return External(Add(node)); }
 
-  // Call this after all operations are added.
+  // Plans the graph. Call this after all operations are added.
   void Plan() {
     allocator_.reset(Made(ggml_gallocr_new(ggml_backend_cpu_buffer_type())));
     if (!ggml_gallocr_alloc_graph(allocator_.get(), graph_)) {
@@ -105,8 +105,8 @@ class Graph {
   }
 
  private:
-  // Marks memory that the allocator must not place. Each call sets its
-  // address.
+  // Marks a tensor that the allocator must not place. Each call of the graph
+  // sets its address.
   static ggml_tensor* External(ggml_tensor* tensor) {
     static char placeholder;
     tensor->data = &placeholder;
@@ -129,8 +129,8 @@ void Set(ggml_tensor* tensor, const void* data) {
 
 int64_t Int(size_t size) { return static_cast<int64_t>(size); }
 
-// Multiplies each token's rows [hidden, top_k, tokens] by their weights and
-// sums them.
+// Multiplies each token's rows [hidden, top_k, tokens] by their weights, and
+// adds them up.
 ggml_tensor* AddWeighted(Graph& graph, ggml_tensor* rows,
                          ggml_tensor* weights) {
   ggml_context* const c = graph.context();
@@ -166,8 +166,8 @@ ggml_type TypeOf(WeightFormat format) {
   throw std::runtime_error("ggml has no such format");
 }
 
-// The CPU's buffer type for repacked weights, which llama.cpp tries before
-// its own. Null if ggml was built without it.
+// Returns the CPU's buffer type for repacked weights, which llama.cpp tries
+// before its own. Returns null if ggml was built without that type.
 ggml_backend_buffer_type_t RepackType() {
   ggml_backend_reg_t const cpu = ggml_backend_cpu_reg();
   const auto extra = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
@@ -191,7 +191,7 @@ Context NewContext(size_t tensors) {
 
 }  // namespace
 
-// Weights [experts, rows, cols].
+// The weights [experts, rows, cols] in ggml's form.
 class Loaded {
  public:
   Loaded(WeightFormat format, size_t experts, size_t rows, size_t cols)
@@ -201,7 +201,7 @@ class Loaded {
 
   void Use(const void* stored) { Set(tensor_, stored); }
   // Moves the tensor to a ggml buffer, in a form that ggml chooses. Returns
-  // false if ggml has no such form for it on this CPU.
+  // false if ggml has no such form for the tensor on this CPU.
   bool UseRepacked() {
     ggml_backend_buffer_type_t const type = RepackType();
     if (type == nullptr) return false;
@@ -221,7 +221,7 @@ class Loaded {
   }
 
   ggml_tensor* tensor() const { return tensor_; }
-  // A tensor for one expert. Each call sets its data.
+  // Makes a tensor for one expert. Each call sets its data.
   ggml_tensor* NewExpert(ggml_context* context) const {
     ggml_tensor* const expert = ggml_new_tensor_2d(
         context, tensor_->type, tensor_->ne[0], tensor_->ne[1]);
@@ -244,7 +244,7 @@ class Loaded {
 
 bool Available() {
   static const bool is_quiet = [] {
-    // ggml would log a line on stderr for each repacked tensor.
+    // Without this, ggml logs a line on stderr for each repacked tensor.
     ggml_log_set(
         [](ggml_log_level level, const char* text, void*) {
           if (level >= GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
@@ -256,7 +256,7 @@ bool Available() {
 }
 
 void Rest() {
-  // This program's OpenMP is also ggml's, if ggml was built with OpenMP.
+  // If ggml was built with OpenMP, it uses this program's OpenMP.
   omp_pause_resource_all(omp_pause_soft);
   for (const auto& pool : Pools()) ggml_threadpool_pause(pool.second.get());
 }
@@ -283,7 +283,7 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
     weights = ggml_div(c, weights, sum);
   }
   graph->AddOutput(weights);
-  ggml_set_output(ids->view_src);  // read after the call
+  ggml_set_output(ids->view_src);  // because it is read after the call
   graph->Plan();
   return {[=](const float* in, float* out) {
             Set(logits, in);
@@ -422,7 +422,7 @@ std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights& experts,
     Set(weights, args.weights);
     Set(residual, args.residual);
     Set(out, args.out);
-    // Keeps the experts alive, because the graph refers to their memory.
+    // This keeps the experts alive, because the graph refers to their memory.
     static_cast<void>(experts);
     graph->Compute();
   };

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // llama.cpp's operations between the matrix products of an MoE layer, run by
-// ggml's CPU backend: the same operations in the same order, which share
-// memory in the same way. Graphs are built, allocated and planned beforehand.
-// A call sets the pointers of inputs and outputs and computes. It includes
-// the fixed cost of each computation, as in llama.cpp: some 60 ns and, on
-// several threads, a barrier after each operation. (llama.cpp also plans anew
-// each time.) One thread wakes no others.
+// ggml's CPU backend. They are the same operations in the same order, and
+// share memory in the same way. The graphs are built, allocated and planned
+// beforehand. A call sets the pointers of inputs and outputs, and computes.
+// It includes the fixed cost of each computation, as in llama.cpp: some 60 ns
+// and, on several threads, a barrier after each operation. (llama.cpp also
+// plans the graph again each time.) A call on one thread wakes no other
+// thread.
 
 #ifndef SWITCHYARD_BENCH_GGML_H_
 #define SWITCHYARD_BENCH_GGML_H_
@@ -28,11 +29,11 @@ namespace switchyard::bench::ggml {
 // nothing.
 bool Available();
 
-// Stops the threads that wait for the next call. They would occupy a core for
-// milliseconds, which the next contender needs.
+// Stops the threads that wait for the next call. Without this they would
+// occupy a core for milliseconds, and the next contender needs that core.
 void Rest();
 
-// "ggml", or "ggml:2" on two threads.
+// Returns "ggml", or "ggml:2" on two threads.
 inline Contender Named(size_t threads, const std::vector<size_t>& writes) {
   Contender contender = {"ggml", writes};
   if (threads != 1) {
@@ -42,14 +43,14 @@ inline Contender Named(size_t threads, const std::vector<size_t>& writes) {
   return contender;
 }
 
-// Version, commit and vectors, for example "0.25.3 0c1e570 AVX512"; or
-// "none".
+// Returns the version, commit and vectors, for example "0.25.3 0c1e570
+// AVX512", or "none".
 std::string Version();
 
-// Softmax, argsort, and the top_k probabilities divided by their sum. The ids
-// are the first columns of a sort of all experts, where llama.cpp's next
-// operation would read them. `ids` copies the ids of the last call, [tokens,
-// top_k].
+// Computes a softmax, an argsort, and the top_k probabilities divided by
+// their sum. The ids are the first columns of a sort of all experts, where
+// llama.cpp's next operation would read them. `ids` copies the ids of the
+// last call, [tokens, top_k].
 struct Router {
   std::function<void(const float* logits, float* weights)> run;
   std::function<void(int32_t* ids)> ids;
@@ -57,17 +58,18 @@ struct Router {
 Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
              size_t threads = 1);
 
-// out[r] = tokens[index[r]]
+// Computes out[r] = tokens[index[r]].
 std::function<void(const float* tokens, const int32_t* index, float* out)>
 GatherRows(size_t tokens, size_t rows, size_t hidden, size_t threads = 1);
 
-// SiLU(gate) * up in f32 or f16.
+// Computes SiLU(gate) * up in f32 or f16.
 std::function<void(const void* gate, const void* up, void* out)> SiluMul(
     Type type, size_t rows, size_t cols, size_t threads = 1);
 
-// Each token's rows are adjacent. Products by weight, top_k - 1 additions,
-// the residual, the norm and its weights. llama.cpp multiplies in place; here
-// the rows are not changed.
+// Combine as llama.cpp builds it: multiplies each row by its weight, adds a
+// token's rows with top_k - 1 additions, adds the residual, and computes the
+// norm and multiplies it by norm_weight. A token's rows are adjacent.
+// llama.cpp multiplies in place; here the rows are not changed.
 struct CombineArgs {
   const float* rows;         // [tokens, top_k, hidden]
   const float* weights;      // [tokens, top_k]
@@ -81,24 +83,25 @@ std::function<void(const CombineArgs& args)> Combine(size_t tokens,
                                                      size_t hidden, float eps,
                                                      size_t threads = 1);
 
-// Weights of experts as a ggml tensor.
+// The weights of experts as a ggml tensor.
 class Loaded;
-// True if ggml multiplies the format. It has no int8.
+// True if ggml multiplies weights of the format. It has no int8.
 bool Has(WeightFormat format);
-// True if llama.cpp would repack such weights on this CPU when it loads a
-// model.
+// True if llama.cpp would repack weights of this format and size on this CPU
+// when it loads a model.
 bool Repacks(WeightFormat format, size_t rows, size_t cols);
-// The weights as llama.cpp loads them or, if not `repacked`, in place.
+// Returns the weights as llama.cpp loads them. If not `repacked`, ggml uses
+// them in place.
 std::shared_ptr<const Loaded> Load(const ExpertWeights& stored, bool repacked);
 
-// out = rows * weights^T for one expert. ggml quantises the rows in each
-// call.
+// Computes out = rows * weights^T for one expert. ggml quantises the rows in
+// each call.
 std::function<void(size_t expert, const float* rows, float* out)> Multiply(
     std::shared_ptr<const Loaded> weights, size_t rows, size_t threads = 1);
 
 // The experts of a layer as llama.cpp builds them: gate and up by mul_mat_id,
-// SiLU and product, down by mul_mat_id, products by weight, top_k - 1
-// additions, and the residual.
+// SiLU and the product with up, down by mul_mat_id, a multiplication of each
+// row by its weight, top_k - 1 additions, and the addition of the residual.
 struct ExpertsArgs {
   const float* hidden;    // [tokens, hidden]
   const int32_t* ids;     // [tokens, top_k]

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HyperConnect in the forms that engines call, compared with a loop that only
-// moves the same bytes.
+// Times HyperConnect in the forms that engines call. A loop that only moves
+// the same bytes is the comparison.
 
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kStreams = 4;  // DeepSeek-V4's
+constexpr size_t kStreams = 4;  // as in DeepSeek-V4
 
 enum class Form { kBehind, kBefore, kBoth };
 struct Named {
@@ -86,7 +86,7 @@ struct Data {
     return HyperConnect(In(), Out(), Options(), executor);
   }
 
-  // The number of matrices [tokens, hidden] that a call reads and writes.
+  // How many matrices [tokens, hidden] a call reads, and how many it writes.
   size_t Reads() const { return kStreams + (Mixes() ? 1 : 0); }
   size_t Writes() const {
     return (Mixes() ? kStreams : 0) + (Collapses() ? 2 : 0);

@@ -22,7 +22,7 @@ LayerShape ParseShape(const std::string& text) {
       {"hidden", &shape.hidden},
       {"intermediate", &shape.intermediate},
       {"tokens", &shape.tokens}};
-  std::istringstream parts(text + ",");  // an empty text has one empty part
+  std::istringstream parts(text + ",");  // so an empty text has one empty part
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t equals = std::min(part.find('='), part.size());
     const auto found =
@@ -52,8 +52,8 @@ LayerShape ParseShape(const std::string& text) {
                               std::to_string(shape.top_k) + " of " +
                               std::to_string(shape.experts) + " experts");
   }
-  // Memory for rows of all types, and for the expected results in double
-  // precision.
+  // Estimates the memory for rows of all types, and for the expected results
+  // in double precision.
   const auto pairs = static_cast<double>(shape.tokens * shape.top_k);
   if (pairs > INT32_MAX) {
     throw program::InputError("--shape " + text + ": more than 2^31 - 1 pairs");
@@ -68,7 +68,8 @@ LayerShape ParseShape(const std::string& text) {
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread) {
   testing_support::Random random(7);
-  std::vector<int32_t> popularity(experts);  // the most popular first
+  // Begins with the most popular expert.
+  std::vector<int32_t> popularity(experts);
   std::iota(popularity.begin(), popularity.end(), 0);
   for (size_t e = experts; e > 1; --e) {
     std::swap(popularity[e - 1], popularity[random.Below(e)]);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory, numbers and shapes of published models, for the benchmarks.
+// Memory, numbers, and shapes of published models, for the benchmarks.
 
 #ifndef SWITCHYARD_BENCH_INPUTS_H_
 #define SWITCHYARD_BENCH_INPUTS_H_
@@ -17,7 +17,8 @@ namespace switchyard::bench {
 
 constexpr size_t kAlignment = 64;
 
-// Memory that starts on a cache line. Loops may read and write whole lines.
+// Memory that starts on a cache line. Loops may read and write whole lines of
+// it.
 template <class T>
 class Aligned {
  public:
@@ -46,19 +47,21 @@ inline Aligned<float> Floats(size_t size, uint32_t stream, float range = 4.0f) {
   return floats;
 }
 
-// Draws the experts of each token, all different: all equally likely, or by
-// Zipf's law (the n-th most popular has a share proportional to 1/n).
+// How the experts of a token are drawn. They are always distinct. kUniform:
+// all are equally likely. kZipf: the n-th most popular expert has a share
+// proportional to 1/n.
 enum class Spread { kUniform, kZipf };
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread);
 
-// The layer of a --shape option. The defaults are Qwen3-30B-A3B's.
+// The layer that a --shape option describes. The defaults are
+// Qwen3-30B-A3B's.
 struct LayerShape {
   size_t experts = 128, top_k = 8, hidden = 2048, intermediate = 768;
   size_t tokens = 512;
 };
-// Parses "experts=160,top_k=6,tokens=64". Rows have to be whole cache lines
-// in all types. Throws InputError.
+// Parses a text like "experts=160,top_k=6,tokens=64". Rows have to be whole
+// cache lines in all types. Throws InputError.
 LayerShape ParseShape(const std::string& text);
 
 struct RouterShape {
@@ -67,7 +70,8 @@ struct RouterShape {
   size_t top_k;
 };
 
-// "E=128/k=8/T=512", and "T=64/H=2048" or, if k is not 8, "T=64/H=2048/k=6".
+// Both functions return a part of a shape's name: "E=128/k=8/T=512", and
+// "T=64/H=2048" or, if k is not 8, "T=64/H=2048/k=6".
 inline std::string RouterText(size_t experts, size_t top_k, size_t tokens) {
   return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
          "/T=" + std::to_string(tokens);
@@ -77,14 +81,15 @@ inline std::string HiddenText(size_t tokens, size_t hidden, size_t top_k = 8) {
          (top_k == 8 ? "" : "/k=" + std::to_string(top_k));
 }
 
-// Numbers of tokens: decoding, a few sequences, prompts.
+// The numbers of tokens to time: decoding, a few sequences, and prompts.
 constexpr size_t kRouteTokens[] = {1, 64, 512, 4096};
 constexpr size_t kBucketTokens[] = {1, 512, 4096};
 constexpr size_t kCombineTokens[] = {1, 64, 512};
 
-// Renormalised softmax and top-k: the router of these models. For models that
-// score by sigmoid, only the size is theirs. (gpt-oss selects first, which
-// gives the same result.)
+// The sizes of models' routers. The benchmark always computes a softmax and
+// top-k with renormalisation. Some of these models score by sigmoid, so only
+// the size is theirs. (gpt-oss selects before the softmax, which gives the
+// same result.)
 constexpr RouterShape kRouters[] = {
     {"Mixtral 8x7B", 8, 2},
     {"ERNIE-4.5-300B-A47B", 64, 8},
@@ -96,8 +101,8 @@ constexpr RouterShape kRouters[] = {
     {"Qwen3-Next-80B-A3B", 512, 10},
 };
 
-// Softmax and top-k without renormalisation, including the sizes of
-// renormalised models for which there is a target.
+// The sizes for softmax and top-k without renormalisation. They include sizes
+// of renormalised models for which there is a target.
 constexpr RouterShape kUnnormalisedRouters[] = {
     {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
     {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},
@@ -111,8 +116,8 @@ constexpr RouterShape kBuckets[] = {
     {"DeepSeek-V3", 256, 8},
 };
 
-// Expert counts of published models that are not powers of two, each with the
-// nearest power, and the top_k to time them with.
+// Numbers of experts in published models that are not powers of two. Each
+// comes with the nearest power, and with the top_k for both.
 struct OddExperts {
   size_t experts, power_of_two;
 };
@@ -122,8 +127,8 @@ constexpr size_t kTopKs[] = {1, 2, 4, 8, 16, 32};
 
 struct ActivationShape {
   const char* model;
-  size_t rows;  // (token, expert) pairs
-  size_t cols;  // intermediate size of an expert
+  size_t rows;  // the number of (token, expert) pairs
+  size_t cols;  // the intermediate size of an expert
 };
 
 constexpr ActivationShape kActivations[] = {
@@ -138,7 +143,7 @@ struct HiddenShape {
   size_t hidden;
 };
 
-constexpr size_t kCombineTopK = 8;  // of all three models
+constexpr size_t kCombineTopK = 8;  // the same in all three models
 constexpr HiddenShape kHiddens[] = {
     {"Qwen3-30B-A3B", 2048},
     {"Qwen3-235B-A22B", 4096},

@@ -30,15 +30,15 @@ namespace {
 
 using program::InputError;
 
-// The default options: each round has a new random order. Samples are long
-// compared with the clock's half a microsecond, but so short that most end
-// before the system gives the core to another program. The median then leaves
-// out the others.
+// The default options. Each round has a new random order. Samples are long
+// compared with the clock's half a microsecond. But they are so short that
+// most end before the system gives the core to another program. The median
+// then leaves out the samples that do not.
 constexpr const char* kDefaults[] = {
     "--benchmark_min_time=0.0002", "--benchmark_repetitions=25",
     "--benchmark_enable_random_interleaving=true"};
 
-// Adds to Google Benchmark's description of the machine.
+// Adds facts to Google Benchmark's description of the machine.
 void AddContext() {
   const nlohmann::ordered_json context = program::Context("");
   for (const char* key :
@@ -49,7 +49,7 @@ void AddContext() {
   benchmark::AddCustomContext("ggml", ggml::Version());
 }
 
-// The value of `option` if `argument` sets it.
+// Returns the value of `option` if `argument` sets it.
 std::optional<std::string> ValueOf(const char* option,
                                    const std::string& argument) {
   const std::string start = option + std::string("=");
@@ -57,8 +57,8 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
-// Refuses arguments that Google Benchmark ignores, or for which it exits with
-// its own code.
+// Refuses arguments that Google Benchmark would ignore, and those for which
+// it would exit with its own code.
 void RequireValid(const std::string& argument) {
   for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
     const auto format = ValueOf(option, argument);
@@ -81,7 +81,7 @@ void RequireValid(const std::string& argument) {
   }
 }
 
-// Redirects std::cerr to a string during its lifetime.
+// While an object exists, std::cerr writes to its string.
 class Messages {
  public:
   Messages() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
@@ -114,8 +114,8 @@ void Initialize(std::vector<std::string> arguments) {
                                : why);
 }
 
-// Requires that the filter matches a benchmark. Google Benchmark would empty
-// the output file first and only then find no match.
+// Requires that the filter matches a benchmark. Otherwise Google Benchmark
+// would empty the output file before it finds no match.
 void RequireMatch(std::string filter) {
   const std::string why =
       "Failed to match any benchmarks against regex: " + filter;
@@ -124,7 +124,7 @@ void RequireMatch(std::string filter) {
   try {
     const std::regex regex(filter, std::regex::extended);
     for (const std::string& name : Names()) {
-      // Some names get a suffix from Google Benchmark.
+      // Google Benchmark adds a suffix to some names.
       for (const char* suffix :
            {"", "/real_time", "/iterations:1/manual_time"}) {
         if (std::regex_search(name + suffix, regex) != negated) return;
@@ -136,13 +136,13 @@ void RequireMatch(std::string filter) {
   throw InputError(why);
 }
 
-// The name as Google Benchmark lists it, without the suffix for counts and
-// clock.
+// Returns the name as Google Benchmark lists it, without the suffix that
+// states counts and clock.
 std::string WithoutSuffix(const std::string& name) {
   return name.substr(0, name.find("/iterations:"));
 }
 
-// Prints one line per contender, which fits in a terminal.
+// Prints one line per contender. Each line fits in a terminal.
 class Lines : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override {
@@ -166,7 +166,7 @@ class Lines : public benchmark::BenchmarkReporter {
   }
 };
 
-// Google Benchmark's file. Records whether it could not be written.
+// Writes Google Benchmark's file, and records whether this failed.
 class JsonFile : public benchmark::JSONReporter {
  public:
   void Finalize() override {
@@ -189,7 +189,7 @@ constexpr char kHelp[] =
 int Run(const std::vector<std::string>& arguments) {
   std::string out, filter;
   std::vector<LayerShape> shapes;
-  std::vector<std::string> google;  // its arguments
+  std::vector<std::string> google;  // the arguments of Google Benchmark
   bool lines = true, json = true, list = false;
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {

@@ -34,7 +34,7 @@ struct Shape {
 std::vector<int32_t> Values(const Aligned<int32_t>& ids) {
   return {ids.data(), ids.data() + ids.size()};
 }
-// The output of a call, and poison behind it.
+// Expects `values` in the output of a call, and poison behind them.
 Output Wanted(Aligned<int32_t>& memory, std::vector<int32_t> values) {
   Output output(memory);
   values.resize(memory.size(), -1);
@@ -67,7 +67,7 @@ struct AlignedCase {
   Aligned<int32_t> ids, counts, offsets, pairs, blocks;
 };
 
-// To 8 ranks, of which each has experts next to each other.
+// Maps to 8 ranks. The experts of a rank have consecutive ids.
 struct MapCase {
   static constexpr size_t kRanks = 8;
   MapCase(const Shape& shape, bool of_tokens)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router and the buckets in plain C++: see plain-inl.h.
+// The router and the buckets in plain C++. (See plain-inl.h.)
 
 #include <cmath>
 #include <cstring>
@@ -32,9 +32,9 @@ void SelectByInsertion(const float* row, size_t experts, size_t top_k,
   }
 }
 
-// Computes the maxima of kLanes groups. Their k-th largest is a lower bound
-// for the row's k-th largest. The few logits at or above it are ranked by
-// counting.
+// Computes the maxima of kLanes groups. The k-th largest of them is a lower
+// bound for the row's k-th largest logit. The few logits at or above the
+// bound are then ranked by counting.
 void Select(const float* row, size_t experts, size_t top_k, int32_t* ids) {
   if (experts < kLanes || top_k > kLanes) {
     return SelectByInsertion(row, experts, top_k, ids);
@@ -140,7 +140,7 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
     for (size_t e = 0; e < experts; ++e) scores[e] *= scale;
     return;
   }
-  // A loop for each score, which the compiler vectorises.
+  // Each score has its own loop, so that the compiler can vectorise it.
   const auto exp = [](float x) { return Exp(x); };
 #define SWITCHYARD_CASE(name, ...)                                         \
   case Score::name:                                                        \
@@ -152,8 +152,8 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
 #undef SWITCHYARD_CASE
 }
 
-// Drops the keys of all groups except those with the largest sums of their
-// two largest keys.
+// A group's sum is that of its two largest keys. Drops the keys of all groups
+// except those with the largest sums.
 void DropGroups(const RouteOptions& options, size_t experts, float* keys) {
   const size_t groups = options.num_expert_group, size = experts / groups;
   float sums[kMaxExperts];

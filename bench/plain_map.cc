@@ -11,7 +11,7 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Computes the start of each bucket from the counts, padded to blocks.
+// Computes where each bucket starts, from counts that are padded to blocks.
 void Starts(const Span<int32_t>& counts, const Span<int32_t>& offsets,
             int32_t block, int32_t* next) {
   int32_t start = 0;

@@ -10,15 +10,15 @@
 
 namespace switchyard::bench::plain {
 
-// Straightforward loops: see rivals.h. Ids are int32, contiguous and valid,
-// with at most 1024 buckets.
+// Straightforward loops. (See rivals.h.) Ids are int32, contiguous and valid,
+// and there are at most 1024 buckets.
 //
 // Writes offsets, pairs and block_experts. Fills the pairs with sentinels
 // first.
 void BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                    size_t block_size);
-// Maps by a table to at most 64 destinations. Writes pairs with pair_index
-// or, if counts of tokens are given, tokens with copy_index.
+// Maps by a table to at most 64 destinations. Writes pairs with pair_index.
+// If counts of tokens are given, writes tokens with copy_index instead.
 void MapPairs(const MapInputs& inputs, const MapOutputs& outputs);
 
 }  // namespace switchyard::bench::plain

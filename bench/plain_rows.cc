@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels on rows in plain C++: see plain-inl.h.
+// The kernels on rows in plain C++. (See plain-inl.h.)
 
 #include <cmath>
 #include <cstring>
@@ -13,8 +13,9 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// The largest magnitude. The bits of magnitudes have the same order as
-// integers, and the compiler may reorder maxima of integers.
+// Returns the largest magnitude. It compares the bits as integers, which have
+// the same order as the magnitudes. The compiler may reorder maxima of
+// integers.
 template <class T>
 inline float Amax(const T* row, size_t size) {
   uint32_t max = 0;
@@ -25,13 +26,13 @@ inline float Amax(const T* row, size_t size) {
   return FromBits(max);
 }
 
-// Rounds to nearest, ties to even. The compiler does not fuse it with a
-// product.
+// Rounds to nearest, with ties to even. The compiler does not fuse this with
+// a product.
 inline int8_t ToInt8(float f) {
   return static_cast<int8_t>(static_cast<int32_t>(std::rint(f)));
 }
 
-// Rounds to nearest, for |f| up to 448.
+// Rounds to nearest. |f| may be up to 448.
 inline uint8_t ToF8E4M3(float f) {
   const uint32_t bits = Bits(f) & 0x7FFFFFFF, sign = Bits(f) >> 24 & 0x80;
   const uint32_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - 0x3C0;
@@ -39,7 +40,7 @@ inline uint8_t ToF8E4M3(float f) {
   return static_cast<uint8_t>(sign | (bits < 0x3C800000 ? denormal : normal));
 }
 
-// Rounds to nearest, for normal numbers in the type's range.
+// Rounds to nearest. f has to be a normal number in the type's range.
 inline Float16 ToF16(float f) {
   const uint32_t bits = Bits(f);
   const uint32_t rounded = bits + 0xFFF + (bits >> 13 & 1);
@@ -52,7 +53,7 @@ void ToBlocks(const T* row, size_t size, BlockQ8_0* blocks) {
     const float d = Amax(row + 32 * b, 32) / 127.0f;
     const float factor = d == 0.0f ? 0.0f : 1.0f / d;
     blocks[b].d = ToF16(d);
-    for (size_t i = 0; i < 32; ++i) {  // halves away from zero
+    for (size_t i = 0; i < 32; ++i) {  // rounds halves away from zero
       const float x = Load(row[32 * b + i]) * factor;
       const float magnitude = FromBits(Bits(x) & 0x7FFFFFFF);
       const auto code = static_cast<int32_t>(magnitude + 0x1.fffffep-2f);
@@ -104,14 +105,14 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out) {
       Store(g * Load(up[c]) / (1.0f + Exp(-g)), &o[c]);
     };
     size_t c = 0;
-    for (; c + kLanes <= out.cols; c += kLanes) {  // GCC 12: unrolled, 1.1 x
+    for (; c + kLanes <= out.cols; c += kLanes) {  // GCC 12 unrolls this: 1.1 x
       for (size_t l = 0; l < kLanes; ++l) silu_mul(c + l);
     }
     for (; c < out.cols; ++c) silu_mul(c);
   }
 }
 
-// The activation of a gate and an up.
+// Returns the activation of a gate and an up.
 inline float Activated(const ActivateOptions& options, float g, float u) {
   switch (options.activation) {
     case Activation::kGelu:
@@ -147,7 +148,7 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out,
   }
 }
 
-// Where a row's sums are kept in f32.
+// Returns the place where a row's sums are kept in f32.
 inline float* Sums(float* out, float*) { return out; }
 inline float* Sums(BFloat16*, float* buffer) { return buffer; }
 
@@ -197,7 +198,7 @@ void Combine(const CombineInputs& inputs, const Matrix<T>& outs,
   }
 }
 
-// Adds the squares of whole groups of kLanes.
+// Adds the squares of complete groups of kLanes.
 void AddSquares(const float* row, size_t size, float (&squares)[kLanes]) {
   for (size_t i = 0; i < size; i += kLanes) {
     for (size_t l = 0; l < kLanes; ++l) squares[l] += row[i + l] * row[i + l];

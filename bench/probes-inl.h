@@ -1,18 +1,19 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per vector width. probes.cc defines PROBE_BYTES and
-// PROBE_STREAM(pointer, vector), a namespace and a target for each.
+// This file is included once per vector width. For each, probes.cc sets a
+// target and a namespace, and defines PROBE_BYTES and PROBE_STREAM(pointer,
+// vector).
 
 typedef float V __attribute__((vector_size(PROBE_BYTES)));
 constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
 constexpr size_t kLine = 64 / sizeof(float);
-constexpr size_t kAhead = 1024 / sizeof(float);  // prefetch distance
+constexpr size_t kAhead = 1024 / sizeof(float);  // the prefetch distance
 constexpr size_t kStreams = 8;
 
 // Rows of quantised types can start at any address. A reference to a type
-// with reduced alignment does not work: Clang forgets the typedef's alignment
-// when a reference is returned, and its aligned stores crashed.
+// with reduced alignment would not work: when Clang returns a reference, it
+// forgets the typedef's alignment, and its aligned stores crashed.
 inline V Load(const float* p) {
   V v;
   __builtin_memcpy(&v, p, sizeof(v));

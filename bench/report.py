@@ -19,9 +19,9 @@ import re
 import statistics
 import sys
 
-# The first word of a contender's name; every other one is Switchyard's own ISA.
+# The first word of a peer's name. Every other contender is one of Switchyard's own ISAs.
 PEERS = ("plain", "engine", "onednn", "ggml")
-# The files of a report agree in these.
+# The files of one report have to agree in these fields.
 MACHINE = ("cpu_model", "data_caches", "isas", "compiler", "highway", "tbb", "onednn", "ggml")
 NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Google Benchmark appends these to a name.
@@ -82,7 +82,7 @@ class Run:
         """The name of the best ISA, or of the fastest peer or probe, in `row`, or None."""
         if kind == "best":
             return next((isa for isa in self.isas if isa in row), None)
-        # A ":" says that a peer does only a part, such as oneDNN's softmax.
+        # After a ":" comes the part that a peer does, such as oneDNN's softmax.
         names = PEERS if kind == "peer" else [n for n in row if n.split(":")[0] == kind]
         there = [name for name in names if name in row]
         return min(there, key=lambda n: statistics.median(row[n].values()), default=None)
@@ -108,7 +108,7 @@ def print_matrix(run):
     for kernel in dict.fromkeys(kernel for kernel, _ in run.rows):
         rows = {shape: row for (k, shape), row in run.rows.items() if k == kernel}
         isas = [i for i in run.isas if any(i in row for row in rows.values())]
-        # A kernel of the device layer has contenders of its own names.
+        # A kernel of the device layer has contenders with names of its own.
         ours = isas or list(dict.fromkeys(n for row in rows.values() for n in row))
         print(f"\n## {kernel}: ns a {' or a '.join(run.units[kernel])}\n")
         print("| shape | " + " | ".join(ours) + " | fastest peer | ours / peer | fastest probe |"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The contenders to which the library's kernels are compared.
+// The contenders that are compared with the library's kernels.
 
 #ifndef SWITCHYARD_BENCH_RIVALS_H_
 #define SWITCHYARD_BENCH_RIVALS_H_
@@ -24,26 +24,26 @@
 namespace switchyard::bench {
 
 // The kernels as a programmer would write them for an engine: plain C++ in
-// single precision, compiled for this machine's CPU (see plain-inl.h). They
-// support the options that the benchmarks use. Matrices are contiguous, f32
-// or bf16.
+// single precision, compiled for this machine's CPU. (See plain-inl.h.) They
+// support the options that the benchmarks use. Matrices are contiguous, and
+// their type is f32 or bf16.
 namespace plain {
 
 constexpr size_t kMaxExperts = 16384;
 constexpr size_t kMaxHidden = 8192;
-constexpr size_t kTopK = 8;  // for Combine, in which rows are whole cache lines
+constexpr size_t kTopK = 8;  // for Combine; rows are whole cache lines
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// Routes by any score except kSparsemixer, with a bias on the score that all
-// tokens share, and with groups of at least two experts (with a bias).
-// Weights are divided by the sum of the selected.
+// Routes by any score except kSparsemixer. The bias is added to the score,
+// and all tokens share it. Groups have at least two experts, and need a bias.
+// The weights are divided by the sum of the selected ones.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                const RouteOptions& options);
 // Returns the count of the busiest expert.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
 void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
-// Appends each (token, slot) to its expert's row in rows[expert][pair].
+// Appends each (token, slot) to its expert's row: rows[expert][pair].
 struct TokenSlot {
   int32_t token, slot;
 };
@@ -53,21 +53,22 @@ void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
 constexpr const char* kQuantized[] = {"bf16", "i8", "f8e4m3", "q8_0"};
 void Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
-// Activations other than SiLU, and a limit before them, with the C library's
-// functions.
+// Computes activations other than SiLU with the C library's functions. A
+// limit may come before them.
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
               const ActivateOptions& options);
-// Combines with residual and norm, without a shared expert.
+// Combines with a residual and a norm, without a shared expert.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
              float eps);
-// Mixes the streams, collapses them, or both. Rows are whole cache lines.
+// Mixes the streams, collapses them, or does both. Rows are whole cache
+// lines.
 void HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
                   const HyperOptions& options);
 
 }  // namespace plain
 
-// oneDNN's operations for the kernels' work, on one thread. Primitives and
-// memory objects of all slots are made beforehand, so that only
+// oneDNN's operations that do the kernels' work, on one thread. The
+// primitives and memory objects of all slots are made beforehand. So only
 // dnnl_primitive_execute is timed.
 namespace onednn {
 
@@ -87,24 +88,24 @@ class Operations {
 // True if oneDNN computes bf16 with this CPU's vectors.
 bool SupportsBf16();
 
-// The inputs of the slots lie one after the other; all slots share the
+// The inputs of the slots lie one after the other, and all slots share the
 // outputs. All arguments have one type, f32 or bf16.
 //
-// Softmax over each of `rows`.
+// Computes a softmax over each of `rows`.
 Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
                    const void* in, void* out);
-// Swish, then a product. A single slot.
+// Computes a swish, and then a product, in a single slot.
 Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
                    const void* up, void* out);
-// out[t] = weights[t] rows[t] + residual[t], as a batched product, without
-// norm.
+// Computes out[t] = weights[t] rows[t] + residual[t] as a batched product,
+// without a norm.
 Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        size_t slots, const void* rows, const void* weights,
                        const void* residual, void* out);
 
-// out[r, c] = scales[c] * (sum of rows[r, i] * weights[c, i]) + offsets[c],
-// with the weights of a different expert in each slot. Stores the weights to
-// `memory` in the form that oneDNN chooses.
+// Computes out[r, c] = scales[c] * (sum of rows[r, i] * weights[c, i]) +
+// offsets[c], with the weights of a different expert in each slot. Stores the
+// weights to `memory` in the form that oneDNN chooses.
 struct Int8Product {
   size_t num_rows, in, num_out, slots;
   const uint8_t* rows;    // [num_rows, in]
@@ -117,30 +118,31 @@ Operations Multiply(const Int8Product& product, HugePages* memory);
 
 }  // namespace onednn
 
-// Weighted sum + residual + norm with eight experts per token.
+// A weighted sum, a residual and a norm, with eight experts per token.
 struct CombineMove {
   const float* rows;         // [.., hidden]
-  const int32_t* row_index;  // [tokens, 8], or null: in order
+  const int32_t* row_index;  // [tokens, 8]; null: rows are in order
   const float* residual;     // [tokens, hidden]
   const float* norm_weight;  // [hidden]
   float* out;                // [tokens, hidden]
   float* normed;             // [tokens, hidden]
   size_t tokens;
-  size_t hidden;  // whole cache lines
+  size_t hidden;  // a row is whole cache lines
 };
 
-// Loops that only move a kernel's bytes, in this machine's widest vectors. No
-// kernel can be much faster. The SiLU-mul probes also divide, as the kernel
-// does. Pointers are on cache lines, or are read elsewhere in whole vectors.
-// The loops write whole lines of the outputs.
+// Loops that only move a kernel's bytes, with this machine's widest vectors.
+// No kernel can be much faster. The SiLU-mul probes also divide, as the
+// kernel does. Pointers are on cache lines, unless they are read in whole
+// vectors from elsewhere. The loops write whole lines of the outputs.
 struct Probes {
   // Reads `in`, then fills `out`, in elements of 4 bytes.
   void (*move)(const void* in, size_t in_size, void* out, size_t out_size);
-  // out = up / gate.
+  // Computes out = up / gate.
   void (*divide)(const float* gate, const float* up, float* out, size_t size);
   void (*divide_streaming)(const float* gate, const float* up, float* out,
                            size_t size);
-  // One row after the other, or all rows of a token side by side.
+  // Moves the rows of a token one after the other; `interleaved` moves all of
+  // them side by side.
   void (*sequential)(const CombineMove& args);
   void (*sequential_prefetch)(const CombineMove& args);
   void (*interleaved)(const CombineMove& args);

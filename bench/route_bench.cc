@@ -16,12 +16,12 @@
 namespace switchyard::bench {
 namespace {
 
-// Single tokens rotate over this many rows, because the branch predictor
-// learns a row that repeats.
+// Calls of a single token rotate over this many rows, because the branch
+// predictor learns a row that repeats.
 constexpr size_t kSlots = 256;
 constexpr size_t kManyTokens = 512;
 
-// Changes a row of logits.
+// A function that changes a row of logits.
 using Change = std::function<void(float* row)>;
 
 struct Route {
@@ -31,7 +31,7 @@ struct Route {
   Rows logits;  // [slots * tokens, experts]
   Aligned<int32_t> ids = Aligned<int32_t>(tokens * top_k);
   Aligned<float> weights = Aligned<float>(tokens * top_k);
-  Rows probabilities = Rows(types.in, tokens, experts);  // oneDNN's
+  Rows probabilities = Rows(types.in, tokens, experts);  // used by oneDNN only
 
   Route(const RouterShape& shape, const Types& ty, size_t t, bool renormalize,
         const Change& change)
@@ -57,7 +57,7 @@ struct Route {
     return RouteTopK(In(slot), Out(), options, executor);
   }
 
-  // The ids, the weights, and all probabilities.
+  // The expected ids, weights, and probabilities of all experts.
   std::vector<Output> Wanted() {
     Output want_ids(ids), want_weights(weights, 1e-6);
     const std::vector<float> values = logits.Values();
@@ -121,8 +121,8 @@ void Probe(Route& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
 }
 
-// oneDNN's ids are sorted by probabilities. If logits are too close for these
-// to differ, their ids may be in any order.
+// Checks ids that oneDNN has sorted by probabilities. If logits are so close
+// that their probabilities are equal, their ids may be in any order.
 void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
   for (size_t t = 0; t < d.tokens; ++t) {
     const float* const row = d.logits.Data<float>(slot * d.tokens + t);
@@ -187,7 +187,7 @@ void Add(const RouterShape& shape, size_t tokens, bool renormalize,
   contest.AddProbe("probe", tokens, Probe);
 }
 
-// Adds many numbers of experts with the same k. Times are per expert.
+// Adds many numbers of experts with the same k. The times are per expert.
 void AddAnyExperts(size_t top_k) {
   std::set<size_t> counts;
   for (const OddExperts& odd : kOddExperts) {
@@ -205,7 +205,7 @@ void AddAnyExperts(size_t top_k) {
   }
 }
 
-// Adds rows that are hard for a selection by thresholds or branches.
+// Adds rows that are hard to select from with thresholds or branches.
 void AddHardRows(const RouterShape& shape) {
   const size_t experts = shape.experts;
   const std::pair<const char*, Change> rows[] = {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router's other options, compared with plain softmax of the same rows
-// and with plain C++.
+// Times the router's other options. They are compared with plain softmax of
+// the same rows, and with plain C++.
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +31,8 @@ struct Recipe {
 // The results for a row of logits, in double precision.
 struct Exact {
   std::vector<double> scores, keys;
-  std::vector<int32_t> order;   // of keys, the best first
-  double group_gap = HUGE_VAL;  // between the last kept group and the next
+  std::vector<int32_t> order;   // ids in the order of keys, the best first
+  double group_gap = HUGE_VAL;  // of the last kept group to the next
 
   Exact(const Recipe& recipe, const float* row, const float* bias, size_t n)
       : scores(row, row + n) {
@@ -71,7 +71,8 @@ struct Exact {
     group_gap = best[o.topk_group - 1] - best[o.topk_group];
   }
 
-  // True if f32 may not tell some of the best n apart.
+  // True if two of the best n keys are so close that f32 may not tell them
+  // apart.
   bool IsClose(size_t n) const {
     if (group_gap < 4e-6) return true;
     for (size_t i = 0; i < std::min(n, order.size() - 1); ++i) {
@@ -151,8 +152,8 @@ struct Data {
   }
 };
 
-// Adds the library's softmax of the same rows, to which other options are
-// compared.
+// Adds the library's softmax of the same rows. The other options are compared
+// with it.
 void AddSoftmax(Case<Data>& contest) {
   for (const Isa& isa : MainIsas()) {
     contest.Add({std::string(isa.name) + ":softmax", {}, isa.name, isa.fma},
@@ -188,7 +189,7 @@ void Add(const Recipe& recipe, const RouterShape& shape, size_t tokens) {
 Recipe Of(const char* name, const char* family) {
   Preset preset;
   Check(FindPreset(family, &preset));
-  preset.route.needs_config = false;  // times the defaults
+  preset.route.needs_config = false;  // so the defaults are timed
   preset.route.needs_correction_bias = false;
   return {name, preset.route, preset.correction_bias};
 }

@@ -27,9 +27,9 @@ struct Types {
   const char* out;
 };
 
-// All other arguments, the weights and the norm's weights, are f32. The first
-// entry is f32, to which the others are compared. For the router, the types
-// of the logits:
+// The types to time. The first entry is f32, with which the others are
+// compared. All other arguments, the weights and the norm's weights, are f32.
+// For the router, these are the types of the logits.
 constexpr Types kRouteTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"}};
 constexpr Types kGatherTypes[] = {
@@ -46,7 +46,8 @@ constexpr Types kActivateTypes[] = {
     {"bf16", "mxfp8 e4m3"}, {"f32", "i8"},
     {"f32", "q8_0"},        {"f32", "f8e4m3"},
 };
-// The types of the rows, the residual and their sum, and of the normed rows.
+// For Combine: the type of the rows, the residual and their sum, and the type
+// of the normed rows.
 constexpr Types kCombineTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"},
     {"f32", "i8"},  {"bf16", "i8"},   {"bf16", "f8e4m3"},
@@ -54,23 +55,24 @@ constexpr Types kCombineTypes[] = {
 
 constexpr Types kF32 = {"f32", "f32"};
 bool IsF32(const Types& types);
-// The types in contenders' names: "bf16", "f32-bf16", "bf16-i8_128"; "" for
-// f32.
+// Returns the types as they are in contenders' names: "bf16", "f32-bf16",
+// "bf16-i8_128", or "" for f32.
 std::string Text(const Types& types);
 
 // True if `cols` columns are whole blocks of the output type.
 bool Fit(const Types& types, size_t cols);
 // True if the output type differs from the input type.
 bool Converts(const Types& types);
-// The ISAs on which to time these types: all for f32, the main ones for
-// others.
+// Returns the ISAs on which to time these types: all ISAs for f32, and the
+// main ones for other types.
 std::vector<Isa> IsasFor(const Types& types);
 
 // Rows in a format of quantize.h. Each part starts on a cache line.
 class Rows {
  public:
   Rows(const char* format, size_t rows, size_t cols);
-  // Rows in a format that holds numbers: those of Floats(), rounded.
+  // Returns rows in a format that holds numbers: the numbers of Floats(),
+  // rounded.
   static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
 
   const Format& format() const { return format_; }
@@ -78,7 +80,8 @@ class Rows {
   bool IsNumbers() const { return format_.IsSource() && format_.group == 0; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
-  // The bytes of a row, with scales and sums, and without them.
+  // Returns the bytes of a row, including scales and sums. CodeBytes() leaves
+  // these out.
   size_t RowBytes() const;
   size_t CodeBytes() const { return BytesOf(format_.type, cols_); }
 
@@ -86,7 +89,7 @@ class Rows {
   ConstAnyRows In() const { return In(0, rows_); }
   AnyRows Out(size_t first, size_t count);
   AnyRows Out() { return Out(0, rows_); }
-  // The data from `row` on.
+  // Returns the data, beginning with `row`.
   template <class T = void>
   T* Data(size_t row = 0) {
     return static_cast<T*>(Out(row, 0).data);
@@ -96,13 +99,13 @@ class Rows {
     return static_cast<const T*>(In(row, 0).data);
   }
   testing_support::FormatRows Bytes() const { return {format_, In()}; }
-  // The values as f32, which is exact.
+  // Returns the values as f32, which is exact.
   std::vector<float> Values(size_t first, size_t count) const;
   std::vector<float> Values() const { return Values(0, rows_); }
 
   // Adds these rows to the expected outputs: codes, then scales, then sums,
-  // for all slots. They have to equal `want` or, if they are numbers and
-  // `close` is not empty, be close to that.
+  // for all slots. They have to equal `want`. If they are numbers and `close`
+  // is not empty, other contenders only have to be close to it.
   void AddWanted(const testing_support::FormatRows& want,
                  const std::vector<double>& close,
                  std::vector<Output>* outputs);
@@ -117,8 +120,8 @@ class Rows {
   Aligned<uint8_t> codes_, scales_, sums_;
 };
 
-// The indices of all outputs: `before` outputs, then those of rows in
-// `format`.
+// Returns the indices of all outputs: first `before` outputs, then those of
+// rows in `format`.
 std::vector<size_t> AllOutputs(const char* format, size_t before = 0);
 
 }  // namespace switchyard::bench

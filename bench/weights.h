@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights of experts, stored and packed, for benchmarks of products.
+// The weights of experts, stored and packed, for benchmarks of products.
 
 #ifndef SWITCHYARD_BENCH_WEIGHTS_H_
 #define SWITCHYARD_BENCH_WEIGHTS_H_
@@ -17,7 +17,7 @@
 namespace switchyard::bench {
 
 // Asks the system for 2 MB pages in [data, data + size), before anything is
-// written there. With pages of 4 KB, which are scattered in memory, a plain
+// written there. Pages of 4 KB are scattered in memory. With them, a plain
 // read of one buffer took 0.88 to 1.38 times as long as that of another.
 void UseHugePages(void* data, size_t size);
 
@@ -36,8 +36,9 @@ class HugePages {
   size_t size_;
 };
 
-// The same weights in both layouts. Quantises floats in [-1/16, 1/16] for
-// `distinct` experts; the other experts have copies of their bytes.
+// The same weights in both layouts. The constructor quantises floats in
+// [-1/16, 1/16] for `distinct` experts. The other experts have copies of
+// their bytes.
 class Weights {
  public:
   Weights(WeightFormat format, size_t experts, size_t rows, size_t cols,
@@ -50,13 +51,13 @@ class Weights {
  private:
   const size_t distinct_;
   HugePages stored_memory_, packed_memory_;
-  std::vector<float> scales_;  // of kInt8
+  std::vector<float> scales_;  // for kInt8
   ExpertWeights stored_, packed_;
 };
 
 // True if the format allows `cols` columns.
 bool Takes(WeightFormat format, size_t cols);
-// The bytes of one packed expert.
+// Returns the number of bytes of one packed expert.
 size_t PackedBytes(WeightFormat format, size_t rows, size_t cols);
 
 }  // namespace switchyard::bench

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Random ids, a table that may map them to buckets, and the threads that sort
-// them: for the targets of the sorts.
+// them. The targets of the sorts use this file.
 
 #ifndef SWITCHYARD_FUZZ_SORT_CASE_H_
 #define SWITCHYARD_FUZZ_SORT_CASE_H_
@@ -20,11 +20,10 @@
 namespace switchyard::fuzz {
 
 struct SortCase {
-  // `sizes` and `most` choose the number of buckets, minus one: from `sizes`,
-  // or below `most`.
+  // Draws the number of buckets, minus one, from `sizes`, or below `most`.
   SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most,
            bool may_have_table = true)
-      :  // Seldom enough tokens for several threads: slow.
+      :  // Seldom enough tokens for several threads, which is slow.
         tokens(b.Below(32) == 31 ? 2500 + b.Below(2000)
                                  : b.Size({1, 2, 0, 16}, 70)),
         top_k(b.Size({1, 8, 4, 0}, 20)),
@@ -47,7 +46,7 @@ struct SortCase {
                 b.Flag() ? ScratchSize() : b.Below(ScratchSize() + 1)),
         mapped(mapped_by_table ? reference::MapIds(values, table_values)
                                : values) {
-    // Invalid int64 ids whose low 32 bits are a valid id.
+    // Some invalid int64 ids have low 32 bits that are a valid id.
     const AnyMatrix view = ids.view();
     for (size_t p = 0; view.type == Type::kI64 && p < values.size(); ++p) {
       int64_t& id = view.Row<int64_t>(p / top_k)[p % top_k];
@@ -65,7 +64,7 @@ struct SortCase {
                            : Span<const int32_t>();
   }
 
-  // call(executor), or call(team) on the first thread of a team.
+  // Runs call(executor), or call(team) on the first thread of a team.
   template <class Call>
   Status Run(const Call& call) {
     if (!by_team) return call(executor);
