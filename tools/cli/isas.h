@@ -18,7 +18,7 @@ inline void Check(const switchyard::Status& status) {
   if (!status.ok()) throw std::runtime_error(program::StatusText(status));
 }
 
-// The names of the runnable ISAs, the best first.
+// Returns the names of the runnable ISAs, the best first.
 inline std::vector<std::string> RunnableIsaNames() {
   std::vector<std::string> names;
   for (const switchyard::Isa& isa : switchyard::RunnableIsas()) {

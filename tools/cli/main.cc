@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy: what this machine runs, whether it computes the released bits, what is
-// in .metal files, how workers share a layer, and which model families there
-// are. Each command prints to stdout and returns the exit code.
+// swy shows which ISAs this machine runs, whether it computes the released
+// bits, what .metal files contain, how workers share a layer, and which model
+// families there are. Each command prints to stdout and returns the exit
+// code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -55,8 +56,8 @@ void RequireCommand(const CLI::App& app, const std::string& name) {
   throw InputError("'" + name + "' is no command; there are " + choices);
 }
 
-// Throws InputError if an ISA does not exist or does not run. If none is
-// given, the ISA of SWITCHYARD_ISA stays active.
+// Throws InputError if an ISA does not exist or does not run on this machine.
+// If no ISA is given, the one of SWITCHYARD_ISA stays active.
 void RequireIsas(const std::vector<std::string>& isas) {
   for (const std::string& name : isas) {
     program::UseIsa(name);

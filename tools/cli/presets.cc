@@ -26,7 +26,7 @@ using switchyard::families::kFamilies;
 using switchyard::internal::ConfigField;
 using switchyard::internal::NextName;
 
-// The fewest digits that read back as the same float.
+// Returns the shortest text that reads back as the same float.
 std::string TextOf(double value) {
   char text[32];
   for (int digits = 6; digits <= 9; ++digits) {
@@ -40,8 +40,9 @@ void Put(const std::string& name, const std::string& value, std::string* to) {
   *to += (to->empty() ? "" : " ") + name + "=" + value;
 }
 
-// The options of "route", "activate" or "combine", as SetOption() takes them:
-// `first`, and those with another value than the default.
+// Returns the options of "route", "activate" or "combine", written as for
+// SetOption(): first `first`, and then the options that differ from their
+// defaults.
 std::string OptionsOf(const Preset& preset, const std::string& part,
                       const std::string& first) {
   static const std::vector<calls::Option> options = [] {
@@ -72,7 +73,7 @@ std::string OptionsOf(const Preset& preset, const std::string& part,
   return text;
 }
 
-// The fields of the form that differ from the default.
+// Adds the fields of the form that differ from their defaults.
 void PutForm(const switchyard::CombineForm& form, std::string* text) {
   const switchyard::CombineForm plain;
 #define PUT(field)               \
@@ -93,8 +94,8 @@ void PutForm(const switchyard::CombineForm& form, std::string* text) {
   }
 }
 
-// The fields of config.json that the family reads unlike most: "x" is
-// required, "[x]" is optional, and "-x" is ignored.
+// Returns the fields of config.json that this family reads in another way
+// than most. "x" is required, "[x]" is optional, and "-x" is ignored.
 std::string FieldsOf(const Family& family) {
   const switchyard::families::Recipe most(switchyard::Score::kSoftmax);
   std::string text;
@@ -117,13 +118,13 @@ std::string FieldsOf(const Family& family) {
   return text;
 }
 
-// Bold if moe_layer runs it.
+// Returns the name, which is bold if moe_layer runs the family.
 std::string NameOf(const Family& family) {
   const std::string bold = family.layer == nullptr ? "" : "**";
   return bold + family.preset.family + bold;
 }
 
-// The fields that config.json has under other names, too.
+// Prints the fields that have several names in config.json.
 void PrintNames() {
   std::printf("\n| field of config.json | other names |\n| --- | --- |\n");
   for (const char* const field : switchyard::internal::kConfigNames) {

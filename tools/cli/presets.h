@@ -10,7 +10,7 @@ namespace swy {
 
 CLI::App* AddPresets(CLI::App& app, bool& markdown);
 
-// `swy presets`: the model families, a line each, or the tables of
+// `swy presets`: prints a line for each model family, or the tables of
 // docs/models.md.
 int PrintPresets(bool markdown);
 

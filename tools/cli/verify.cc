@@ -35,7 +35,7 @@ const char* CompareWithKept(const Case& c, const Digests& digests, bool fma) {
   const Expected* const expected = switchyard::corpus::Find(c.name);
   if (expected == nullptr) return "has no digest";
   if (digests.exact.value() != expected->exact) return "differs in integers";
-  // On ISAs without FMA, only integers are promised.
+  // On ISAs without FMA, only the integers have to be equal.
   if (fma && digests.floats.value() != expected->floats) {
     return "differs in floats";
   }
@@ -50,7 +50,8 @@ size_t CountDifferent(const std::vector<Case>& cases,
   for (const Case& c : cases) {
     const std::string result =
         CompareWithKept(c, Compute(c, executor), isa.fma);
-    // Asks the kernel that ran, because a lost cap would go unnoticed.
+    // Asks which ISA the last kernel ran on. Otherwise nothing would show if
+    // the cap did not work.
     if (switchyard::LastIsa()->name != std::string(isa.name)) {
       throw std::runtime_error(std::string("asked for ") + isa.name + ", ran " +
                                switchyard::LastIsa()->name);

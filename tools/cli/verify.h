@@ -11,9 +11,9 @@
 namespace swy {
 
 // `swy verify`: computes the corpus of `kernels` (empty: all) on each of
-// `isas`, on one thread and, unless `threads` is 1, on a pool with that many
-// threads (0: one per core). Compares it with the digests of the release.
-// Returns 1 if any case differs.
+// `isas`, first on one thread. Unless `threads` is 1, also computes it on a
+// pool with that many threads (0: one per core). Compares the results with
+// the digests of the release. Returns 1 if any case differs.
 int Verify(const std::vector<std::string>& kernels,
            const std::vector<std::string>& isas, size_t threads);
 

@@ -56,8 +56,9 @@ void Quantize(Executor& executor, Digests& digests, Type in,
   }
 }
 
-// All options except plain SiLU: layouts, limits, biases and row scales in
-// turn. Experts have their own rows; some rows belong to no expert.
+// Runs all options except plain SiLU. Layouts, limits, biases and row scales
+// take turns. Each expert has rows of its own, and some rows belong to no
+// expert.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {
   const bool of_gate = internal::IsOfGate(activation);

@@ -12,7 +12,7 @@ namespace {
 
 enum class Layout { kPacked, kWorstCase, kTight, kPadded };
 
-// Some ids are outside [0, experts); a quarter is expert 0.
+// Returns ids, some of them outside [0, experts). A quarter is expert 0.
 Rows<int32_t> TopKIds(size_t tokens, size_t top_k, size_t experts, size_t gap) {
   return {tokens, top_k, gap, [experts](size_t i) {
             const uint32_t hash = Hash(31, i);
@@ -85,7 +85,7 @@ const Registration registration("bucket", [](std::vector<Case>& cases) {
             }
           }
         }
-        // Enough pairs for several threads.
+        // These are enough pairs for several threads.
         Run(executor, digests, layout, 6000, 8, 40, gap);
       };
       cases.push_back(

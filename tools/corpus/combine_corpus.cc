@@ -11,12 +11,12 @@ constexpr size_t kTokens = 3;
 
 struct Types {
   const char* name;
-  // Also the type of shared.rows.
+  // The type of `rows` is also that of shared.rows.
   Type rows, weights, residual, norm_weight, out, normed;
 };
 constexpr Type kF32 = Type::kF32, kBF16 = Type::kBF16, kF16 = Type::kF16;
 constexpr Types kF32s = {"", kF32, kF32, kF32, kF32, kF32, kF32};
-// Mixes of types that engines use.
+// These mixes of types occur in engines.
 constexpr Types kTypes[] = {
     {"bf16, ", kBF16, kBF16, kBF16, kBF16, kBF16, kBF16},
     {"f16, ", kF16, kF16, kF16, kF16, kF16, kF16},
@@ -32,7 +32,8 @@ constexpr Types kTypes[] = {
 
 struct Options {
   Types types = kF32s;
-  const Format* format = nullptr;  // of normed, instead of types.normed
+  // The format of normed, instead of types.normed.
+  const Format* format = nullptr;
   bool unfused = false;
   bool norm = false;
   bool residual = false;
@@ -40,7 +41,7 @@ struct Options {
   bool shared = false;
   SharedGate gate = SharedGate::kNone;
   bool in_place = false;
-  bool any = false;  // any bits instead of numbers below 2
+  bool any = false;  // any bits, instead of numbers below 2
 };
 
 void Run(Executor& executor, Digests& digests, const Options& options,
@@ -67,7 +68,7 @@ void Run(Executor& executor, Digests& digests, const Options& options,
       normed(types.normed, kTokens, hidden, 6),
       gate(types.weights, 1, kTokens, 0, value(46)),
       norm_weight(types.norm_weight, 1, hidden, 0, value(47));
-  // Skipped slots, stale rows, rows used twice.
+  // Some slots are skipped, some rows are stale, and some are used twice.
   Rows<int32_t> row_index(kTokens, top_k, 1, [num_rows](size_t i) {
     const uint32_t hash = Hash(45, i);
     if (hash % 8 == 0) return -1;
@@ -111,7 +112,7 @@ void Run(Executor& executor, Digests& digests, const Options& options,
 }
 
 void RunAll(Executor& executor, Digests& digests, const Options& options) {
-  // More than 64 slots do not fit in one list of terms.
+  // One list of terms holds 64 slots. Some cases have more.
   for (const size_t top_k :
        {1u, 2u, 3u, 4u, 6u, 8u, 10u, 16u, 63u, 64u, 65u, 70u}) {
     for (const size_t hidden :
@@ -124,7 +125,8 @@ void RunAll(Executor& executor, Digests& digests, const Options& options) {
   }
 }
 
-// The sizes at which kernels take another path, for types and formats.
+// Runs the sizes at which kernels take another path, with the given types and
+// formats.
 void RunSome(Executor& executor, Digests& digests, const Options& options) {
   const auto cols = [&options](size_t hidden) {
     return options.format ? options.format->Cols(hidden) : hidden;
@@ -134,7 +136,7 @@ void RunSome(Executor& executor, Digests& digests, const Options& options) {
       Run(executor, digests, options, top_k, cols(hidden));
     }
   }
-  // Longer than the buffer for a row.
+  // These rows are longer than the buffer for a row.
   for (const size_t hidden : {2880u, 9001u}) {
     Run(executor, digests, options, 2, cols(hidden));
   }

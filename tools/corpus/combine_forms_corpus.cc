@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine with the options of models, besides the plain sum.
+// Calls of Combine with the options that models need, such as scales, norms
+// and shared experts. combine_corpus.cc has the calls of the plain sum.
 
 #include "switchyard/combine.h"
 #include "tools/corpus/corpus.h"
@@ -15,7 +16,7 @@ struct Call {
   CombineInputs in = {{}, {}, RowIndex::kTokenOrder};
   CombineOptions options;
 };
-// The inputs that a form may use besides rows, weights and residual.
+// The inputs that a form may use in addition to rows, weights and residual.
 struct Parts {
   ConstAnyMatrix shared, gate, identity, identity_weight, vectors[7];
 };
@@ -140,7 +141,7 @@ void RunAll(Executor& executor, Digests& digests, const Form& form, Type type,
     }
   }
   Run(executor, digests, form, type, unfused, 2, 2880);
-  // Longer than the buffer for a row.
+  // The rows are longer than the buffer for a row.
   Run(executor, digests, form, type, unfused, 2, 9001);
 }
 

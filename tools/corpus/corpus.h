@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kernel, option and layout at awkward sizes, with digests of the
-// results in digests.inc. So the promise of "same bits" can be checked on any
-// machine. Inputs come from an integer hash and exact float operations: no
-// libm, no <random> distributions.
+// Runs every kernel, option and layout at awkward sizes. digests.inc has
+// digests of the results, so any machine can check the promise of "same
+// bits". The inputs come from an integer hash and exact float operations.
+// They use neither libm nor <random> distributions.
 
 #ifndef SWITCHYARD_TOOLS_CORPUS_CORPUS_H_
 #define SWITCHYARD_TOOLS_CORPUS_CORPUS_H_
@@ -44,13 +44,13 @@ struct Case {
   std::function<void(Executor&, Digests&)> run;
 };
 
-// The names of all registered kernels in alphabetical order.
+// Returns the names of all registered kernels in alphabetical order.
 std::vector<std::string> Kernels();
-// The cases of `kernels` (empty: of all), in the order of digests.inc. Cases
-// that are not in that file come last.
+// Returns the cases of `kernels` (empty: of all kernels), in the order of
+// digests.inc. Cases that are not in that file come last.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
-// One per <stem>_corpus.cc: add(cases) appends the cases of one kernel.
+// Each <stem>_corpus.cc has one. add(cases) appends the cases of one kernel.
 struct Registration {
   Registration(const char* kernel, void (*add)(std::vector<Case>& cases));
 };
@@ -60,7 +60,7 @@ struct Expected {
   uint64_t exact;
   uint64_t floats;
 };
-// The line in digests.inc; nullptr if the case is not in it.
+// Returns the line of digests.inc, or nullptr if the case is not in it.
 const Expected* Find(const std::string& name);
 
 // A matrix in its own memory, with a gap after each row.
@@ -69,7 +69,7 @@ class Rows {
  public:
   Rows(size_t rows, size_t cols, size_t gap = 0)
       : data_(rows * (cols + gap) + 1), rows_(rows), cols_(cols), gap_(gap) {}
-  // Sets elements to element(i), counted row by row.
+  // Sets elements to element(i), where i counts row by row.
   template <class Element>
   Rows(size_t rows, size_t cols, size_t gap, const Element& element)
       : Rows(rows, cols, gap) {
@@ -81,7 +81,8 @@ class Rows {
   }
 
   Matrix<T> view() {
-    // Starts at the second element, so that rows are not aligned to vectors.
+    // The view starts at the second element, so that its rows are not aligned
+    // to vectors.
     return {data_.data() + 1, rows_, cols_, cols_ + gap_};
   }
 
@@ -90,7 +91,7 @@ class Rows {
   size_t rows_, cols_, gap_;
 };
 
-// The same for a type that is known at run time.
+// A matrix like this, with a type that is known at run time.
 class TypedRows {
  public:
   TypedRows(Type type, size_t rows, size_t cols, size_t gap = 0)
@@ -127,7 +128,8 @@ class TypedRows {
   size_t rows_, cols_, stride_;
 };
 
-// Adds the shape and the elements of floats of any size, as f32.
+// Adds the shape and the elements. These are floats of any size, and are
+// added as f32.
 void AddFloats(Digest& digest, const ConstAnyMatrix& m);
 
 }  // namespace switchyard::corpus

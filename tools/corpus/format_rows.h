@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of the formats of quantize.h for the corpus.
+// Makes rows of the formats of quantize.h for the corpus.
 
 #ifndef SWITCHYARD_TOOLS_CORPUS_FORMAT_ROWS_H_
 #define SWITCHYARD_TOOLS_CORPUS_FORMAT_ROWS_H_
@@ -21,8 +21,8 @@ using testing_support::Format;
 using testing_support::FormatRows;
 using testing_support::kFormats;
 
-// Rows in their own memory, with a gap of `gap` elements after each (a block
-// counts as one element), not aligned to vectors.
+// Rows in their own memory, not aligned to vectors. After each row there is a
+// gap of `gap` elements. A block counts as one element.
 class FormatMemory {
  public:
   FormatMemory(const Format& format, size_t rows, size_t cols, size_t gap)
@@ -50,7 +50,8 @@ class FormatMemory {
   AnyRows view_;
 };
 
-// Rows alternate: numbers around 1, numbers from 2^-14 to 4, and any bits.
+// Returns the bits of an element. Rows take turns: they have numbers around
+// 1, numbers from 2^-14 to 4, and any bits.
 inline uint32_t AnyElement(Type type, uint32_t seed, size_t row, size_t i) {
   const uint32_t hash = Hash(seed, i);
   const float plain = Uniform(seed, i, 16.0f);
@@ -62,7 +63,7 @@ inline uint32_t AnyElement(Type type, uint32_t seed, size_t row, size_t i) {
                                            : hash;
       return type == Type::kF32 ? bits : bits >> 16;
     }
-    case Type::kF16:  // without infinities and NaNs, or any bits
+    case Type::kF16:  // no infinities and NaNs, or any bits
       return (row % 3 == 2 ? hash : hash & 0xBFFF) & 0xFFFF;
     default:
       return hash;
@@ -84,7 +85,7 @@ inline void FillMatrix(const AnyMatrix& m, uint32_t seed) {
   }
 }
 
-// Fills rows that can be converted, or blocks of any bytes.
+// Fills rows with numbers that can be converted, or with blocks of any bytes.
 inline void Fill(const AnyRows& rows, uint32_t seed) {
   FillMatrix(rows, seed);
   FillMatrix(rows.scales, seed + 1);

@@ -28,8 +28,8 @@ void Run(Executor& executor, Digests& digests, bool stale, size_t hidden) {
   digests.exact.Add(static_cast<uint32_t>(report.invalid));
 }
 
-// Gathers into another format, with a row_index that is right for about half
-// of the pairs. Also scatters back.
+// Gathers into another format. The row_index is right for about half of the
+// pairs. Also scatters the rows back.
 void Convert(Executor& executor, Digests& digests, const Format& from,
              const Format& to, bool scatter) {
   constexpr size_t kTokens = 7, kTopK = 3, kPairs = kTokens * kTopK;

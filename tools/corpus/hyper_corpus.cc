@@ -14,7 +14,7 @@ struct Form {
   bool block, comb, pre, pre_rows;
   Type type = Type::kF32;
   bool unfused = false;
-  bool any = false;  // any bits instead of numbers below 2
+  bool any = false;  // any bits, instead of numbers below 2
 };
 constexpr Form kForms[] = {
     {"tail", true, true, false, false},
@@ -82,7 +82,7 @@ const Registration registration("hyper", [](std::vector<Case>& cases) {
                Run(executor, digests, form, n, hidden);
              }
            }
-           // Longer than the buffer for a row.
+           // These rows are longer than the buffer for a row.
            Run(executor, digests, form, 4, 9001);
          }});
   }

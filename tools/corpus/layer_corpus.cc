@@ -12,8 +12,8 @@ using testing_support::ExpertsLayer;
 using testing_support::LayerCase;
 using testing_support::LayerResult;
 
-// Layers of any kind, planned for one worker and for many. Their products
-// keep the promise that ExpertGemm requires.
+// Runs layers of any kind, planned for one worker and for many. Their
+// products keep the promise that ExpertGemm requires.
 void Run(Executor& executor, Digests& digests, size_t workers) {
   testing_support::Random random(17);
   for (int i = 0; i < 100; ++i) {

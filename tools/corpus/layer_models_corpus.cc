@@ -28,14 +28,15 @@ bool IsSame(const ModelResult& a, const ModelResult& b) {
          CanonicalBits(a.normed) == CanonicalBits(b.normed);
 }
 
-// From the logits to the residual and the next norm, planned for several
-// numbers of workers, with stored and packed weights. All of them give the
-// same bits.
+// Runs a layer from the logits to the residual and the next norm. It is
+// planned for several numbers of workers, with stored and packed weights. All
+// of these give the same bits.
 void Run(Executor& executor, Digests& digests, const ModelFamily& family,
          const ModelFormats& formats, bool has_many) {
   const size_t most = has_many ? 512 : 7;
   const ModelLayer layer(family, formats, most, executor);
-  // All ISAs select the same ids by logits; ISAs with FMA also by sigmoids.
+  // All ISAs select the same ids if scores are logits. With sigmoids, only
+  // ISAs with FMA do.
   Digest& ids = layer.preset().route.score == Score::kSigmoid ? digests.floats
                                                               : digests.exact;
   for (const size_t tokens : {size_t{1}, size_t{7}, size_t{512}}) {
@@ -47,7 +48,8 @@ void Run(Executor& executor, Digests& digests, const ModelFamily& family,
       if (tokens == 512 && !is_first && cut.workers != 64) continue;
       ModelResult result;
       digests.Check(layer.Run(cut, 0, tokens, executor, &result));
-      // A cut with other bits changes the digest.
+      // If a cut gives other bits, its results go into the digest and change
+      // it.
       if (!is_first && IsSame(result, first)) continue;
       if (is_first || result.ids != first.ids) {
         ids.Add(Span<const int32_t>(result.ids));
@@ -60,7 +62,7 @@ void Run(Executor& executor, Digests& digests, const ModelFamily& family,
   }
 }
 
-// The family that also runs 512 tokens with weights in this format.
+// Returns the family that also runs 512 tokens with weights in this format.
 std::string FamilyOfMany(WeightFormat format) {
   switch (format) {
     case WeightFormat::kInt8:

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BucketAligned, MapPairs, and work lists made from their results.
+// Runs BucketAligned and MapPairs, and makes work lists from their results.
 
 #include <string>
 
@@ -12,7 +12,7 @@
 namespace switchyard::corpus {
 namespace {
 
-// Some ids are outside [0, experts); a quarter is expert 0.
+// Returns ids, some of them outside [0, experts). A quarter is expert 0.
 Rows<int32_t> TopKIds(size_t tokens, size_t top_k, size_t experts, size_t gap) {
   return {tokens, top_k, gap, [experts](size_t i) {
             const uint32_t hash = Hash(37, i);
@@ -24,7 +24,7 @@ Rows<int32_t> TopKIds(size_t tokens, size_t top_k, size_t experts, size_t gap) {
           }};
 }
 
-// The destinations of the experts; some have none.
+// Returns the destinations of the experts. Some have none.
 std::vector<int32_t> Table(size_t experts, size_t destinations) {
   std::vector<int32_t> table(experts);
   for (size_t e = 0; e < experts; ++e) {
@@ -158,7 +158,7 @@ const Registration registration("map", [](std::vector<Case>& cases) {
             }
           }
         }
-        // Enough pairs for several threads.
+        // These are enough pairs for several threads.
         kind.run(executor, digests, kind.by_table, 6000, 8, 40, gap);
       };
       cases.push_back({std::string(kind.name) + (gap ? ", gaps" : ""), run});

@@ -23,8 +23,8 @@ using testing_support::ColumnsStep;
 using testing_support::kProductRows;
 using testing_support::ProductRowsOf;
 
-// The column counts from `from` that the format allows; for blocks of 256
-// also larger ones.
+// Returns the numbers of columns in `from` that the format allows. For blocks
+// of 256, adds larger ones.
 std::vector<size_t> ColumnsOf(WeightFormat format,
                               const std::vector<size_t>& from) {
   std::vector<size_t> all;
@@ -36,7 +36,8 @@ std::vector<size_t> ColumnsOf(WeightFormat format,
   return all;
 }
 
-// Packed weights. Their bytes are promised, so the digest includes them.
+// Packed weights. The library promises their bytes, so the digest includes
+// them.
 struct Packed {
   std::vector<uint8_t> memory;
   ExpertWeights weights;
@@ -50,7 +51,7 @@ struct Packed {
   }
 };
 
-// Computes all products in tiles of `tile` columns and adds them to the
+// Computes all products in tiles of `tile` columns, and adds them to the
 // digest.
 void Multiply(const ExpertWeights& weights, const ConstAnyRows& rows,
               size_t tile, Digests& digests) {
@@ -93,7 +94,7 @@ void Run(Executor& executor, Digests& digests, WeightFormat format, bool any) {
   }
 }
 
-// Weights quantised from floats.
+// Quantises floats to weights, and multiplies by them.
 void Quantize(Executor& executor, Digests& digests, WeightFormat format) {
   for (const Type type : {Type::kF32, Type::kBF16, Type::kF16}) {
     for (const size_t cols : ColumnsOf(format, {32, 77, 512})) {
@@ -103,7 +104,7 @@ void Quantize(Executor& executor, Digests& digests, WeightFormat format) {
       in.weights.cols = cols;
       TypedRows floats(type, kExperts * 21, cols, 3, [&](size_t i) {
         const float any = AnyFloat(5, i);
-        // The payload of a NaN is not promised.
+        // The library does not promise the payload of a NaN.
         const bool is_told =
             !testing_support::IsFloatFormat(format) || !(any != any);
         return i % 500 == 13 && is_told

@@ -23,8 +23,9 @@ void Run(Executor& executor, Digests& digests, const Format& from,
   for (const size_t cols : {96u, 129u, 256u, 2048u, 20480u}) run(cols);
 }
 
-// A case for each output format, from every float type, and a case for each
-// input format, converted and copied.
+// There is a case for each output format, which converts every float type to
+// it. There is also a case for each input format, which is converted and
+// copied.
 const Registration registration("quantize", [](std::vector<Case>& cases) {
   for (const Format& to : kFormats) {
     cases.push_back({std::string("quantize to ") + to.name,

@@ -12,8 +12,8 @@
 namespace switchyard::corpus {
 namespace {
 
-// Enough tokens for a whole vector of rows on every ISA, with a remainder on
-// most.
+// These are enough tokens for a whole vector of rows on every ISA. On most
+// ISAs there is a remainder.
 constexpr size_t kTokens = 13;
 constexpr size_t kExperts[] = {1,   2,   3,   5,   8,   16,  17,  31,
                                32,  33,  40,  60,  64,  72,  128, 160,
@@ -24,10 +24,10 @@ constexpr size_t kTopK[] = {1,  2,  3,  4,  6,  8,  9,  10,
 using Logit = float (*)(size_t i);
 
 float Random(size_t i) { return Uniform(1, i, 8.0f); }
-// Far apart: most exponentials underflow.
+// Returns logits that are far apart, so that most exponentials underflow.
 float Spread(size_t i) { return Uniform(2, i, 256.0f); }
 float Ties(size_t i) { return static_cast<float>(Hash(3, i) % 3) - 1.0f; }
-// Zeros of both signs, and neighbours of 1.
+// Returns zeros of both signs, and neighbours of 1.
 float Close(size_t i) {
   constexpr float kValues[] = {0.0f, -0.0f, 1.0f, 0x1.000002p0f,
                                0x1.fffffep-1f};
@@ -40,7 +40,7 @@ float Infinite(size_t i) {
   return kind == 0 ? infinity : kind < 4 ? -infinity : Uniform(6, i, 4.0f);
 }
 float MinusInfinity(size_t) { return -std::numeric_limits<float>::infinity(); }
-// Any bits: NaNs, infinities, denormals and others.
+// Returns any bits, such as NaNs, infinities and denormals.
 float Any(size_t i) { return AnyFloat(7, i); }
 
 struct Types {
@@ -60,15 +60,15 @@ void Run(Executor& executor, Digests& digests, const Types& types, Logit logit,
   AddFloats(digests.floats, weights.view());
 }
 
-// Options, and the inputs that they need.
+// Options, and the inputs that these options need.
 struct Recipe {
   const char* name;
   RouteOptions options;
   bool bias, scale, given;
-  size_t top_k;  // 0: several
+  size_t top_k;  // 0: several values
 };
 
-// Ids are equal where keys are: on all ISAs with FMA.
+// Where all ISAs with FMA have the same keys, they have the same ids.
 void RunRecipe(Executor& executor, Digests& digests, const Types& types,
                Logit logit, const Recipe& recipe, size_t experts,
                size_t top_k) {
@@ -177,7 +177,7 @@ std::vector<Recipe> Recipes() {
   add(
       "sparsemixer", Score::kSparsemixer, [](O& o) { o.renormalize = false; },
       false, false, false, 2);
-  // Adds a recipe for each score that none of the others uses.
+  // Some scores may be in none of the recipes above. Adds a recipe for each.
   for (const Score score : testing_support::kScores) {
     const bool is_there =
         std::any_of(recipes.begin(), recipes.end(),
@@ -222,12 +222,12 @@ const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, RouteOptions> options[] = {
       {"plain", {false, 0x1p-14f}},
       {"renormalized", {true, 0x1p-14f}},
-      // The others run in f32 only: types matter only before and after these
-      // steps.
+      // The others run in f32 only, because types matter only before and
+      // after the steps in which these differ.
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};
-  // The types of engines' routers.
+  // These types occur in engines' routers.
   constexpr Types kTypes[] = {
       kF32,
       {"bf16 to f32, ", Type::kBF16, Type::kF32},
@@ -246,7 +246,8 @@ const Registration registration("route", [](std::vector<Case>& cases) {
                          [f32, types, option = option, logit = logit](
                              Executor& executor, Digests& digests) {
                            for (const size_t experts : kExperts) {
-                             // A sample of each kind.
+                             // Other types than f32 run only a sample of each
+                             // kind.
                              if (!f32 && experts % 3 != 2) continue;
                              for (const size_t top_k : kTopK) {
                                if (top_k > experts) break;
@@ -259,7 +260,7 @@ const Registration registration("route", [](std::vector<Case>& cases) {
       }
     }
   }
-  // top_k / experts is below the default clamp.
+  // Here top_k / experts is below the default clamp.
   cases.push_back(
       {"route many experts", [](Executor& executor, Digests& digests) {
          Run(executor, digests, kF32, Ties, RouteOptions(), 65536, 1);

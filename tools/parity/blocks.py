@@ -8,7 +8,7 @@ import torch
 import transformers
 
 HIDDEN = 64
-# Set in each configuration with such a field.
+# Each of these fields is set in a configuration that has it.
 SIZES = {
     "hidden_size": HIDDEN, "intermediate_size": 48, "moe_intermediate_size": 40,
     "expert_ffn_hidden_size": 40, "ffn_hidden_size": 48, "shared_intermediate_size": 56,
@@ -24,7 +24,7 @@ SIZES = {
 }
 
 
-# Further fields of single families.
+# Fields that only single families have.
 _FULL = {"pad_token_id": 0, "layer_types": ["full_attention"] * 2}
 _SAYS = {
     "afmoe": {"route_scale": 1.75},
@@ -41,10 +41,10 @@ _SAYS = {
     "longcat_flash": {"num_layers": 2, "num_hidden_layers": 4, "zero_expert_num": 5},
     "qwen3_moe": {"norm_topk_prob": True},
 }
-# The comparison covers the layer after its attention. If another part of the model uses the block's
-# output, it covers mlp(norm) with these names.
+# The comparison covers the part of the layer after its attention. If another part of the model
+# uses the block's output, it only covers mlp(norm), with the norm of this name.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
-# The number of values that the attention returns, if not 2.
+# The number of values that the attention returns, for families in which it is not 2.
 _ATTENTION = {"glm_moe_dsa": 3}
 
 _BIAS = ("e_score_correction_bias", "expert_bias")
@@ -65,7 +65,7 @@ def make(family):
             elif last.endswith("bias"):
                 t.normal_(std=0.5)
             elif "norm" in name or last == "scale":
-                # Around 1 or, where RMSNorms multiply by 1 + weight, around 0.
+                # The weights are around 1. If RMSNorms multiply by 1 + weight, they are around 0.
                 t.add_(torch.empty_like(t).uniform_(-0.5, 0.5))
             elif last in ("per_expert_scale", "layer_scalar"):
                 t.uniform_(0.5, 1.5)

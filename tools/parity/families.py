@@ -16,26 +16,26 @@ from typing import Any
 @dataclasses.dataclass(frozen=True)
 class Family:
     preset: str
-    folder: str  # in transformers/models
-    line: int  # of modeling_<folder>.py, in the class of the router
-    is_copy: bool = False  # another name of a preset of the same source
-    has_layer: bool = False  # moe_layer runs it
-    router: str = ""  # the class, if no class has the line
+    folder: str  # the folder in transformers/models
+    line: int  # a line of modeling_<folder>.py, in the class of the router
+    is_copy: bool = False  # the preset is another name of one with the same source
+    has_layer: bool = False  # moe_layer runs the family
+    router: str = ""  # the class of the router, if no class has the line
     config: str = ""  # the class in configuration_<folder>.py, if none has the preset as model_type
     # The method of routers.py that runs the router, if its class differs from most.
     how: str = "tuple"
-    # Values that the configuration gets besides experts, top_k and width.
+    # Values that the configuration needs in addition to experts, top_k and width.
     config_says: dict[str, Any] = dataclasses.field(default_factory=dict)
-    # A checkpoint's shape, if the configuration has none or not one of a checkpoint.
+    # The shape of a checkpoint, if the configuration's defaults are not that of one.
     experts: int = 0
     top_k: int = 0
-    # The factor of the router's matrix if its input is normalised.
+    # The factor of the router's matrix, for routers that normalise their input.
     gain: float = 1.0
     # The parameters stay f32 in a model of another type.
     keeps_f32: bool = False
     # The weights are exp() of differences of logarithms as large as 45.
     logarithms: bool = False
-    label: str = ""  # in the table, if it is not the preset
+    label: str = ""  # the name in the table, if it is not the preset
     names: dict = dataclasses.field(default_factory=dict)  # Library.names()
 
     @property
@@ -92,7 +92,7 @@ SPECIAL = {
     "step3p7": {"config": "Step3p7TextConfig"},
     "zaya": {"how": "skip"},
 }
-# Other configurations and routers of these presets.
+# Other configurations and routers for these presets.
 VARIANTS = {
     "deepseek_v2": {"label": "deepseek_v2, groups", "experts": 160,
                     "config_says": {"topk_method": "group_limited_greedy", "n_group": 8,

@@ -33,7 +33,7 @@ import routers
 ROWS = 300
 # The largest error of an element, in units of the root mean square of the block's output.
 BOUND = 2.0 ** -16
-# Keys nearer to each other count as a tie.
+# Two keys whose difference is smaller than this count as a tie.
 NEAR = 1e-5
 
 

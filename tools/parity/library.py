@@ -6,7 +6,7 @@ import ctypes
 
 import torch
 
-# types.h
+# The numbers of types in types.h.
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.int32: 3, torch.int64: 5}
 
 
@@ -78,7 +78,7 @@ class Library:
         weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)
         identity = torch.zeros(len(ids), 1, dtype=weights.dtype)
         zero = self.preset(family, config)["num_zero_experts"]
-        # Keeps the arrays alive during the call.
+        # The list keeps the arrays alive during the call.
         inputs = [t if t is None else t.contiguous()
                   for t in (routed.logits, routed.bias, routed.scale, routed.given)]
         arrays = _Arrays(*map(_Array.of, [*inputs, ids, weights, identity if zero else None]))

@@ -25,21 +25,22 @@ import families
 import library
 
 ROWS, WIDTH, EPS = 200, 512, 1e-5
-# The largest relative error of an element. f32: from another order of the sum. bf16: one unit in
-# the last place, and a second one if the product with the weight is also rounded.
+# The largest relative error of an element. In f32 it comes from another order of the sum. In bf16
+# it is one unit in the last place, and a second one if the product with the weight is also
+# rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -6}
 # The percentage of elements that may differ in bf16, because the scale's last bit moves a rounding.
 # A rounding in another place would move one element in four.
 DIFFERENT = 1.0
 
 
-# The first of these names in the file is the norm that opens a layer.
+# The norm that opens a layer is the first of these names that is in the file.
 ATTRIBUTES = ("input_layernorm", "operator_norm", "norm_1", "hc_norm", "post_feedforward_layernorm",
               "norm")
-# A configuration of Cohere2 with rms_norm_eps has an RMSNorm.
+# Cohere2 has an RMSNorm if its configuration has rms_norm_eps.
 VARIANTS = {"cohere2_moe": ("rms_norm_eps", "Cohere2MoeRMSNorm", {
     "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": 1, "rms_norm_eps": EPS})}
-# The class of the norm after the MoE block, if it is another class.
+# The class of the norm after the MoE block, for families in which it is another class.
 BLOCKS = {"muse_spark": "MuseSparkTextInputScaledRMSNorm"}
 # The class adds 1 to its weight and rounds the sum to bf16, so an engine passes Combine the f32
 # weight bf16(1 + w) - 1.
@@ -92,7 +93,7 @@ HEAD = ("| preset | class | f32: largest error | bf16: largest error | elements 
 def lines(lib, label, family, name, config):
     """The preset's lines of the table, each with whether the preset is right."""
     options = lib.preset(family.preset, config)
-    if not name.endswith("RMSNorm") or "Gated" in name:  # Combine lacks this norm
+    if not name.endswith("RMSNorm") or "Gated" in name:  # Combine does not have this norm
         rows = torch.randn(1, WIDTH)
         try:
             lib.norm(family.preset, config, False, EPS, rows, rows)

@@ -1,12 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions that parity.py and norms.py call through ctypes: presets by
-// name, with a configuration applied, and RouteTopK and the norms of Combine
-// with their options, some of them overwritten. Options are text in both
-// directions, "renormalize=1 num_expert_group=8", by the names of route.h; a
-// configuration is lines of text, "norm_topk_prob=1", by the names of
-// config.json.
+// The functions that parity.py and norms.py call through ctypes:
+// * find a preset by its name, and apply a configuration to it;
+// * run RouteTopK, or the norms of Combine, with the preset's options. The
+//   caller may overwrite some options.
+//
+// Options are passed and returned as text, "renormalize=1
+// num_expert_group=8", with the names of route.h. A configuration is lines of
+// text, "norm_topk_prob=1", with the names of config.json.
 
 #include <cstddef>
 #include <cstdlib>
@@ -25,7 +27,7 @@
 namespace switchyard {
 namespace {
 
-// The struct of library.py. `data` is null for an empty array.
+// The struct Array of library.py. `data` is null for an empty array.
 struct Array {
   void* data;
   size_t rows, cols;
@@ -42,8 +44,8 @@ struct Arrays {
   Array topk_ids, topk_weights, identity_weights;
 };
 
-// Calls set(name, value) for "name=value", with a double if the value is a
-// number.
+// Calls set(name, value) for "name=value". If the value is a number, it is
+// passed as a double.
 template <class Set>
 Status SetPair(const std::string& pair, const Set& set) {
   const size_t equal = pair.find('=');
@@ -76,8 +78,8 @@ Status FindConfigured(const char* family, const std::string& config,
 }  // namespace
 }  // namespace switchyard
 
-// Returns the preset's options, or "!" and the error. Valid until the next
-// call.
+// Returns the preset's options, or "!" and the error. The text is valid until
+// the next call.
 extern "C" const char* SwitchyardPreset(const char* family,
                                         const char* config) {
   static std::string text;
@@ -110,7 +112,7 @@ extern "C" const char* SwitchyardPreset(const char* family,
   return text.c_str();
 }
 
-// Routes. Returns null, or the error.
+// Runs RouteTopK. Returns null, or the error.
 extern "C" const char* SwitchyardRoute(const char* family, const char* config,
                                        const char* settings,
                                        const switchyard::Arrays* arrays) {
@@ -140,9 +142,10 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
   return status.ok() ? nullptr : status.message();
 }
 
-// Returns a line for each family with a preset from a file of transformers: its
-// name, the file's folder, the line, "1" if it is another name of a family with
-// the same source, and "1" if moe_layer runs it.
+// Returns a line for each family with a preset from a file of transformers. A
+// line has the family's name, the file's folder, the line in the file, "1" if
+// the name is another name of a family with the same source, and "1" if
+// moe_layer runs it.
 extern "C" const char* SwitchyardFamilies() {
   static std::string text;
   std::ostringstream out;
@@ -166,7 +169,8 @@ extern "C" const char* SwitchyardFamilies() {
   return text.c_str();
 }
 
-// The fields of ModelConfig, a line each: its names in config.json.
+// Returns a line for each field of ModelConfig, with the field's names in
+// config.json.
 extern "C" const char* SwitchyardNames() {
   static std::string text;
   text.clear();
@@ -180,8 +184,8 @@ extern "C" const char* SwitchyardNames() {
   return text.c_str();
 }
 
-// Writes the norm of each row of `rows`, by the norm that opens the next layer
-// or by the norm behind the block. Returns null, or the error.
+// Computes the norm of each row of `rows`: the one that opens the next layer,
+// or the one after the block. Returns null, or the error.
 extern "C" const char* SwitchyardNorm(const char* family, const char* config,
                                       int is_block, float eps,
                                       const switchyard::Array* rows,

@@ -25,11 +25,11 @@ import library
 import routers
 
 ROWS = 1000
-# The largest relative error of a weight. f32: from another order of sums and other
-# polynomials. bf16: one unit in the last place, if these change a rounding; three
-# if score, sum and quotient are rounded.
+# The largest relative error of a weight. In f32 it comes from another order of sums and from
+# other polynomials. In bf16 it is one unit in the last place, because these can change a
+# rounding, or three units if score, sum and quotient are all rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -7}
-# Experts, top_k, groups, kept groups.
+# Each tuple has experts, top_k, groups and kept groups.
 ODD = [(21, 13, 3, 2), (45, 9, 5, 3), (259, 11, 7, 2)]
 
 
@@ -112,8 +112,8 @@ def compare(theirs, ours, zero_experts, bound):
 
 def check_default(name, preset, applied):
     """Raises unless the default configuration leaves the preset as it is."""
-    # needs_config differs, because the configuration was applied to one of the two. A preset has 0
-    # if only a configuration has the value.
+    # needs_config differs, because only one of the two had a configuration applied. In a preset,
+    # a value is 0 if only a configuration has it.
     differ = {n: v for n, v in applied.items() if v != preset[n] and n != "needs_config"
               and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:
@@ -134,7 +134,7 @@ def run(lib, family, odd, dtype, seed):
     if odd is None and not family.config_says:
         check_default(name, default, preset)
     options = {}
-    if hasattr(module, "global_scale"):  # a parameter, not a field of the configuration
+    if hasattr(module, "global_scale"):  # this is a parameter, not a field
         options["routed_scaling_factor"] = (preset["routed_scaling_factor"]
                                             * module.global_scale.item())
 
@@ -182,7 +182,7 @@ def line(lib, family, seed):
     for dtype in (torch.float32, torch.bfloat16):
         of_type, shapes = Figures(), []
         for odd in (None, *range(len(ODD))):
-            # Each router gets the same numbers, even if others are left out.
+            # Each router gets the same numbers, whichever others are left out.
             shape, figures = run(lib, family, odd, dtype,
                                  zlib.crc32(f"{seed} {label} {odd} {dtype}".encode()))
             shapes.append(shape)

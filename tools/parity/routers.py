@@ -64,7 +64,8 @@ class Watch(torch.overrides.TorchFunctionMode):
 
     def keys(self, rows):
         """(keys, k) of each topk over whole rows."""
-        # Not of [rows, groups, experts of a group], where only values are used.
+        # Leaves out a topk of [rows, groups, experts of a group], because only its values are
+        # used.
         return [(k.reshape(rows, -1), i.shape[-1]) for k, i in self.topk
                 if k.dim() == 2 or k.shape[0] == 1]
 
@@ -74,7 +75,7 @@ class Routed:
     logits: torch.Tensor
     ids: torch.Tensor
     weights: torch.Tensor
-    keys: list  # of (keys, k): rows where these tie are skipped
+    keys: list  # a list of (keys, k); rows in which these tie are skipped
     bias: torch.Tensor | None = None
     scale: torch.Tensor | None = None
     given: torch.Tensor | None = None
@@ -123,7 +124,7 @@ def _all_experts(module, hidden, watch):
 
 def _rounds(module, hidden, watch):
     ids, weights = _as_tuple(module, hidden, watch)
-    # It selects the maximum, and then the maximum of the rest, so the order matters, too.
+    # The router selects the maximum, and then the maximum of the rest. So the order matters, too.
     logits = watch.linear[-1]
     watch.topk += [(logits, ids[:, :n]) for n in range(1, ids.shape[1] + 1)]
     return ids, weights
@@ -160,7 +161,7 @@ def make(family, config):
         for name, p in module.named_parameters():
             if p.dim() > 1:
                 p.normal_(std=family.gain / p.shape[-1] ** 0.5)
-                p[:, 0] = family.gain  # the first column moves all logits alike
+                p[:, 0] = family.gain  # the first column shifts all logits by the same amount
             elif name.endswith("bias"):
                 p.normal_(std=0.5)
             elif name != "global_scale":
@@ -175,10 +176,10 @@ def run(family, module, dtype, rows, bias_std):
         module.to(dtype)
     named = dict(module.named_parameters()) | dict(module.named_buffers())
     biases = [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
-    # Rows differ: from nearly uniform ones to saturated sigmoids.
+    # Rows differ: some give nearly uniform scores, and some saturated sigmoids.
     hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
-    # In some rows all sigmoids are as small as the eps that is added to their sums, but none is
-    # below 2^-126, where RouteTopK's are 0.
+    # In some rows all sigmoids are as small as the eps that is added to their sums. None is below
+    # 2^-126, because RouteTopK's sigmoids are 0 there.
     hidden[:, 0] = 0
     hidden[::8, 0] = torch.empty(len(hidden[::8])).uniform_(-45, 0)
 
