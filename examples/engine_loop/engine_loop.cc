@@ -30,8 +30,9 @@ namespace {
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-// Stands for the engine's thread pool: runs work(i) on each thread i,
-// including the caller. (A real pool keeps its threads between calls.)
+// Stands in for the engine's thread pool. It runs work(i) on each thread i,
+// including the calling thread. (A real pool keeps its threads between
+// calls.)
 void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   std::vector<std::thread> threads;
   for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work, i);
@@ -50,16 +51,17 @@ class EngineExecutor final : public Executor {
                      void* context) noexcept override {
     SharedLoop loop(count, grain, num_threads_, body, context);
     const size_t workers = loop.pieces().workers();
-    if (workers <= 1) {  // not worth waking other threads
+    if (workers <= 1) {  // too little work to wake other threads
       loop.Run(0, 1, 0);
     } else {
       RunOnAll(workers,
                [&](size_t thread) { loop.Run(thread, workers, thread); });
     }
-    return Status();  // kInternal if the pool failed: nothing may throw
+    // Nothing may throw. If the pool fails, return kInternal.
+    return Status();
   }
   // For threads that spin between calls, sharing work costs less than the
-  // default of 30 us:
+  // default of 30 us. An engine with such threads adds:
   //   size_t ForkNs() const noexcept override { return 3000; }
 
  private:
@@ -71,13 +73,13 @@ struct Layer {
   static constexpr size_t kHidden = 128, kInner = 48;
 
   std::vector<float> hidden = Random(kTokens * kHidden);
-  std::vector<float> logits = Random(kTokens * kExperts);  // the router's
+  std::vector<float> logits = Random(kTokens * kExperts);  // for the router
   std::vector<float> gate_up = Random(kExperts * 2 * kInner * kHidden);
   std::vector<float> down = Random(kExperts * kHidden * kInner);
   std::vector<int32_t> ids = std::vector<int32_t>(kTokens * kTopK);
   std::vector<float> weights = std::vector<float>(kTokens * kTopK);
   std::vector<float> out = std::vector<float>(kTokens * kHidden);
-  std::vector<int32_t> plan_memory, scratch;  // an engine keeps these
+  std::vector<int32_t> plan_memory, scratch;  // an engine keeps both
 
   static std::vector<float> Random(size_t size) {
     std::mt19937 rng(static_cast<uint32_t>(size));
@@ -89,7 +91,7 @@ struct Layer {
   AnyMatrix Ids() { return {ids.data(), kTokens, kTopK}; }
   AnyMatrix Weights() { return {weights.data(), kTokens, kTopK}; }
 
-  // Selects the experts of tokens [begin, end), and their weights.
+  // Selects the experts of tokens [begin, end) and computes their weights.
   Status Route(size_t begin, size_t end, Executor& executor) {
     const AnyMatrix all(logits.data(), kTokens, kExperts);
     return RouteTopK(
@@ -98,8 +100,8 @@ struct Layer {
         executor);
   }
 
-  // Computes a part of one expert's product on one thread. Put your GEMM
-  // here.
+  // Computes a part of the product of one expert, on one thread. Put your
+  // GEMM here.
   Status Multiply(const ExpertTile& tile) const {
     const bool is_down = tile.product == ExpertProduct::kDown;
     const size_t in = tile.rows.cols, columns = is_down ? kHidden : 2 * kInner;
@@ -118,7 +120,7 @@ struct Layer {
     return Status();
   }
 
-  // out = hidden + the weighted sum of each token's experts.
+  // Computes out = hidden + the weighted sum of each token's experts.
   Status Experts(Executor& executor) {
     ExpertsPlanOptions shape;
     shape.num_experts = kExperts;

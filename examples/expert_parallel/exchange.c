@@ -21,8 +21,8 @@ void CheckStatus(swy_status status) {
 void* Reserve(Buffer* buffer, size_t bytes) {
   if (buffer->bytes < bytes || buffer->data == NULL) {
     free(buffer->data);
-    // Half as much again, because with other tokens other ranks send more
-    // rows.
+    // Reserves half as much again, because other tokens may have more rows
+    // for one rank.
     buffer->bytes = bytes + bytes / 2 + 1;
     buffer->data = malloc(buffer->bytes);
     if (buffer->data == NULL) {
@@ -95,7 +95,7 @@ void FreeExchange(Exchange* exchange) {
   free(exchange->results.data);
 }
 
-// Views of the rows in a message: their values with scales, and their
+// Returns views of the rows in a message: their values with scales, and their
 // experts.
 static swy_rows TokensIn(const Exchange* x, void* message, size_t rows) {
   unsigned char* const bytes = message;
@@ -114,8 +114,8 @@ static swy_matrix IdsIn(const Exchange* x, void* message, size_t rows) {
                      x->row_bytes / sizeof(int32_t));
 }
 
-// Waits for the other ranks, so that the time of the exchange does not
-// include them. An engine leaves this out.
+// Waits for the other ranks. The waiting time is then not counted as part of
+// the exchange. An engine leaves this out.
 static void Wait(const Exchange* x, Stopwatch* watch) {
   MPI_Barrier(x->comm);
   Lap(watch, kWaiting);
@@ -137,7 +137,7 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   swy_gather_outputs out = SWY_GATHER_OUTPUTS_INIT;
   size_t i;
 
-  // Sorts the pairs by the ranks that have their experts.
+  // Sorts the pairs by the ranks that hold their experts.
   map_in.topk_ids = topk_ids;
   map_out.pairs.counts = Ints(x->counts, x->num_ranks);
   map_out.pairs.offsets = Ints(x->offsets, x->num_ranks + 1);
@@ -147,8 +147,9 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   map_options.experts_per_destination = x->shape.experts_per_rank;
   CheckStatus(swy_map_pairs(&map_in, &map_out, &map_options, NULL));
 
-  // Gathers their rows, quantised on the way into the message. Because of
-  // row_index, each token is quantised once, and its other rows are copies.
+  // Gathers the rows of the pairs, and quantises them on the way into the
+  // message. Because of row_index, each token is quantised once, and its
+  // other rows are copies.
   in.tokens = swy_plain_rows(tokens);
   in.pairs = map_out.pairs.rows;
   in.topk_ids = topk_ids;
@@ -161,7 +162,7 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   Lap(watch, kSwitchyard);
   Wait(x, watch);
 
-  // Tells the receivers how many rows come from each rank.
+  // Tells each receiver how many rows come from this rank.
   MPI_Alltoall(x->counts, 1, MPI_INT32_T, x->received_counts, 1, MPI_INT32_T,
                x->comm);
   x->received_offsets[0] = 0;
@@ -195,7 +196,8 @@ void Return(Exchange* x, Stopwatch* watch) {
   const size_t pairs = (size_t)x->offsets[x->num_ranks];
   Reserve(&x->returned, pairs * swy_bytes_of(x->combine_type, x->shape.hidden));
   Wait(x, watch);
-  // Sends the results back with the same counts and offsets, swapped.
+  // Sends the results back. The counts and offsets are the same, but those of
+  // sending and receiving are swapped.
   MPI_Alltoallv(x->results.data, x->received_counts, x->received_offsets,
                 x->combine_row, x->returned.data, x->counts, x->offsets,
                 x->combine_row, x->comm);

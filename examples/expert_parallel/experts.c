@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This rank's experts, which an engine has already. Their rows come from all
-// ranks, ordered by rank and by pair. Sorted by expert, they are the same
-// rows in the same order as in a single process, so that each product has the
-// same bits.
+// The experts of this rank. An engine already has this part. Their rows come
+// from all ranks, and are ordered by rank and by pair. After a sort by
+// expert, they are the same rows in the same order as in a single process. So
+// each product has the same bits.
 
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -13,8 +13,8 @@
 
 #include "layer.h"
 
-// A bijective mix of 32 bits. Every input bit flips each output bit about
-// half of the time.
+// Mixes 32 bits so that no two inputs give the same output. Each input bit
+// flips each output bit about half of the time.
 static uint32_t Mix(uint32_t x) {
   x ^= x >> 16;
   x *= 0x7FEB352Du;
@@ -61,7 +61,8 @@ void MakeExperts(const Shape* shape, size_t rank, Experts* experts) {
                            shape->hidden);
   experts->down = NewWeights(experts->count, 2 * first + 1, shape->hidden,
                              shape->intermediate);
-  // Has room for at least one expert, because swy_bucket_packed needs one.
+  // There is room for at least one expert, because swy_bucket_packed needs
+  // one.
   experts->tokens_per_expert =
       Reserve(&counts, (experts->count + 1) * sizeof(int32_t));
   experts->offsets = Reserve(&offsets, (experts->count + 2) * sizeof(int32_t));
@@ -79,8 +80,8 @@ void FreeExperts(Experts* experts) {
   free(experts->outputs.data);
 }
 
-// out[r, o] = sum over i of rows[r, i] * weights[o, i]. The rows of both are
-// dense.
+// Computes out[r, o] = sum over i of rows[r, i] * weights[o, i]. The rows of
+// both matrices are dense.
 static void Multiply(const float* rows, size_t count, size_t inputs,
                      const float* weights, size_t outputs, float* out) {
   const dnnl_status_t status =
@@ -154,7 +155,8 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch) {
     Lap(watch, kProducts);
   }
 
-  // Restores the order of the received rows, in the type for the way back.
+  // Puts the results in the order of the received rows, in the type for the
+  // way back.
   scatter_in.packed = swy_plain_rows(swy_dense(outputs, SWY_F32, rows, hidden));
   scatter_in.row_index = sort_out.row_index;
   scatter_out.rows = swy_plain_rows(ResultRows(exchange));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One Mixture-of-Experts layer with its experts spread over processes.
+// Runs one Mixture-of-Experts layer with its experts spread over processes.
 // exchange.c and experts.c contain the layer, in C on the C ABI. This file
 // makes up tokens, compares the results with a plain loop, and times the
 // steps.
@@ -35,7 +35,7 @@ const std::map<std::string, int32_t> kTypes = {{"i8", SWY_I8},
                                                {"bf16", SWY_BF16},
                                                {"f32", SWY_F32}};
 
-// This rank's tokens, and the results of one step.
+// The tokens of this rank, and the results of one step.
 struct Tokens {
   Tokens(const Options& o, size_t rank, size_t num_ranks)
       : first(o.tokens * rank / num_ranks),
@@ -124,15 +124,16 @@ class Layer {
         watch);
   }
 
-  // The largest difference between a token's sums and those of a plain loop
-  // in double, relative to the largest sum.
+  // Returns the largest difference between a token's sums and those of a
+  // plain loop in double precision, divided by the largest sum.
   double DifferenceOfToken(size_t token) const {
     const auto [hidden, intermediate, experts, top_k, each] = shape_;
     const float* const x = tokens_.hidden.data() + token * hidden;
     std::vector<double> sums(hidden), activated(intermediate);
     for (size_t slot = token * top_k; slot < (token + 1) * top_k; ++slot) {
       const auto stream = 2 * static_cast<uint32_t>(tokens_.ids[slot]);
-      // The product with row o of the expert's first or second matrix.
+      // Returns the product with row o of the expert's first or second
+      // matrix.
       const auto dot = [](uint32_t weights, size_t o, const auto* values,
                           size_t size) {
         double sum = 0;
@@ -161,8 +162,8 @@ class Layer {
     return difference / largest;
   }
 
-  // Compares some tokens of all ranks. The bounds are three times the
-  // rounding errors of these types at the default sizes.
+  // Compares some tokens of all ranks with the loop. The bounds are three
+  // times the rounding errors of these types at the default sizes.
   bool Check() const {
     const double bound =
         options_.dispatch == "f8e4m3"                               ? 0.2
@@ -182,7 +183,8 @@ class Layer {
     return of_all <= bound;
   }
 
-  // FNV-1a of all tokens' sums, in the order of tokens; only on rank 0.
+  // Returns the FNV-1a hash of all tokens' sums, in the order of tokens. Only
+  // rank 0 has it.
   uint64_t Digest() const {
     const auto ranks = static_cast<size_t>(num_ranks_);
     std::vector<unsigned char> all(
@@ -207,7 +209,8 @@ class Layer {
     return digest;
   }
 
-  // Runs and times the steps. Prints each part's time on the slowest rank.
+  // Runs and times the steps. For each part, prints the time of the slowest
+  // rank.
   void Time() {
     std::vector<double> seconds[kNumParts + 1];
     for (size_t round = 0; round < options_.rounds; ++round) {
@@ -220,7 +223,8 @@ class Layer {
       }
       seconds[kNumParts].push_back(watch.last - start);
     }
-    // The median of each part, then the fastest round.
+    // For each part, the first column is the median, and the second is the
+    // fastest round's.
     double mine[kNumParts + 1][2], slowest[kNumParts + 1][2];
     for (size_t part = 0; part <= kNumParts; ++part) {
       std::sort(seconds[part].begin(), seconds[part].end());
@@ -289,7 +293,7 @@ int Run(int argc, char** argv, int rank, int num_ranks) {
   try {
     return Layer(o, rank, num_ranks).Run();
   } catch (const std::exception& e) {
-    // Ends all ranks, because the others would wait for this one.
+    // Ends all ranks. Otherwise the others would wait for this one.
     std::fprintf(stderr, "expert_parallel: %s\n", e.what());
     MPI_Abort(MPI_COMM_WORLD, 2);
     return 2;

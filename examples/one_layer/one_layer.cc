@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes one Mixture-of-Experts layer, from logits to output, and its
-// distance from a plain loop over tokens and experts in double precision.
+// Computes one Mixture-of-Experts layer, from logits to output. Also computes
+// how far the output is from that of a plain loop over tokens and experts in
+// double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +44,7 @@ double Dot(const float* a, const float* b, size_t size) {
   return sum;
 }
 
-// y[r, c] = sum over i of x[r, i] * w[c, i]. Put your GEMM here.
+// Computes y[r, c] = sum over i of x[r, i] * w[c, i]. Put your GEMM here.
 void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
   for (size_t r = 0; r < y.rows; ++r) {
     for (size_t c = 0; c < y.cols; ++c) {
@@ -53,7 +54,7 @@ void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
   }
 }
 
-// Hidden states, and weights as in a checkpoint.
+// The hidden states, and weights like those of a checkpoint.
 struct Layer {
   std::vector<float> hidden = Random(kTokens * kHidden, 1);
   std::vector<float> router = Random(kExperts * kHidden, 0.3f);
@@ -61,8 +62,8 @@ struct Layer {
   std::vector<float> down = Random(kExperts * kHidden * kInner, 0.25f);
 };
 
-// Every call also takes an Executor; by default it runs on the calling
-// thread.
+// Every call of the library also takes an Executor. Without one, it runs on
+// the calling thread.
 std::vector<float> Run(const Layer& layer, const Preset& preset) {
   // Select each token's experts and their weights.
   std::vector<float> logits(kTokens * kExperts), weights(kTokens * kTopK);
@@ -83,8 +84,8 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   ExpertsPlan plan;
   Check(PlanExperts({topk_ids}, {memory, &plan}, shape));
 
-  // Run each expert on its tokens; add each token's weighted sum of experts
-  // and the residual.
+  // Run each expert on its tokens. Add the weighted sum of each token's
+  // experts to the residual.
   std::vector<float> out(kTokens * kHidden);
   ExpertsOptions options;
   options.activate = preset.activate;
@@ -111,9 +112,9 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   return out;
 }
 
-// A token's row by the definition: softmax over the experts, the largest
-// kTopK probabilities divided by their sum, and SiLU(gate) * up between the
-// products.
+// Computes a token's row by the definition. The weights are a softmax over
+// the experts, and the largest kTopK probabilities are divided by their sum.
+// Between the products comes SiLU(gate) * up.
 std::vector<double> Naive(const Layer& layer, const float* x) {
   std::vector<std::pair<double, size_t>> best;  // logit, expert
   for (size_t e = 0; e < kExperts; ++e) {

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// engine.cc in C: an engine without a GEMM, from a checkpoint's config.json
-// to the residual stream. It prints the same number.
+// Does in C what engine.cc does: it is an engine without a GEMM of its own,
+// from a checkpoint's config.json to the residual stream. It prints the same
+// number.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "config.h"
 
-enum { kMost = 8, kMaxLayers = 64 };  // tokens of a prompt, layers
+enum { kMost = 8, kMaxLayers = 64 };  // tokens of a prompt, and layers
 
 static void* New(size_t count, size_t size) {
   void* const memory =
@@ -19,7 +20,7 @@ static void* New(size_t count, size_t size) {
     Fail("config.json: its sizes fit neither q4_0 nor memory");
   return memory;
 }
-// Made-up numbers in place of the checkpoint's tensors.
+// Returns made-up numbers in place of one of the checkpoint's tensors.
 static float* Tensor(size_t size) {
   static size_t seed = 0;
   float* const x = (float*)New(size, sizeof *x);
@@ -28,7 +29,8 @@ static float* Tensor(size_t size) {
     x[i] = (float)((i * 7919 + first) % 2000) / 8000.0f - 0.125f;
   return x;
 }
-// Quantises a tensor. A tensor of a GGUF file can be used in place.
+// Quantises a tensor. An engine can instead use a tensor of a GGUF file in
+// place.
 static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
                                const swy_executor* pool) {
   swy_expert_weights weights = SWY_NO_EXPERT_WEIGHTS;
@@ -45,8 +47,8 @@ static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
   return weights;
 }
 int main(int argc, char** argv) {
-  // The pool lives as long as the engine. It is null if the library has no
-  // TBB.
+  // The pool lives as long as the engine. It is null if the library was built
+  // without TBB.
   const swy_executor* const pool = swy_tbb_executor_create(-1);
   const size_t workers = pool == NULL ? 1 : pool->concurrency;
   swy_model_config config = SWY_MODEL_CONFIG_INIT;
@@ -69,12 +71,13 @@ int main(int argc, char** argv) {
   shape.num_experts = E, shape.hidden = H, shape.intermediate = I;
   shape.shared_intermediate = S, shape.workers = workers;
   swy_set_costs(SWY_WEIGHTS_Q4_0, &shape);
-  activate.layout = SWY_SPLIT;  // gate and up are two tensors, as in a GGUF
+  activate.layout = SWY_SPLIT;  // gate and up are two tensors, as in GGUF files
   options.activate = options.shared_activate = &activate;
   options.combine = &combine;
   options.operands = swy_operands_of(SWY_WEIGHTS_Q4_0);
   static swy_layer_weights layers[kMaxLayers];
-  static float* routers[kMaxLayers];  // last row: the shared expert's gate
+  // The last row is the shared expert's gate.
+  static float* routers[kMaxLayers];
   if (L > kMaxLayers) Fail("config.json: num_hidden_layers is above 64");
   for (size_t l = 0; l < L; ++l) {
     routers[l] = Tensor((E + 1) * H);
@@ -87,7 +90,8 @@ int main(int argc, char** argv) {
   }
   float* const norms = Tensor((L + 1) * H);
 
-  // Memory for prompts of up to kMost tokens. All layers and steps use it.
+  // The memory is enough for prompts of up to kMost tokens. All layers and
+  // steps use it.
   float* const stream = Tensor(kMost * H);
   float* const rows = (float*)New(2 * kMost * H, sizeof(float));
   float* const scores = (float*)New(kMost * (E + 1), sizeof(float));
@@ -98,7 +102,7 @@ int main(int argc, char** argv) {
                                     kMost, K, &shape, &options, workers)};
   memory.data = (int32_t*)New(memory.size, sizeof(int32_t));
   scratch.data = (int32_t*)New(scratch.size, sizeof(int32_t));
-  for (size_t step = 0; step < 2; ++step) {  // a prompt, then a token
+  for (size_t step = 0; step < 2; ++step) {  // first a prompt, then a token
     const size_t tokens = step == 0 ? kMost : 1;
     const swy_matrix residual = swy_dense(stream, SWY_F32, tokens, H);
     const swy_matrix logits = swy_dense(scores, SWY_F32, tokens, E + 1);
@@ -115,7 +119,7 @@ int main(int argc, char** argv) {
     sums.token_order = 0, sums.topk_weights = topk_weights;
     sums.shared.kind = form.shared_gate;
     sums.shared.gate = swy_col_range(logits, E, E + 1);
-    for (size_t l = 0; l < L; ++l) {  // attention is left out
+    for (size_t l = 0; l < L; ++l) {  // this example has no attention
       const float* const normed = (const float*)x[l % 2].data;
       for (size_t i = 0; i < tokens * (E + 1); ++i) {
         scores[i] = 0;
