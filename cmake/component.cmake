@@ -3,8 +3,9 @@
 include(GNUInstallDirs)
 set(SWITCHYARD_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
 
-# pkg-config finds the prefix from the file's own location, because `cmake
-# --install --prefix` may change it. GNUInstallDirs may also be absolute.
+# pkg-config computes the prefix from the place of the file itself, because
+# `cmake --install --prefix` may change the prefix. GNUInstallDirs may also be
+# absolute.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(_pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(_pc_libdir ${CMAKE_INSTALL_LIBDIR})
@@ -29,8 +30,8 @@ function(switchyard_pkg_config file component)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()
 
-# switchyard_install(COMPONENT TARGET PC): installs the library, the CMake
-# file by which the package finds the component, and the pkg-config file PC.
+# switchyard_install(COMPONENT TARGET PC): installs the library, the CMake file
+# through which the package finds the component, and the pkg-config file PC.
 function(switchyard_install component target pc)
   install(TARGETS ${target} EXPORT switchyard-${component}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}

@@ -1,6 +1,6 @@
-# Finds Highway: its sources in a folder, a sub-project of the parent project
-# (which only has the plain target name), or an installed package. TBB: one of
-# the latter two.
+# Finds Highway and TBB. Each may be a sub-project of the parent project (which
+# only has the plain target name) or an installed package. Highway may also be a
+# folder with its sources.
 find_package(Threads REQUIRED)
 
 if(SWITCHYARD_HIGHWAY_DIR)
@@ -15,20 +15,20 @@ if(SWITCHYARD_HIGHWAY_DIR)
   foreach(part IN ITEMS CONTRIB EXAMPLES TESTS)
     set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
   endforeach()
-  # Highway 1.0.3 only configures with its install rules. EXCLUDE_FROM_ALL
-  # below keeps them from running.
+  # Highway 1.0.3 cannot be configured without its install rules.
+  # EXCLUDE_FROM_ALL below keeps these rules from running.
   set(HWY_ENABLE_INSTALL ON CACHE INTERNAL "")
   set(HWY_FORCE_STATIC_LIBS ON CACHE INTERNAL "")
   add_subdirectory(${SWITCHYARD_HIGHWAY_DIR} highway EXCLUDE_FROM_ALL)
   set_target_properties(hwy PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  # Uses Highway's headers, and its objects inside the library, so that
-  # nothing of it is installed.
+  # The library uses Highway's headers and contains its objects. So no part of
+  # Highway is installed.
   set(SWITCHYARD_HIGHWAY $<BUILD_INTERFACE:hwy>)
 elseif(TARGET hwy AND NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS hwy)
 endif()
 if(TARGET hwy)
-  # System headers, because their warnings are not ours to fix.
+  # Highway's headers are system headers, because we cannot fix their warnings.
   get_target_property(hwy_include hwy INTERFACE_INCLUDE_DIRECTORIES)
   if(hwy_include)
     set_property(TARGET hwy PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${hwy_include})
@@ -56,8 +56,8 @@ if(SWITCHYARD_TBB)
   endif()
 endif()
 
-# Tests and programs need more than the library. Reports all missing packages
-# at once.
+# Tests and programs need more packages than the library. All missing packages
+# are reported at once.
 set(_missing "")
 # _needs(OPTION PACKAGE DEBIAN_PACKAGE)
 macro(_needs option package debian)
@@ -83,8 +83,8 @@ if(_missing)
   message(FATAL_ERROR "Missing, by Debian's names: ${_missing}. scripts/setup.sh packages "
     "installs all that the presets need; `cmake -S . -B build` needs Highway and TBB only.")
 endif()
-# The Python that setup.sh makes. Tests of moe_layer write checkpoints with
-# it.
+# The Python environment that setup.sh makes. The tests of moe_layer write
+# checkpoints with it.
 if(SWITCHYARD_BUILD_TESTS AND NOT Python3_EXECUTABLE
     AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python3)
   set(Python3_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python3)

@@ -1,12 +1,12 @@
-# Rules for `cmake --install`: headers, libraries, a CMake package and
-# pkg-config files, with a component for each library. Every destination is
-# relative to the prefix given at install time, and no file names the build
-# tree.
+# Rules for `cmake --install`. They install headers, libraries, a CMake package
+# and pkg-config files, with a component for each library. Every destination is
+# relative to the prefix that is given at install time. No installed file
+# contains the path of the build folder.
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/component.cmake)
 
-# The installed files look for Highway and TBB as packages, so these must not
-# be targets that a parent project builds.
+# The installed files look for Highway and TBB as packages. So neither may be a
+# target that a parent project builds.
 set(_dependencies "")
 set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -25,7 +25,7 @@ foreach(_dependency IN LISTS _dependencies)
 endforeach()
 
 # A program that links a static library also has to link the library's
-# dependencies. So plain `pkg-config --libs` has to name them, too.
+# dependencies. So `pkg-config --libs` has to list them even without --static.
 set(_pc_requires "")
 if(NOT SWITCHYARD_SHARED)
   if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -37,11 +37,12 @@ if(NOT SWITCHYARD_SHARED)
 endif()
 list(JOIN _pc_requires ", " _pc_requires)
 
-# A C compiler links switchyard-c. Its shared library brings its dependencies;
-# its archive needs the C++ run time. That is a separate package, which comes
-# last, because pkg-config puts a package's own libraries before those that it
-# requires. A linker that drops libraries which nothing before them needs
-# would otherwise drop -lm before the archive that calls sqrtf.
+# A C compiler links switchyard-c. The shared library brings its own
+# dependencies. The archive needs the C++ run time, which is a separate package.
+# It comes last, because pkg-config puts a package's own libraries before those
+# that the package requires. Some linkers drop a library that nothing before it
+# needs. They would otherwise drop -lm before they read the archive, which calls
+# sqrtf.
 set(_pc_runtime "")
 if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
   set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")
@@ -67,18 +68,19 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
 if(SWITCHYARD_HIGHWAY_DIR)
-  # Highway's objects are part of the library.
+  # The library contains Highway's objects.
   install(FILES ${SWITCHYARD_HIGHWAY_DIR}/LICENSE RENAME LICENSE.highway
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 endif()
 
-# CMake: find_package(switchyard) defines switchyard::switchyard and, where
-# installed or requested as COMPONENTS, switchyard::device and switchyard::c.
+# For CMake: find_package(switchyard) defines switchyard::switchyard. It also
+# defines switchyard::device and switchyard::c if they are installed or
+# requested as COMPONENTS.
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
   ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
   INSTALL_DESTINATION ${SWITCHYARD_CMAKE_DIR})
-# 0.x: a minor version may change the API.
+# In versions 0.x, a minor version may change the API.
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)

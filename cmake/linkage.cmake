@@ -1,20 +1,20 @@
-# Hides the libraries' symbols. Shared libraries export versioned ones.
+# Hides the symbols of the libraries. Shared libraries export versioned symbols.
 
-# switchyard_linkage(COMPONENT TARGET MAP): for a target of the calling
-# folder. MAP is CMake's template of a version script and lists the symbols
-# that a shared library exports.
+# switchyard_linkage(COMPONENT TARGET MAP): sets this up for a target of the
+# calling folder. MAP is CMake's template of a version script. It lists the
+# symbols that a shared library exports.
 function(switchyard_linkage component target map)
-  # Symbols are hidden in the archive itself. So a shared object that links it
-  # does not export them, and two such objects in a process each use their own
-  # copy.
+  # The symbols are hidden even in the archive. So a shared object that links
+  # the archive does not export them. If a process has two of these objects,
+  # each uses its own copy.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(NOT SWITCHYARD_SHARED)
     return()
   endif()
-  # All symbols have the single version in MAP, because a 0.x minor version
-  # may change the API. Kernels are compiled as for an archive. For the other
-  # sources, MAP replaces an attribute on each declaration.
+  # All symbols have the one version in MAP, because a minor version of 0.x may
+  # change the API. Kernels are compiled in the same way as for an archive. In
+  # the other sources, MAP replaces an attribute on each declaration.
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")
   if(component STREQUAL core)
@@ -29,8 +29,8 @@ function(switchyard_linkage component target map)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
 endfunction()
 
-# switchyard_exports(OUT HEADER...): lists the functions in the headers as
-# lines of a version script. Finds declarations that start with their result
+# switchyard_exports(OUT HEADER...): lists the functions in the headers as lines
+# of a version script. It finds a declaration only if it starts with its result,
 # at the beginning of a line.
 function(switchyard_exports out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})

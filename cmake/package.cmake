@@ -1,6 +1,6 @@
-# `cpack` in the build folder makes libswitchyard-dev, a Debian package with
-# all components, and with swy if it is built. With
-# -DCMAKE_INSTALL_PREFIX=/usr, the libraries go to Debian's folder.
+# `cpack` in the build folder makes libswitchyard-dev. This Debian package has
+# all components, and swy if it is built. With -DCMAKE_INSTALL_PREFIX=/usr, the
+# libraries go to Debian's folder for them.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libswitchyard-dev)
 set(CPACK_PACKAGE_CONTACT "The Switchyard Authors <switchyard@localhost>")
@@ -16,8 +16,8 @@ if(SWITCHYARD_BUILD_TOOLS)
   list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
 if(SWITCHYARD_BUILD_TOOLS OR SWITCHYARD_DEVICE)
-  # Programs need the shared libraries in the versions that they were linked
-  # with.
+  # Programs need the shared libraries in the versions with which they were
+  # linked.
   find_program(SWITCHYARD_SHLIBDEPS dpkg-shlibdeps)
   if(SWITCHYARD_SHLIBDEPS)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -34,8 +34,7 @@ if(SWITCHYARD_TBB)
   list(APPEND _depends "libtbb-dev (>= 2021)")
 endif()
 list(JOIN _depends ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
-# Debian looks for the licence here; other installations do not have this
-# file.
+# Debian expects the licence here. Other installations do not have this file.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
   DESTINATION share/doc/libswitchyard-dev COMPONENT debian EXCLUDE_FROM_ALL)
 if(SWITCHYARD_TOP_LEVEL)

@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Writes `sys` (the structs, enumerators and functions of `switchyard.h`), and the
-//! safe enumerations and structs. Part of the build script, so that no Rust code
-//! repeats the C ABI. Accepts only the small, regular dialect of C in the headers.
+//! Translates `switchyard.h`. Writes `sys`, which has its structs, enumerators and
+//! functions, and the safe enumerations and structs. This file is part of the build
+//! script, so that no Rust code repeats the C ABI. It accepts only the small, regular
+//! dialect of C in the headers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Structs without a generated safe twin: the crate has a type for them, or a
+/// Structs for which no safe twin is generated. The crate has a type for each, or a
 /// function takes their fields as separate arguments.
 const OWN: &[&str] = &[
     "swy_config_names",
@@ -43,7 +44,7 @@ const OWN: &[&str] = &[
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
 ];
-/// Inputs with another Rust type than other inputs of the same C type.
+/// Inputs that have another Rust type than other inputs of the same C type.
 const SPECIAL: &[(&str, &str)] = &[
     ("swy_hyper_inputs.streams", "Source<'a>"),
     ("swy_activate_inputs.gate", "Source<'a>"),
@@ -55,7 +56,7 @@ const SPECIAL: &[(&str, &str)] = &[
     ("swy_map_inputs.scratch", "&'a mut [i32]"),
 ];
 
-/// The files that the crate includes, with their names, or the error.
+/// Returns the names and texts of the files that the crate includes, or the error.
 pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, String> {
     let text: String = headers.iter().map(|header| plain(header)).collect();
     let mut abi = Abi {
@@ -81,9 +82,10 @@ pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, Stri
     ])
 }
 
-/// The comments above each enumeration and struct, and above or beside each
-/// enumerator and field, by "swy_x", "SWY_X" and "swy_x.field"; above a function by
-/// "swy_x()".
+/// Returns the comments of the headers by name. The comment above an enumeration or
+/// struct is under "swy_x", and the one above a function under "swy_x()". The comment
+/// above or beside an enumerator is under "SWY_X", and that of a field under
+/// "swy_x.field".
 fn comments(headers: &[String]) -> BTreeMap<String, String> {
     let mut comments: BTreeMap<String, String> = BTreeMap::new();
     let mut above = String::new();
@@ -91,7 +93,7 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
     for line in headers.iter().flat_map(|header| header.lines()) {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         let words: Vec<&str> = code.split_whitespace().collect();
-        // The next lines continue a comment beside a field or enumerator.
+        // These lines continue a comment beside a field or enumerator.
         if words.is_empty() && line.starts_with("   ") && !beside.is_empty() {
             *comments.get_mut(&beside).unwrap() += comment;
             continue;
@@ -119,8 +121,8 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
     }
     comments
 }
-/// A comment as a sentence of rustdoc. Brackets become code, or rustdoc would read
-/// them as links.
+/// Returns a comment as a sentence of rustdoc. Brackets become code, because rustdoc
+/// would read them as links.
 fn documented(text: &str) -> String {
     let mut depth = 0;
     let mut doc = String::new();
@@ -139,14 +141,14 @@ fn documented(text: &str) -> String {
         }
     }
     let end = if doc.ends_with(|c: char| c == '.' || c == ':') { "" } else { "." };
-    // Does not capitalise a name.
+    // A name at the start keeps its first letter.
     match doc.split(' ').next() {
         Some(word) if word.contains('_') => doc + end,
         _ => doc[..1].to_uppercase() + &doc[1..] + end,
     }
 }
 
-/// The values of each macro that is a pair of braces.
+/// Returns the values of each macro that is a pair of braces.
 fn macros(headers: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut macros = BTreeMap::new();
     for header in headers {
@@ -160,7 +162,7 @@ fn macros(headers: &[String]) -> BTreeMap<String, Vec<String>> {
     }
     macros
 }
-/// The values up to the end of a pair of braces, without spaces and comments.
+/// Returns the values up to the end of a pair of braces, without spaces and comments.
 fn values(body: &str) -> Vec<String> {
     let (mut all, mut depth) = (vec![String::new()], 0);
     let mut rest = body;
@@ -181,7 +183,7 @@ fn values(body: &str) -> Vec<String> {
     all
 }
 
-/// The header without comments and the preprocessor's lines.
+/// Returns the header without comments and without the preprocessor's lines.
 fn plain(header: &str) -> String {
     let mut is_directive = false;
     let mut text = String::new();
@@ -215,7 +217,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// A name with its type, of a field or a parameter.
+/// The name and type of a field or a parameter.
 #[derive(Clone)]
 struct Declared {
     name: String,
@@ -296,14 +298,14 @@ impl Abi {
             writeln!(self.enumerators, "    {} = {},", names[names.len() - 1], value).unwrap();
             self.takes(",");
         }
-        // The crate has another enumeration for status codes.
+        // The crate has its own enumeration for status codes.
         if name != "swy_status_code" {
             self.write_values(&name, &names);
         }
         self.expect(";")
     }
-    /// `Score::SqrtSoftplus` for SWY_SCORE_SQRT_SOFTPLUS: leaves out the words that
-    /// all enumerators begin with.
+    /// Writes an enumeration. Leaves out the words with which all enumerators begin,
+    /// so that SWY_SCORE_SQRT_SOFTPLUS becomes `Score::SqrtSoftplus`.
     fn write_values(&mut self, name: &str, names: &[String]) {
         let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
         let is_shared = |i: usize| words.iter().all(|w| w.len() > i + 1 && w[i] == words[0][i]);
@@ -322,7 +324,7 @@ impl Abi {
     }
     fn doc(&self, of: &str) -> String {
         let comment = self.comment(of);
-        // If the comment names an enumeration, that is the field's type.
+        // If the comment begins with an enumeration, that is the type of the field.
         let (of, comment) = match comment.strip_prefix("enum ") {
             Some(rest) => rest.split_once(", ").unwrap_or((rest, "")),
             None => (of, comment),
@@ -355,7 +357,7 @@ impl Abi {
         Ok(())
     }
 
-    /// A C constant in Rust.
+    /// Returns a C constant in Rust.
     fn value(&self, kind: &str, value: &str) -> Result<String, String> {
         if let Some(of) = self.structs.iter().find(|of| of.name == kind) {
             let list = match self.macros.get(value) {
@@ -428,7 +430,8 @@ impl Abi {
         }
         text
     }
-    /// The type of a field. An int32_t is the enumeration in its comment, or a flag.
+    /// Returns the type of a field. An int32_t is the enumeration that its comment
+    /// names, or a flag.
     fn plain_kind(&self, kind: &str, name: &str) -> String {
         match kind {
             "i32" => {
@@ -456,7 +459,8 @@ impl Abi {
         self.options += &text;
     }
     fn write_views(&mut self, of: &Struct) {
-        // Inputs and their nested structs are read, except the ones that only outputs use.
+        // The library reads inputs and their nested structs, except structs that only
+        // outputs use.
         let is_read = of.name.ends_with("_inputs")
             || (of.fields[0].name != "size" && of.name != "swy_map_rows");
         let fields = self.write_fields(of, |field, name| {
@@ -507,7 +511,8 @@ impl Abi {
         self.config = format!("config! {{\n{}}}\n", fields);
     }
 
-    /// `typedef void (*swy_body)(...)`: it may not be null.
+    /// Reads a declaration like `typedef void (*swy_body)(...)`. The function may not
+    /// be null.
     fn read_function_type(&mut self) -> Result<(), String> {
         let result = self.read_type()?;
         let declared = self.read_declarator(&result)?;
@@ -530,8 +535,8 @@ impl Abi {
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
     }
-    /// Writes the safe twin of a function if all its structs have one and its inputs
-    /// need no check in Rust first.
+    /// Writes the safe twin of a function, if all its structs have a safe twin and
+    /// Rust does not have to check its inputs first.
     fn write_safe_function(&mut self, name: &str, parameters: &[Declared]) {
         let structs: Vec<&str> = parameters
             .iter()
@@ -601,7 +606,7 @@ pub fn {}(
         }
     }
 
-    /// A type in front of a name, with its stars.
+    /// Reads the type in front of a name, with its stars.
     fn read_type(&mut self) -> Result<String, String> {
         let is_const = self.takes("const");
         let name = self.next();
@@ -627,8 +632,8 @@ pub fn {}(
         }
         Ok(kind)
     }
-    /// A name of type `kind`, an array of it, or a pointer to a function that
-    /// returns it.
+    /// Reads a name of type `kind`, an array of that type, or a pointer to a function
+    /// that returns it.
     fn read_declarator(&mut self, kind: &str) -> Result<Declared, String> {
         if self.takes("(") {
             self.expect("*")?;
@@ -644,7 +649,7 @@ pub fn {}(
             return Ok(Declared { name, kind });
         }
         let name = match self.next() {
-            // Keywords of Rust only.
+            // These are keywords in Rust but not in C.
             name if ["in", "match", "move", "ref", "type", "use", "where"].contains(&&name[..]) => {
                 format!("r#{}", name)
             }
@@ -683,18 +688,18 @@ fn is_view(kind: &str) -> bool {
     kind == "swy_matrix" || kind == "swy_rows" || kind.ends_with("_span")
 }
 
-/// The initialiser of a struct's `size` field, if it has one.
+/// Returns the initialiser of a struct's `size` field, if the struct has that field.
 fn own(of: &Struct) -> String {
     match of.fields[0].name.as_str() {
         "size" => format!("size: sys::size_of::<sys::{}>()", of.name),
         _ => String::new(),
     }
 }
-/// "RouteOptions" for "swy_route_options".
+/// Returns "RouteOptions" for "swy_route_options".
 fn twin(name: &str) -> String {
     camel(&name.split('_').skip(1).collect::<Vec<_>>())
 }
-/// "Q8_0", "F8E4M3" or "SqrtSoftplus", from the words of a C name.
+/// Returns "Q8_0", "F8E4M3" or "SqrtSoftplus" for the words of a C name.
 fn camel(words: &[&str]) -> String {
     let mut name = String::new();
     for word in words {

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Links the library installed below `SWITCHYARD_PREFIX`, or builds one with CMake: from
-//! the `native` folder of a published crate, or from the repository around this crate.
+//! Links the library that is installed below `SWITCHYARD_PREFIX`. Without that
+//! variable, builds one with CMake: from the `native` folder of a published crate, or
+//! from the repository around this crate.
 
 mod abi;
 
@@ -40,7 +41,7 @@ fn build() -> PathBuf {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
     let (build, prefix) = (out.join("build"), out.join("prefix"));
-    // CMake would choose make, which machines with Ninja may not have.
+    // By default CMake would choose make. A machine with Ninja may not have make.
     if env::var_os("CMAKE_GENERATOR").is_none()
         && Command::new("ninja").arg("--version").output().is_ok()
     {
@@ -59,7 +60,7 @@ fn build() -> PathBuf {
     prefix
 }
 
-/// The folder with switchyard-c.pc: lib/pkgconfig, lib64/pkgconfig or
+/// Returns the folder that has switchyard-c.pc: lib/pkgconfig, lib64/pkgconfig or
 /// lib/TRIPLE/pkgconfig.
 fn find_pc(folder: &Path, depth: usize) -> Option<PathBuf> {
     if folder.join("switchyard-c.pc").is_file() {

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! One MoE block as an engine runs it: route, plan, experts with residual and the next
-//! layer's norm. Copy `MoeBlock`, and put your GEMM into `Weights::multiply`.
+//! Runs one MoE block as an engine does: it routes, plans, and runs the experts with
+//! the residual and the next layer's norm. Copy `MoeBlock`, and put your GEMM into
+//! `Weights::multiply`.
 //!
 //! `cargo run --release --example engine_step [tokens]`
 
@@ -14,17 +15,17 @@ const INTERMEDIATE: usize = 192;
 const EXPERTS: usize = 32;
 const TOP_K: usize = 4;
 
-/// The weights of a layer, expert after expert.
+/// The weights of a layer. Each vector has the experts one after the other.
 struct Weights {
     router: Vec<f32>, // [HIDDEN, EXPERTS]
     gate: Vec<f32>,   // EXPERTS of [HIDDEN, INTERMEDIATE]
-    up: Vec<f32>,     // the same
+    up: Vec<f32>,     // EXPERTS of [HIDDEN, INTERMEDIATE]
     down: Vec<f32>,   // EXPERTS of [INTERMEDIATE, HIDDEN]
     norm: Vec<f32>,   // [HIDDEN]
 }
 
-/// out = x * weights. Weights have `cols` columns per row; `out` starts at column
-/// `first`.
+/// Computes out = x * weights. The weights have `cols` columns per row. `out` starts
+/// at column `first`.
 fn multiply_row(x: &[f32], weights: &[f32], cols: usize, first: usize, out: &mut [f32]) {
     out.fill(0.0);
     for (x, row) in x.iter().zip(weights.chunks_exact(cols)) {
@@ -40,7 +41,7 @@ impl Weights {
             ExpertProduct::Down => (&self.down, HIDDEN),
             _ => return Err(Error::new(Code::Internal, "multiply: no such product")),
         };
-        let expert = tile.expert.unwrap_or(0); // without a shared expert
+        let expert = tile.expert.unwrap_or(0); // the layer has no shared expert
         let weights = &weights[expert * HIDDEN * INTERMEDIATE..][..HIDDEN * INTERMEDIATE];
         for r in 0..tile.out.rows() {
             let x = tile.rows.values.row(r);
@@ -50,7 +51,7 @@ impl Weights {
     }
 }
 
-/// A block's options and memory, which calls reuse.
+/// The options of a block, and memory that all its calls use.
 struct MoeBlock {
     route: RouteOptions,
     shape: ExpertsPlanOptions,
@@ -63,7 +64,8 @@ struct MoeBlock {
 }
 impl MoeBlock {
     fn new(pool: Pool<'_>) -> Result<MoeBlock, Error> {
-        // With a checkpoint, pass its config.json to Preset::from_json instead.
+        // If you have a checkpoint, pass its config.json to Preset::from_json
+        // instead.
         let config = ModelConfig {
             num_experts: Some(EXPERTS as u32),
             num_experts_per_tok: Some(TOP_K as u32),
@@ -82,7 +84,8 @@ impl MoeBlock {
                 ..Default::default()
             },
             experts: ExpertsOptions {
-                // The preset has the layout of checkpoints: gate and up in one matrix.
+                // The preset's layout is that of checkpoints, with gate and up in one
+                // matrix.
                 activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
                 combine: preset.combine,
                 ..Default::default()
@@ -95,7 +98,8 @@ impl MoeBlock {
         })
     }
 
-    /// `residual += experts(hidden)`. The next layer reads `normed`.
+    /// Computes `residual += experts(hidden)`, and `normed`, which the next layer
+    /// reads.
     fn run(
         &mut self,
         weights: &Weights,
@@ -149,7 +153,7 @@ impl MoeBlock {
     }
 }
 
-/// Numbers in [-1, 1) times `scale`.
+/// Returns numbers in [-1, 1), multiplied by `scale`.
 fn random(count: usize, scale: f32, seed: &mut u64) -> Vec<f32> {
     let mut next = || {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -158,8 +162,8 @@ fn random(count: usize, scale: f32, seed: &mut u64) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A token's block in double precision, without the library. Returns the values that the
-/// block adds to the residual.
+/// Computes the block for one token in double precision, without the library. Returns
+/// the values that the block adds to the residual.
 fn naive(weights: &Weights, hidden: &[f32]) -> Vec<f64> {
     let product = |x: &[f64], w: &[f32], cols: usize| -> Vec<f64> {
         let term = |i: usize, j: usize| x[i] * f64::from(w[i * cols + j]);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Products with quantised weights follow their formulas, packed and as stored. Layers
-//! with such weights have the same bits on any pool.
+//! Tests that products with quantised weights follow their formulas, with packed
+//! weights and with weights as stored. Layers with these weights have the same bits
+//! on any pool.
 
 use std::num::NonZeroUsize;
 use switchyard::*;
@@ -20,7 +21,7 @@ const FORMATS: [WeightFormat; 9] = [
 ];
 const EXPERTS: usize = 3;
 
-/// Numbers in [-1, 1).
+/// Returns numbers in [-1, 1).
 fn random(count: usize, seed: usize) -> Vec<f32> {
     let value = |i: usize| ((i * 7919 + seed * 104729 + 17) % 2000) as f32 / 1000.0 - 1.0;
     (0..count).map(value).collect()
@@ -64,12 +65,13 @@ fn sizes_are_those_of_blocks() {
 
 #[test]
 fn products_are_their_formula_packed_and_as_stored() {
-    // Experts of 20 columns in q4_0. Column 17 has scale 2; codes have an offset of 8.
+    // The experts have 20 columns in q4_0. Column 17 has a scale of 2. Codes have an
+    // offset of 8.
     const COLUMNS: usize = 20;
     let code = |e: usize, r: usize, i: usize| ((e * 5 + r * 3 + i * 7) % 16) as u8;
     let mut bytes = Vec::new();
     for (e, r) in (0..EXPERTS).flat_map(|e| (0..COLUMNS).map(move |r| (e, r))) {
-        bytes.extend([0x00, if r == 17 { 0x40 } else { 0x3C }]); // f16
+        bytes.extend([0x00, if r == 17 { 0x40 } else { 0x3C }]); // the scale in f16
         bytes.extend((0..16).map(|i| code(e, r, i) | code(e, r, i + 16) << 4));
     }
     let stored = ExpertWeights::stored(WeightFormat::Q4_0, COLUMNS, 32, &bytes).unwrap();
@@ -114,14 +116,14 @@ fn products_are_their_formula_packed_and_as_stored() {
     assert!(message(multiply(&packed, 0, 15)).starts_with("MultiplyTile: tile.first_column: "));
 }
 
-/// A layer's weights as floats, to be quantised to two formats.
+/// A layer's weights as floats. The tests quantise them to two formats.
 struct Floats {
     gate: Vec<f32>,
     up: Vec<f32>,
     down: Vec<f32>,
 }
 const HIDDEN: usize = 64;
-const INTERMEDIATE: usize = 45; // no multiple of a block
+const INTERMEDIATE: usize = 45; // not a multiple of a block
 const TOKENS: usize = 7;
 const TOP_K: usize = 2;
 
@@ -161,7 +163,7 @@ fn run(layer: &LayerWeights<'_>, workers: usize, pool: Pool<'_>) -> Result<Vec<f
     )?;
     Ok(out)
 }
-/// The layer in double precision, without quantisation.
+/// Computes the layer in double precision, without quantisation.
 fn by_hand(floats: &Floats) -> Vec<f64> {
     let weights = random(TOKENS * TOP_K, 5);
     let hidden = random(TOKENS * HIDDEN, 6);
@@ -215,7 +217,7 @@ fn layers_are_close_to_floats_with_the_bits_of_one_thread() {
         }
     }
 
-    // Weights that are left out, or have other sizes.
+    // Weights may not be left out, and may not have other sizes.
     let without = LayerWeights { down: ExpertWeights::default(), ..layer };
     assert_eq!(message(run(&without, 1, Pool::Serial)), "LayerWeights: down: not given");
     let swapped = LayerWeights { up: layer.down, ..layer };
@@ -251,7 +253,7 @@ fn weights_are_checked() {
     assert_eq!(message(stored(2, 32, &bytes)), "ExpertWeights: the slice has a part of an expert");
     assert_eq!(stored(1, 32, &bytes).unwrap().data.rows(), 3);
 
-    // Memory of another shape, and of another type.
+    // The memory has another shape, or another type.
     let weights = stored(1, 32, &bytes).unwrap();
     let size = packed_weights_size(&weights);
     let mut memory = vec![7u8; 4 * size];
@@ -267,7 +269,8 @@ fn weights_are_checked() {
     let result = pack(&weights, Matrix::new(&[1.0f32; 96], 3, 32).unwrap(), &mut memory);
     assert_eq!(message(result), "PackWeights: weights.data: not given, nor floats, or both");
 
-    // Experts, columns and rows outside the weights are not read.
+    // The library refuses experts, columns and rows outside the weights, and reads
+    // none of them.
     let rows = [BlockQ8_0 { d: 0x3C00, qs: [1; 32] }; 2];
     let multiply = |weights: &ExpertWeights<'_>, expert, first_column, cols: usize| {
         let mut out = vec![7.0f32; cols];

@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Cases of the library's Metal ancestors, and answers worked out by hand, on every
-//! ISA of this machine.
+//! Runs the cases of the library's Metal ancestors, and cases with answers that were
+//! worked out by hand, on every ISA of this machine.
 
 use std::sync::Mutex;
 use switchyard::*;
 
-/// The cap of ISAs counts for the whole process, so tests take turns.
+/// A cap of the ISA applies to the whole process, so the tests take turns.
 static ISA: Mutex<()> = Mutex::new(());
 
 fn on_every_isa(test: impl Fn()) {
@@ -52,7 +52,7 @@ fn router_is_softmax_top_k() {
 
 #[test]
 fn buckets_and_dispatch_arguments() {
-    // Four tokens with two slots to three experts.
+    // There are four tokens with two slots, and three experts.
     let ids = [2i32, 0, 0, 1, 2, 0, 0, 1];
     let topk_ids = Matrix::new(&ids, 4, 2).unwrap();
     let inputs = || BucketInputs { topk_ids, ..Default::default() };
@@ -84,7 +84,7 @@ fn buckets_and_dispatch_arguments() {
         assert_eq!((tpe, offsets), ([4, 2, 2], [0, 4, 6, 8]));
         assert_eq!((pairs, index), ([1, 2, 5, 6, 3, 7, 0, 4], [6, 0, 1, 4, 7, 2, 3, 5]));
 
-        // Expert 1 is on another node; 8 is the sentinel.
+        // Expert 1 is on another node, and 8 is the sentinel.
         let options = AlignedOptions {
             block_size: 3,
             fill_unused: true,
@@ -127,7 +127,7 @@ fn buckets_and_dispatch_arguments() {
     });
 }
 
-/// silu(x) is 3/4 ln 3 where e^x is 3.
+/// If e^x is 3, silu(x) is 3/4 ln 3.
 const LN3: f32 = 1.098_612_3;
 
 #[test]
@@ -214,7 +214,8 @@ fn sums_with_shared_expert_residual_and_norm() {
             close(&normed[2 * t..][..2], &[a * scale, b * scale * 2.0]);
         }
 
-        // In the order of tokens: the sum of each two rows.
+        // The rows are in the order of tokens. The result is the sum of each two
+        // rows.
         let (ones, mut sums) = ([1.0f32; 2], [0.0f32; 2]);
         let inputs = CombineInputs::new(
             Matrix::new(&rows, 2, 2).unwrap().into(),
@@ -249,7 +250,7 @@ fn residuals_in_place_of_the_only_output() {
         let normed = MatrixMut::new(&mut apart, 2, 2).unwrap().into();
         let outputs = CombineOutputs { normed, ..Default::default() };
         combine(&inputs(from), outputs, &options, Pool::Serial).unwrap();
-        // The residual is the old content of normed.
+        // `normed` holds the residual before the call.
         let normed = MatrixMut::new(&mut in_place, 2, 2).unwrap().into();
         let outputs = CombineOutputs { normed, ..Default::default() };
         combine(&inputs(Source::InPlace), outputs, &options, Pool::Serial).unwrap();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Layers in one call follow their formulas, with the same bits on any pool. A product
-//! that fails or panics ends the call.
+//! Tests layers that run in one call. They follow their formulas, and have the same
+//! bits on any pool. If a product fails or panics, the call ends.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl Data {
     fn hidden(&self) -> Rows<'_> {
         Matrix::new(&self.hidden, TOKENS, HIDDEN).unwrap().into()
     }
-    /// The inputs that both ways of running the layer combine.
+    /// Returns the inputs of Combine. The layer runs in two ways, and both use them.
     fn sums(&self) -> CombineInputs<'_> {
         CombineInputs {
             residual: Source::InPlace,
@@ -63,7 +63,7 @@ impl Data {
 fn seed_of(product: ExpertProduct, expert: Option<usize>) -> usize {
     expert.map_or(0, |e| e + 1) * 10 + product as usize
 }
-/// The engine's product. It computes weights when it reads them.
+/// The engine's product. It computes each weight when it needs it.
 fn multiply(mut tile: ExpertTile<'_>) -> Result<(), Error> {
     let seed = seed_of(tile.product, tile.expert);
     let inner = tile.rows.values.cols();
@@ -116,7 +116,7 @@ where
     Ok((out, normed))
 }
 
-/// The layer by its formulas.
+/// Computes the layer by its formulas.
 fn by_hand() -> Results {
     let data = Data::new();
     let product = |product: ExpertProduct, expert: Option<usize>, x: &[f64], cols: usize| {
@@ -172,7 +172,7 @@ fn layers_are_their_formulas_and_their_bits_those_of_one_thread() {
                 multiply(tile)
             });
             assert_eq!(found.unwrap(), wanted);
-            // With many workers, columns are cut, too.
+            // If there are many workers, columns are cut, too.
             assert!(workers < 7 || tiles.load(Ordering::Relaxed) > 4 * 3);
         }
     }
@@ -214,7 +214,7 @@ fn panics_of_a_product_do_not_cross_the_library() {
             .unwrap_err()
         };
         errors.push(fails(|_| panic!("on purpose")));
-        // Views of tiles are checked like other views.
+        // The library checks the views of tiles as it checks other views.
         errors.push(fails(|tile| {
             let _ = tile.out.row_mut::<f32>(tile.out.rows());
         }));
@@ -246,7 +246,7 @@ fn arguments_are_checked() {
     assert_eq!(error.message, "PlanExperts: memory: is fewer than ExpertsPlanSize elements");
     assert!(memory.iter().all(|&x| x == 7));
 
-    // An id outside [0, num_experts).
+    // One id is outside [0, num_experts).
     let few = ExpertsPlanOptions { num_experts: 3, ..shape };
     let result = plan_experts(data.topk_ids(), &mut memory, &few, Pool::Serial);
     let error = result.err().unwrap();

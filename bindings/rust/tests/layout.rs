@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The structs of switchyard.h have the same layout and defaults in Rust as in C.
+//! Tests that the structs of switchyard.h have the same layout and defaults in Rust
+//! as in C.
 
 use std::collections::{BTreeMap, BTreeSet};
 use switchyard::sys;
 
 const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
 
-/// Sizes of C's structs, and offset and size of each field.
+/// The size of each of C's structs, and the offset and size of each of its fields.
 type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
 
 fn lines_of_structs() -> impl Iterator<Item = &'static str> {
@@ -77,7 +78,7 @@ fn defaults_are_those_of_c() {
             Some(bytes) => *bytes,
             None => continue,
         };
-        // SAFETY: the field of a constant.
+        // SAFETY: this is a field of a constant.
         let field = unsafe { std::slice::from_raw_parts(bytes.add(offset), size) };
         assert_eq!(field, &wanted.to_ne_bytes()[..size], "{}: {}", of, line);
         compared += 1;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Families by name, with the config.json of their checkpoints.
+//! Finds families by name, and applies the config.json of their checkpoints.
 
 use switchyard::*;
 
@@ -46,7 +46,7 @@ fn configurations_are_applied() {
     let unconfigured = Preset::find("qwen3_moe").unwrap();
     assert!(unconfigured.route.needs_config && !unconfigured.route.renormalize);
 
-    // The same configuration field by field, and with one field changed.
+    // The same configuration is set field by field. Then one field is changed.
     let config = ModelConfig {
         num_experts: Some(128),
         num_experts_per_tok: Some(8),
@@ -60,7 +60,7 @@ fn configurations_are_applied() {
     let other = ModelConfig { norm_topk_prob: Some(false), ..config.clone() };
     assert!(!Preset::configured("qwen3_moe", &other).unwrap().route.renormalize);
 
-    // For a model with images, text_config counts.
+    // If a model has images, its text_config is used.
     let nested =
         format!(r#"{{"model_type": "images", "num_experts": 3, "text_config": {}}}"#, QWEN3);
     assert_eq!(Preset::from_json(&nested).unwrap(), preset);
@@ -71,7 +71,7 @@ fn configurations_are_applied() {
 
 #[test]
 fn shared_experts_and_activations_come_with_the_family() {
-    // From the configurations of GLM-4.5-Air and gpt-oss.
+    // These fields are from the configurations of GLM-4.5-Air and gpt-oss.
     let glm = r#"{"model_type": "glm4_moe", "n_routed_experts": 128, "n_shared_experts": 1,
         "num_experts_per_tok": 8, "n_group": 1, "topk_group": 1, "norm_topk_prob": true,
         "routed_scaling_factor": 1.0, "hidden_act": "silu", "rms_norm_eps": 1e-05}"#;
@@ -86,7 +86,7 @@ fn shared_experts_and_activations_come_with_the_family() {
     assert!(preset.form.has_expert_biases);
 }
 
-// As in the files of DBRX, MiMo-V2-Flash, Gemma 4 and Qwen3-Omni.
+// The files are like those of DBRX, MiMo-V2-Flash, Gemma 4 and Qwen3-Omni.
 #[test]
 fn nulls_lists_and_objects_are_read() {
     let dbrx = r#"{"model_type": "dbrx", "ffn_config": {"moe_num_experts": 16, "moe_top_k": 4,
@@ -104,8 +104,8 @@ fn nulls_lists_and_objects_are_read() {
     assert_eq!((preset.num_experts, preset.top_k, preset.combine.eps), (256, 8, 1e-5));
     assert_eq!(preset.route.routed_scaling_factor, 1.0);
 
-    // A file with a family's model_type outside text_config, too, and a text model two
-    // objects deep.
+    // In one file, a family's model_type is outside text_config, too. In another, the
+    // text model is two objects deep.
     let gemma = r#"{"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
         "num_experts": 128, "top_k_experts": 8, "rms_norm_eps": 1e-06}}"#;
     let preset = Preset::from_json(gemma).unwrap();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Safe code cannot make the library read or write outside a slice.
+//! Tests that safe code cannot make the library read or write outside a slice.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -28,7 +28,7 @@ fn views_do_not_exceed_their_slices() {
     for (rows, cols, stride, wanted) in [
         (3, 4, 4, ""),
         (4, 3, 3, ""),
-        (2, 4, 8, ""), // the last row needs no more than its columns
+        (2, 4, 8, ""), // the last row ends after its columns
         (2, 5, 8, SHORT),
         (3, 4, 5, SHORT),
         (4, 4, 4, SHORT),
@@ -37,7 +37,7 @@ fn views_do_not_exceed_their_slices() {
         (usize::MAX, 0, 0, ""),
         (usize::MAX, 1, 1, SHORT),
         (2, 1, usize::MAX, SHORT),
-        (3, 1, usize::MAX / 2 + 1, SHORT), // wraps to 1
+        (3, 1, usize::MAX / 2 + 1, SHORT), // wraps around to 1
         (2, 4, 3, STRIDE),
     ] {
         assert_eq!(message(Matrix::strided(&data, rows, cols, stride)), wanted);
@@ -70,7 +70,8 @@ fn spans_are_checked_by_the_library() {
     assert_eq!(error.to_string(), format!("{}: got 3, needs at least 4", error.message));
     assert_eq!((tpe, offsets), ([0; 2], [0; 3]));
 
-    // The table is too short for the busiest expert: the error has the needed size.
+    // The table is too short for the busiest expert. The error has the size that is
+    // needed.
     let mut table = [77; 2];
     let strided = StridedBuckets {
         tokens_per_expert: &mut tpe,
@@ -114,7 +115,7 @@ fn nothing_is_in_place_of_no_output() {
         message(run(CombineOutputs::default())),
         "Combine: residual: in place, without out or normed"
     );
-    // A residual may not be codes.
+    // The residual may not have codes.
     let (mut codes, mut scales) = ([3i8; 4], [3.0f32; 2]);
     let normed = RowsMut {
         values: MatrixMut::new(&mut codes, 2, 2).unwrap(),
@@ -131,7 +132,7 @@ fn nothing_is_in_place_of_no_output() {
     let result = activate(&inputs, RowsMut::default(), &ActivateOptions::default(), Pool::Serial);
     assert_eq!(message(result), "Activate: gate: in place, without out");
 
-    // Streams that are only read must be given.
+    // Streams that the call only reads have to be given.
     let mut scales = [3.0f32; 2];
     let inputs = HyperInputs { streams: Source::InPlace, ..Default::default() };
     let outputs =
@@ -179,9 +180,9 @@ fn empty_lists_are_not_left_out() {
     assert_eq!((tpe, offsets, pairs), ([7; 2], [7; 3], [7; 4]));
 }
 
-/// Panics in the middle of its work.
+/// An executor that panics in the middle of its work.
 struct Panics;
-// SAFETY: all bodies have ended when it unwinds.
+// SAFETY: all bodies have ended when the panic unwinds.
 unsafe impl Executor for Panics {
     fn concurrency(&self) -> usize {
         1
@@ -214,12 +215,12 @@ fn panics_do_not_cross_the_library() {
     assert_eq!((error.code, error.message), (Code::Internal, "Executor: panicked"));
 }
 
-/// Runs everything on the calling thread, and records the grain.
+/// An executor that runs everything on the calling thread, and records the grain.
 struct Forks {
     ns: Option<usize>,
     grain: std::sync::atomic::AtomicUsize,
 }
-// SAFETY: one thread.
+// SAFETY: there is only one thread.
 unsafe impl Executor for Forks {
     fn concurrency(&self) -> usize {
         2
@@ -250,10 +251,10 @@ fn the_grain_follows_from_the_cost_of_a_fork() {
     assert!(none > 1_000_000 * forty);
 }
 
-/// Runs each index alone, the last first, on two threads.
+/// An executor that runs each index alone, the last first, on two threads.
 struct Backwards;
-// SAFETY: each thread takes the indices of one parity, so each runs once, and the scope
-// waits.
+// SAFETY: each thread takes the indices of one parity, so each index runs once. The
+// scope waits for both threads.
 unsafe impl Executor for Backwards {
     fn concurrency(&self) -> usize {
         2
