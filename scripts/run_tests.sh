@@ -12,8 +12,8 @@ set -euo pipefail
 ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
 log=$1/Testing/Temporary/LastTest.log
 
-# show_log LAST_LOG: reads ctest's output. In bash, because mawk would wait
-# for more input than a line.
+# show_log LAST_LOG: reads ctest's output. It is written in bash, because mawk
+# would wait until it has more input than a line.
 show_log() {
   local line state=start failed=0 failures=() skipped=() summary=() started=$SECONDS
   local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: (.*) \.+(   Passed|\*\*\*([A-Za-z]+))'
@@ -36,7 +36,7 @@ show_log() {
     elif [[ $state == start ]]; then
       printf '%s\n' "$line"
     elif [[ $state == failure || -n $line ]]; then
-      failures+=("$line") # of a test, or ctest's own: a program that is not there
+      failures+=("$line") # of a test, or of ctest: a program is missing
     fi
   done
   ((${#failures[@]} == 0)) || printf '%s\n' '' "${failures[@]}"
@@ -71,8 +71,8 @@ reasons() {
     }' - "$1"
 }
 
-# skipped_tests LAST_LOG: prints the names, found by ctest's own reason below
-# each test's output.
+# skipped_tests LAST_LOG: prints the names of the skipped tests. ctest writes
+# its own reason below the output of each.
 skipped_tests() {
   awk '/ Testing: / { name = $0; sub(/^.* Testing: /, "", name) }
     /^(Skip regular expression found|skipped: )/ { print name }' "$1"

@@ -44,32 +44,32 @@ set -euo pipefail
 library_packages=(g++ cmake ninja-build libtbb-dev)
 [[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]] || library_packages+=(libhwy-dev)
 readonly library_packages
-# Debian's CMake package of oneDNN requires OpenCL.
+# oneDNN's CMake package in Debian requires OpenCL.
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
-# libomp: Clang links it for -fopenmp. lld: links each of 270 programs in a
-# third of the time.
+# With -fopenmp, Clang links libomp. lld links each of 270 programs in a third
+# of the time of the default linker.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev lld)
-# Open MPI: for examples/expert_parallel. Without it, that example's test is
-# skipped.
+# Open MPI is for examples/expert_parallel. Without it, CTest skips the test of
+# that example.
 readonly test_packages=(libgtest-dev pkg-config python3-venv libopenmpi-dev openmpi-bin)
 readonly rust_packages=(rustc cargo pkg-config)
-# They write the small checkpoints for the tests of moe_layer.
+# These packages write the small checkpoints for the tests of moe_layer.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
-# The presets are compared with these, and cite them by line.
+# The presets are compared with these packages, and cite lines of them.
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
-# They build and test the Python package, in addition to those above.
+# These packages build and test the Python package, in addition to those above.
 # transformers loads the parts of a model with accelerate.
 readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2'
   'peft>=0.18,<1')
-# The oldest torch for which the package is compiled, and another one: headers
-# only.
+# The oldest torch for which the package is compiled, and another one. Only
+# their headers are needed.
 readonly header_versions=(2.10.0 2.11.0)
-# Its source package builds ggml for this machine, with headers and a CMake
-# package.
+# The source package of llama-cpp-python builds ggml for this machine, with
+# headers and a CMake package.
 readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
-# They write the models on which the plug-in is tested, and run them.
+# These packages write the models on which the plug-in is tested, and run them.
 readonly plugin_packages=('gguf>=0.17,<1' 'numpy>=1.24,<3' typing_extensions diskcache jinja2)
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -82,15 +82,15 @@ die() {
   exit 1
 }
 
-# refuse WHY: reports a wrong command line. Nothing has been changed yet.
+# refuse WHY: reports a wrong command line. Until then nothing has been changed.
 refuse() {
   echo "setup.sh: $*" >&2
   exit 2
 }
 
 # begin: locks build/ and starts the log of this run. The lock is file
-# descriptor 9. Commands do not inherit it, because one of them may outlive
-# this script.
+# descriptor 9. Commands do not inherit it, because a command may outlive this
+# script.
 begin() {
   mkdir -p "$root/build" 2>/dev/null || die "cannot make $root/build"
   [[ -w $root/build ]] || die "cannot write to $root/build"
@@ -101,18 +101,19 @@ begin() {
   fi
   { : >"$log"; } 2>/dev/null || die "cannot write to $log"
 }
-# Releases the lock: the build is done and its programs run, so the next
+# finish: releases the lock. The build is done and its programs run, so the next
 # setup.sh may begin.
 finish() { exec 9>&-; }
 
-# apt-get and pip print one of these if they cannot reach the network.
+# If apt-get and pip cannot reach the network, they print one of these messages.
 readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
 '|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
-# The line of the log from which on such messages count; empty while nothing
-# is downloaded.
+# Messages about the network only count from this line of the log on. It is
+# empty while nothing is downloaded.
 online_since=
 
-# failed WHAT LINE: prints the log from that line on, and ends.
+# failed WHAT LINE: prints the log, beginning with that line, and ends the
+# script.
 failed() {
   local what=$1 line=$2 output first
   printf ' failed\n'
@@ -120,7 +121,8 @@ failed() {
     die "no network: $what (see $log)"
   fi
   output=$(tail -n "+$line" "$log")
-  # The first of many errors, otherwise the end of the output.
+  # Finds the first of many errors. If there is none, the end of the output is
+  # printed.
   first=$(grep -nm 1 '^FAILED: ' <<<"$output" | cut -d: -f1 || true)
   if [[ -n $first ]]; then
     tail -n "+$first" <<<"$output" | head -n 25 >&2 || true
@@ -130,9 +132,9 @@ failed() {
   die "failed: $what (see $log)"
 }
 
-# step WHAT COMMAND...: prints a line with a dot every three seconds and the
-# time. The output goes to the log, and to the terminal only if the command
-# fails.
+# step WHAT COMMAND...: runs the command. Prints a line with a dot every three
+# seconds, and the time at the end. The command's output goes to the log, and
+# also to the terminal if the command fails.
 ticker=
 trap '[[ -z $ticker ]] || kill "$ticker" 2>/dev/null' EXIT
 step() {
@@ -140,8 +142,8 @@ step() {
   shift
   lines=$(wc -l <"$log")
   printf '%s ' "$what"
-  # Closes its output, so that a reader of this script's output does not wait
-  # for the last sleep.
+  # The ticker closes its output. Otherwise a reader of this script's output
+  # would wait for the last sleep.
   while sleep 3 >&- 2>&-; do printf '.'; done 9>&- &
   ticker=$!
   printf '\n== %s\n' "$what" >>"$log"
@@ -156,8 +158,8 @@ step() {
 missing_packages() {
   local package
   for package in "$@"; do
-    # dpkg-query prints a word for each architecture; one of them may be
-    # "not-installed".
+    # dpkg-query prints a word for each architecture, and one of these words may
+    # be "not-installed".
     [[ " $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null)" == *" installed "* ]] ||
       echo "$package"
   done
@@ -176,8 +178,8 @@ install_packages() {
     die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   online_since=$(($(wc -l <"$log") + 1))
-  # A third party's broken list is no reason to stop. If it matters, the next
-  # step fails.
+  # A broken list of a third party is no reason to stop. If the list matters,
+  # the next step fails.
   step "Reading the package lists" env LC_ALL=C.UTF-8 bash -c 'apt-get update || true'
   [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
     check_highway "$(LC_ALL=C.UTF-8 apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
@@ -186,8 +188,8 @@ install_packages() {
   online_since=
 }
 
-# check_highway VERSION: runs before anything is installed, and again if
-# Highway was installed already.
+# check_highway VERSION: is called before anything is installed, and once more
+# if Highway was installed already.
 check_highway() {
   [[ $1 == [0-9]* ]] && dpkg --compare-versions "$1" lt 1.0.3 || return 0
   die "Highway here is $1 and has to be 1.0.3 or later: take its sources, by
@@ -207,14 +209,15 @@ install_python() {
   online_since=
 }
 
-# Makes a Python with safetensors and numpy, or reuses it if it is complete.
+# make_venv: makes a Python environment with safetensors and numpy, or uses the
+# existing one if it is complete.
 make_venv() {
   "$root/build/venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null ||
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
 }
 
-# Prints the folder of ggml's CMake package. Fails unless all of it is
-# installed.
+# find_ggml: prints the folder of ggml's CMake package. Fails if a part of the
+# package is missing.
 find_ggml() {
   "$root/build/ggml-venv/bin/python3" -c '
 import importlib.metadata as m
@@ -228,8 +231,9 @@ make_ggml() {
   find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
-# Makes a Python with llama.cpp and the packages that write models, and
-# fetches llama.cpp's sources, because no package has ggml's internal headers.
+# make_plugin_venv: makes a Python environment with llama.cpp and the packages
+# that write models. Also fetches llama.cpp's sources, because no package has
+# ggml's internal headers.
 make_plugin_venv() {
   make_ggml
   local venv=$root/build/ggml-test-venv packages version
@@ -257,7 +261,8 @@ assert t.__version__.startswith("5.23.")' 2>/dev/null ||
     install_python parity-venv "${parity_packages[*]}" "${parity_packages[@]}"
 }
 
-# Installs the packages of parity, and those of the tests besides them.
+# make_engines: installs the packages of parity, and those that the tests need
+# in addition.
 make_engines() {
   make_parity
   local venv=$root/build/engines-venv python=/usr/bin/python3 shared
@@ -272,9 +277,9 @@ make_engines() {
   online_since=
 }
 
-# make_torch_headers PYTHON VERSION...: puts the headers of versions of torch
-# in build/torch-headers. Takes the wheels for macOS, because they are the
-# smallest: 80 MB instead of 900.
+# make_torch_headers PYTHON VERSION...: puts the headers of these versions of
+# torch in build/torch-headers. Takes them from the wheels for macOS, which are
+# the smallest: 80 MB instead of 900.
 make_torch_headers() {
   local version folder=$root/build/torch-headers python=$1
   for version in "${@:2}"; do
@@ -296,12 +301,13 @@ wheel.unlink()' "$folder/$version"
   done
 }
 
-# Installs the compiled library, and the Python packages that use it, in
-# build/engines-venv.
+# make_python_packages: installs the compiled library, and the Python packages
+# that use it, in build/engines-venv.
 make_python_packages() {
   step "Installing the library in build/engines" \
     cmake --install "$build" --prefix "$root/build/engines"
-  # Needs no index, because everything it needs is installed.
+  # This needs no package index, because everything that the packages need is
+  # installed.
   step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
     "$root/build/engines-venv/bin/python3" -m pip install --disable-pip-version-check --no-deps \
     --no-build-isolation --force-reinstall "$root/bindings/python" "$root/device/python"
@@ -317,15 +323,16 @@ make_plugin() {
   compile
 }
 
-# configure CMAKE_ARGUMENT...: configures build/release, or $build if that was
-# changed.
+# configure CMAKE_ARGUMENT...: configures $build, which is build/release unless
+# it was changed.
 configure() {
   step "Configuring ${build#"$root"/}" cmake -S "$root" --preset release -B "$build" \
     "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}" "$@"
 }
 
-# compile CMAKE_ARGUMENT...: prints how many of the files are done, and about
-# how long the others take. The output goes to the log.
+# compile CMAKE_ARGUMENT...: compiles $build. Prints how many of the files are
+# done, and about how long the others will take. The compilers' output goes to
+# the log.
 compile() {
   local status=0 started=$SECONDS lines
   lines=$(wc -l <"$log")
@@ -335,8 +342,8 @@ compile() {
   ((status == 0)) || failed "Compiling" $((lines + 1))
   printf ' %d s\n' $((SECONDS - started))
 }
-# Reads ninja's output. On a terminal, rewrites the line at each file and
-# every three seconds. Elsewhere, the line gets four counts.
+# show_progress: reads ninja's output. On a terminal, rewrites its line after
+# each file and every three seconds. Elsewhere, the line gets four counts.
 show_progress() {
   local line partial='' status made=0 total=0 quarter=0 started=$SECONDS
   printf 'Compiling'
@@ -351,7 +358,7 @@ show_progress() {
       fi
       partial=''
     elif ((status <= 128)); then
-      break # the end; above, nothing came for three seconds
+      break # the end of the output; above, three seconds passed without any
     fi
     ((made > 0)) || continue
     if [[ -t 1 ]]; then
@@ -365,7 +372,8 @@ show_progress() {
   ((made > 0)) || printf ': nothing to do'
   printf ','
 }
-# Estimates the remaining time: as long per file as so far.
+# remaining: estimates the time that is left, if the other files take as long as
+# those so far.
 remaining() {
   local seconds=$(((SECONDS - started) * (total - made) / made))
   if ((seconds >= 90)); then
@@ -388,9 +396,10 @@ print_next() {
     "docs/linking.md, examples/one_layer" "call the library from your program"
 }
 
-# Runs swy verify under QEMU: each ISA at each of its vector lengths, or one
-# ISA per length if SWITCHYARD_SAMPLE is set. Uses one thread, because threads
-# do not matter for the ISA, and runs several ISAs at a time.
+# verify_aarch64: runs swy verify under QEMU. Runs each ISA at each of its
+# vector lengths or, if SWITCHYARD_SAMPLE is set, one ISA per length. Each
+# process has one thread, because threads do not matter for the ISA. Several
+# ISAs run at the same time.
 verify_aarch64() {
   local -A isas=([sve=off]=NEON [sve-max-vq=1]='SVE SVE2 SVE2_128'
     [sve-max-vq=2]='SVE SVE_256' [sve-max-vq=4]='SVE SVE2')
@@ -404,21 +413,22 @@ verify_aarch64() {
     die "the digests differ on aarch64"
 }
 
-# check_fibers: tests the device layer's switch from one stack to another.
+# check_fibers: tests how the device layer switches from one stack to another.
 check_fibers() {
   step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
     "$root/device/tests/fiber_check.cc" "$root/device/src/core/fiber.cc" -o "$build/fiber_check"
   qemu-aarch64 "$build/fiber_check" || die "fibers do not switch on aarch64"
 }
 
-# Prints the names of all fuzz targets, including the device layer's.
+# fuzz_names: prints the names of all fuzz targets, including the device
+# layer's.
 fuzz_names() { find "$root/fuzz" "$root/device/fuzz" -name '*_fuzz.cc' 2>/dev/null |
   sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort; }
 
-# fuzz_target NAME SECONDS: starts from the seeds in the target's corpus/ and
-# the inputs that earlier runs found. Prints a line, or the crash and the file
-# with its input. Prints it at once, because other targets run at the same
-# time.
+# fuzz_target NAME SECONDS: runs a target. It starts from the seeds in the
+# target's corpus/ and the inputs that earlier runs found. Prints one line.
+# After a crash, prints the crash and the file with its input. The text is
+# printed in one piece, because other targets run at the same time.
 fuzz_target() {
   local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log head
   local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} folder=fuzz
@@ -439,8 +449,7 @@ fuzz_target() {
 }
 
 # fuzz_targets SECONDS NAME...: runs as many targets at a time as there are
-# cores, because a target is one thread. Starts no more targets after one
-# fails.
+# cores, because a target has one thread. After one fails, no more are started.
 fuzz_targets() {
   local seconds=$1 target running=0 status=0
   for target in "${@:2}"; do
@@ -459,11 +468,11 @@ fuzz_targets() {
   return "$status"
 }
 
-# run_benchmarks [--rounds N] [benchmark's arguments]: starts a process for
-# each kernel and shape, in the program's order, and then all of them again in
-# each round. So only the contenders of one shape alternate, on the same data.
-# And luck that lasts for a process, such as its pages, is drawn again in each
-# round.
+# run_benchmarks [--rounds N] [benchmark's arguments]: in each round, starts a
+# process for each kernel and shape, in the program's order. So only the
+# contenders of one shape alternate in a process, and they use the same data.
+# Some luck lasts for a whole process, such as the pages that it gets. Each
+# round draws that luck again.
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   if [[ ${1:-} == --rounds ]]; then
@@ -474,17 +483,18 @@ run_benchmarks() {
     finish
     exec "$program" "$@"
   fi
-  # The experts of whole layers take an hour, and are rows of `compare`. They
-  # only run on request.
+  # The experts of whole layers take an hour, and `compare` also times them. So
+  # they only run on request.
   [[ " $* " == *' --benchmark_filter='* || " $* " == *' --shape='* ]] ||
     set -- "$@" '--benchmark_filter=-^experts/'
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
-  # Prints lines with kernel, shape and a pattern of its contenders.
+  # Prints lines with a kernel, a shape, and a pattern of the contenders of that
+  # shape.
   awk '{ shape = $0; gsub(/\/(iterations:[0-9]+|[a-z]+_time)/, "", shape)
          sub(/\/[^\/]*$/, "", shape)
-         # Shapes that are compared with each other.
+         # These shapes are compared with each other, so they share a process.
          if (shape ~ /^route_(experts|rows)\//) sub(/\/[^\/]*$/, "", shape)
          if (!(shape in names)) order[++n] = shape
          names[shape] = names[shape] (shape in names ? "|" : "") $0 }
@@ -508,9 +518,9 @@ run_kernel() {
   done <"$root/build/bench/shapes"
 }
 
-# broken_links SITE: prints the links in its pages that lead to no file, or to
-# no anchor in a file, and the links in Markdown pages that lead to no file of
-# the repository.
+# broken_links SITE: prints the links in the site's pages that lead to no file,
+# or to no anchor in a file. Also prints the links in Markdown pages that lead
+# to no file of the repository.
 broken_links() (
   LC_ALL=C comm -13 <(places_of "$1") <(links_of "$1")
   shopt -s globstar
@@ -525,8 +535,8 @@ places_of() (
   { find . -type f -printf '%P\n'
     grep -oE '(id|name)="[^"]+"' ./*.html | sed -E 's/^..([^:]*):[a-z]+="(.*)"$/\1#\2/'; } | LC_ALL=C sort -u
 )
-# Doxygen links to lists of nested classes that are private and so do not
-# exist.
+# Doxygen lists nested classes that are private. It links to their pages, which
+# do not exist.
 links_of() (
   cd "$1"
   grep -oE '(href|src)="[^"]+"' ./*.html |
@@ -547,7 +557,8 @@ usage() {
 }
 commands() { usage | sed -nE 's/^  scripts\/setup\.sh ([a-z0-9-]+).*/\1/p'; }
 
-# options PATTERN FILE...: prints the names of the options in these sources.
+# options PATTERN FILE...: prints the names of the options in these source
+# files.
 options() { grep -ohE "$1\(\"--[a-z-]+" "${@:2}" | grep -oE -- '--[a-z-]+$'; }
 
 run_options() { options 'add_(option|flag)' "$root"/programs/{moe/main,arguments}.cc; }
@@ -558,15 +569,14 @@ known() {
     refuse "$1: no option ${2%%=*}; there are ${3//$'\n'/ }"
 }
 
-# number COMMAND NAME VALUE: refuses a value that is not a whole number above
-# 0.
+# number COMMAND NAME VALUE: refuses a value that is not a whole number above 0.
 number() {
   [[ $3 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1: $2: not a whole number above 0: '$3'"
 }
 
-# Checks names and numbers before anything is installed or compiled, because
-# the programs would only see them minutes later. Prints help and ends if
-# asked for help.
+# check_arguments: checks names and numbers before anything is installed or
+# compiled, because the programs would only see them minutes later. If help is
+# requested, prints it and ends.
 check_arguments() {
   local argument names
   for argument in "$@"; do
@@ -661,7 +671,7 @@ check_arguments() {
           refuse "packages: not a package's name: $argument"
       done
       ;;
-    rust | engines) ;; # cargo's and pytest's
+    rust | engines) ;; # cargo and pytest check theirs
   esac
 }
 
@@ -705,7 +715,7 @@ case $command in
     if [[ ${1:-} == --kernels ]]; then
       shift
       parts=(-DSWITCHYARD_BUILD_EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF)
-      # The install tests compile the library again, in other projects.
+      # The install tests would compile the library again, in other projects.
       only=(--exclude-regex '^install\.')
     fi
     configure -DSWITCHYARD_BUILD_TESTS=ON "${parts[@]}" \
@@ -715,7 +725,7 @@ case $command in
     ;;
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
-    ggml=-Uggml_DIR # not that of an earlier run
+    ggml=-Uggml_DIR # forgets the folder of an earlier run
     if [[ ${1:-} == --with-ggml ]]; then
       shift
       install_packages python3-venv
@@ -775,8 +785,8 @@ case $command in
     fi
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${aarch64_packages[@]}"
     build=$root/build/aarch64
-    # The sample runs no SVE, because SVE_256 has the same instructions at a
-    # fixed length.
+    # The sample does not run the ISA SVE, because SVE_256 has the same
+    # instructions at a fixed length.
     [[ -z ${SWITCHYARD_SAMPLE:-} ]] || set -- -DCMAKE_CXX_FLAGS=-DHWY_DISABLED_TARGETS=HWY_SVE "$@"
     configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
       -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF "$@"
@@ -802,7 +812,7 @@ case $command in
     make_parity
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target switchyard_parity moe_layer
-    # Routers and layers are built here; nothing is downloaded.
+    # The routers and layers are made here, so nothing is downloaded.
     export HF_HUB_OFFLINE=1
     status=0
     library=$build/tools/libswitchyard_parity.so

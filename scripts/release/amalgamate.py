@@ -69,7 +69,8 @@ def main():
 // scripts/release/amalgamate.py; the one dependency is Highway, from 1.0.3 on.
 """
     seen = set()
-    # openmp_executor.h comes last, so that the headers it includes lie outside its #ifdef _OPENMP.
+    # openmp_executor.h comes last. By then the headers that it includes are in the text, outside
+    # of its #ifdef _OPENMP.
     names = sorted((p.name for p in (ROOT / 'include/switchyard').glob('*.h') if p.name != 'switchyard.h'),
                    key=lambda n: (n == 'openmp_executor.h', n))
     public = inline(''.join(f'#include "switchyard/{n}"\n' for n in names), seen)
@@ -87,7 +88,8 @@ def main():
             kernels += apart(path, text[loop.end():])
         else:
             once += apart(path, text)
-    # The text that is compiled once per target. Headers come first: only then is their order right.
+    # This text is compiled once per target. The headers come before it, because only then is
+    # their order right.
     before = inline(before, seen, per_target=False)
     kernels = inline(kernels, seen)
     (out / 'switchyard.cc').write_text(head + f"""//

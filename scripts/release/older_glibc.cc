@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes released programs start with glibc 2.34. They contain GCC's static
-// libraries, which were compiled for glibc 2.36 and call the functions below.
-// The definitions are hidden: if exported, they would replace glibc's in
-// every library that the program loads.
+// Makes released programs start with glibc 2.34. The programs contain GCC's
+// static libraries, which were compiled for glibc 2.36 and call the functions
+// below. The definitions are hidden. If they were exported, they would
+// replace glibc's in every library that the program loads.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -13,7 +13,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-// From glibc 2.36, for the C++ library's random_device.
+// glibc has this function since 2.36. The C++ library's random_device calls
+// it.
 extern "C" __attribute__((visibility("hidden"))) uint32_t
 arc4random() noexcept {
   uint32_t value;
@@ -28,7 +29,7 @@ struct Search {
   dl_find_object* found;
 };
 
-// If `object` contains the address, finds its table of frames.
+// If `object` contains the address, finds the table of frames of `object`.
 int LookIn(dl_phdr_info* object, size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   bool has_address = false;
@@ -48,8 +49,8 @@ int LookIn(dl_phdr_info* object, size_t, void* data) {
 
 }  // namespace
 
-// From glibc 2.35: the unwinder uses it to get from a return address to its
-// frame. It only reads the table.
+// glibc has this function since 2.35. The unwinder calls it to find the frame
+// for a return address. It only reads the table of frames.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
   Search search{reinterpret_cast<ElfW(Addr)>(address), result};

@@ -1,10 +1,10 @@
-# Sourced by scripts/setup.sh, because its steps run there: installs each file
-# of build/dist where nothing else is installed, and uses it.
+# scripts/setup.sh sources this file, because its steps run there. It installs
+# each file of build/dist where nothing else is installed, and uses it.
 # shellcheck shell=bash disable=SC2154
 
-# use_archive CPU LINKAGE RUNNER CMAKE_ARGUMENT...: builds a project that
-# finds the unpacked archive, without Highway and TBB, and runs its programs
-# and swy.
+# use_archive CPU LINKAGE RUNNER CMAKE_ARGUMENT...: builds a project that finds
+# the unpacked archive but neither Highway nor TBB. Then runs the project's
+# programs and swy.
 use_archive() {
   local runner=$3 name=switchyard-$version-linux-$1 consumer=$work/consumer-$1-$2 program
   [[ $2 == static ]] || name+=-shared
@@ -14,8 +14,8 @@ use_archive() {
     -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON "${@:4}"
   cmake --build "$consumer"
   local verify='verify --threads 1'
-  # QEMU takes minutes for the digests of an ISA; `setup.sh aarch64` compares
-  # them.
+  # QEMU takes minutes to compute the digests of an ISA, so only `setup.sh
+  # aarch64` compares them.
   [[ -z $runner ]] || verify=isa
   for program in "$consumer/consumer" "$consumer/device_consumer" "$work/$name/bin/swy $verify"; do
     # shellcheck disable=SC2086
@@ -26,7 +26,7 @@ use_archive() {
   fi
 }
 
-# Makes a Debian system that only has apt.
+# make_bare: makes a Debian system that only has apt.
 make_bare() {
   # shellcheck disable=SC1091
   mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$work/bare"
@@ -38,8 +38,8 @@ make_bare() {
   cp "$dist"/switchyard_metal-*_x86_64.whl "$work/bare-metal/dist"
 }
 
-# In that system, runs swy from an archive, then installs the packages and
-# builds a C++ and a C program.
+# use_debs: in the bare system, runs swy from an archive. Then installs the
+# packages, and builds a C++ and a C program.
 use_debs() {
   chroot "$work/bare" bash -ec '
     export DEBIAN_FRONTEND=noninteractive
@@ -55,8 +55,8 @@ use_debs() {
 }
 
 # Checks that the packaged libraries have each symbol of the last release, as
-# listed in packaging/debian, and that a list with one more symbol is refused.
-# dpkg-gensymbols only checks symbols of older versions.
+# listed in packaging/debian. Also checks that a list with one more symbol is
+# refused. dpkg-gensymbols only checks symbols of older versions.
 compare_symbols() {
   local package=libswitchyard${version%.*} folder=$work/symbols
   dpkg-deb -R "$dist/$package"_*.deb "$folder"
@@ -68,7 +68,7 @@ compare_symbols() {
   if compare lost; then die "a symbol may be lost"; fi
 }
 
-# Installs the wheel for Metal on a system with Debian's Clang and NumPy.
+# Installs the wheel for Metal on a system that has Debian's Clang and NumPy.
 install_metal() {
   chroot "$work/bare-metal" bash -ec '
     export DEBIAN_FRONTEND=noninteractive
@@ -77,8 +77,8 @@ install_metal() {
     python3 -m venv --system-site-packages /venv
     /venv/bin/pip install --no-index --no-deps /dist/*.whl'
 }
-# In a folder with nothing but a shader that lacks a barrier: one command has
-# to give one finding. The same in Python.
+# The folder contains only a shader that lacks a barrier. One command has to
+# report one finding. Python has to report the same.
 find_barrier() {
   chroot "$work/bare-metal" bash -euo pipefail -c '
     mkdir /shader
@@ -106,8 +106,8 @@ kernel void scale(device const float* x [[buffer(0)]], device float* out [[buffe
 METAL
 }
 
-# Installs the wheels without an index, next to the torch of `setup.sh
-# engines`, which is 3 GB.
+# Installs the wheels without a package index, next to the torch of `setup.sh
+# engines`, which takes 3 GB.
 use_wheels() {
   local venv=$work/venv
   "$root/build/engines-venv/bin/python3" -m venv "$venv"
@@ -122,8 +122,8 @@ use_wheels() {
   [[ $("$venv/bin/python3" -c 'import switchyard, switchyard.metal as m; print(m.__file__, switchyard.__file__)') == "$venv"/*" $venv"/* ]]
 }
 
-# Builds a crate that depends on the unpacked one, which builds its library;
-# here for one ISA.
+# Builds a crate that depends on the unpacked crate. That one builds its
+# library, here for one ISA.
 use_crate() {
   tar -C "$work" -xf "$dist/switchyard-$version.crate"
   mkdir -p "$work/user/src"
@@ -142,8 +142,8 @@ use_amalgamation() {
   "$name/main"
 }
 
-# Builds the recipes for which tools are installed, with the archive at an
-# address on this machine and kernels for one ISA.
+# Builds the recipes for which tools are installed. They fetch the archive from
+# an address on this machine, and compile kernels for one ISA.
 use_recipes() {
   local recipes=$work/switchyard-$version-recipes
   tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
@@ -151,7 +151,7 @@ use_recipes() {
   ! grep -rE '@[A-Z0-9]+@' "$recipes"
   export CONAN_HOME=$work/conan
   "$root/build/recipes-venv/bin/conan" profile detect
-  # Debian's Highway stands in for Conan's.
+  # Debian's Highway takes the place of Conan's.
   printf '[platform_requires]\nhighway/1.0.3\n' >>"$CONAN_HOME/profiles/default"
   "$root/build/recipes-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
     -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]'
@@ -171,8 +171,9 @@ use_recipes() {
   ninja -C "$work/with-meson/build"
   "$work/with-meson/build/consumer"
 
-  # No registry with Conda's packages can be reached. Debian's packages stand
-  # in for them, and the folder of built packages for the test's channel.
+  # The test cannot reach a registry with Conda's packages. Debian's packages
+  # take their place, and the folder of built packages takes the place of the
+  # test's channel.
   PATH=$root/build/recipes-venv/bin:$PATH CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC python3 - "$recipes/conda/recipe.yaml" "$work/conda" <<'PYTHON'
 import sys
 import rattler_build as r
@@ -189,8 +190,8 @@ for test in r.Package.from_file(built.packages[0]).run_tests(channel=[f'file://{
 PYTHON
 }
 
-# as_step WHAT FUNCTION ARGUMENT...: runs a step in a separate shell, which
-# ends at the first error.
+# as_step WHAT FUNCTION ARGUMENT...: runs FUNCTION as a step in a separate
+# shell. That shell ends at the first error.
 as_step() { step "$1" bash -euo pipefail -c "$(declare -f die "$2"); $2 \"\$@\"" _ "${@:3}"; }
 
 test_release() {
@@ -210,7 +211,8 @@ test_release() {
   step "Comparing checksums" env -C "$dist" sha256sum --check --strict SHA256SUMS
   as_step "Using the archive of static libraries" use_archive x86_64 static ""
   as_step "Using the archive of shared libraries" use_archive x86_64 shared ""
-  # The compiler's own libraries, even if the system has others for that CPU.
+  # Uses the compiler's own libraries, even if the system has others for that
+  # CPU.
   for linkage in static shared; do
     as_step "Using that of $linkage libraries for aarch64, under QEMU" use_archive aarch64 $linkage \
       "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=/usr/aarch64-linux-gnu/lib" -DCLANG=OFF \

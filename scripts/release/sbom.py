@@ -35,10 +35,10 @@ def main():
                           for name in ('sha1', 'sha256')],
             'licenseConcluded': 'Apache-2.0', 'copyrightText': 'NOASSERTION',
         })
-    # Debian's packages, the crate and the sources contain nothing of Highway.
+    # Debian's packages, the crate and the sources contain no part of Highway.
     within = {
         'highway': [f for f in files if re.search(r'linux-|\.whl$', f['fileName'])],
-        # For swy, which reads a command line and files.
+        # swy needs these two, because it reads a command line and files.
         **{name: [f for f in files if re.search('linux-|metal', f['fileName'])] for name in ('cli11', 'nlohmann-json')},
     }
     relation = lambda a, kind, b: {'spdxElementId': a, 'relationshipType': kind, 'relatedSpdxElement': b}
