@@ -129,7 +129,8 @@ class Verifier {
 std::vector<std::string>& Failures();
 void Fail(const std::string& benchmark, const std::string& why);
 
-// The names of all registered benchmarks: kernel/shape/contender.
+// Returns the names of all registered benchmarks, in the form
+// kernel/shape/contender.
 std::vector<std::string>& Names();
 
 // Returns an executor with two TBB threads, or null in builds without TBB.

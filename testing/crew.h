@@ -12,7 +12,7 @@
 
 namespace switchyard::testing_support {
 
-// What one thread of an engine passes to TeamExecutor.
+// A thread of an engine, with the arguments that it passes to TeamExecutor.
 struct CrewMember {
   size_t thread, num_threads;
   void (*barrier)(void* context);

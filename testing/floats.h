@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The small floats (bf16, f16, f8), encoded and decoded from their
-// definitions in integer arithmetic. The rounding mode and flush-to-zero
-// cannot change the results.
+// Encodes and decodes the small floats (bf16, f16, f8) as they are defined,
+// in integer arithmetic. So the rounding mode and flush-to-zero cannot change
+// the results.
 
 #ifndef SWITCHYARD_TESTING_FLOATS_H_
 #define SWITCHYARD_TESTING_FLOATS_H_
@@ -53,8 +53,8 @@ struct SmallFloat {
     uint64_t units = significand >> dropped;
     if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
     // `units` includes the implicit leading bit, except at the least
-    // exponent. That bit and a carry out of the mantissa add to the exponent
-    // field, as they should.
+    // exponent. That bit is added to the exponent field. So is a carry out of
+    // the mantissa. Both additions give the right code.
     const uint64_t code =
         (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
         units;
@@ -177,7 +177,7 @@ auto WithElement(Type type, const F& f) {
       return f(float());
   }
 }
-// Element i of the array of `type` at `data`, as a float.
+// Returns element i of the array of `type` at `data`, as a float.
 inline float WidenAt(Type type, const void* data, size_t i) {
   return WithElement(type, [&](auto element) {
     return Widen(static_cast<const decltype(element)*>(data)[i]);
@@ -199,7 +199,7 @@ inline std::vector<float> Rounded(Type type, std::vector<float> values) {
   return values;
 }
 
-// An array of `type` that holds `values`, rounded to it.
+// An array of `type` that holds `values`, rounded to that type.
 class Stored {
  public:
   Stored(Type type, const std::vector<float>& values)

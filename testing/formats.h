@@ -101,7 +101,7 @@ struct FormatRows {
   size_t rows, cols;
   std::vector<uint8_t> codes, scales, sums;
 
-  // Zeroed rows.
+  // Makes rows of zeros.
   FormatRows(const Format& format_in, size_t rows_in, size_t cols_in)
       : format(format_in),
         rows(rows_in),
@@ -109,7 +109,7 @@ struct FormatRows {
         codes(rows * BytesOf(format.type, cols)),
         scales(rows * BytesOf(format.scales, format.NumScales(cols))),
         sums(format.sums ? rows * 4 : 0) {}
-  // A copy of the rows of a view.
+  // Copies the rows of a view.
   FormatRows(const Format& format_in, const ConstAnyRows& view)
       : FormatRows(format_in, view.rows, view.cols) {
     Copy(view, codes.data());
@@ -121,7 +121,7 @@ struct FormatRows {
     return rows == 0 ? 0 : bytes.size() / rows;
   }
 
-  // All elements as words, with canonical NaNs.
+  // Returns all elements as words, with canonical NaNs.
   std::vector<uint32_t> Words() const {
     std::vector<uint32_t> words;
     const auto append = [&words](Type type, const uint8_t* from, size_t bytes) {
@@ -132,7 +132,8 @@ struct FormatRows {
         words.push_back(CanonicalBits(type, bits));
       }
     };
-    // The floats at the start of a block, and the number of bytes after them.
+    // The type of the floats at the start of a block, and the number of bytes
+    // that they take.
     struct Front {
       Type type;
       size_t bytes;

@@ -52,7 +52,7 @@ constexpr float Uniform(uint32_t seed, size_t i, float range) {
   const int32_t signed24 = static_cast<int32_t>(Hash(seed, i) >> 8) - (1 << 23);
   return static_cast<float>(signed24) * 0x1p-23f * range;
 }
-// Any bit pattern, including NaNs, infinities and denormals.
+// Returns any bit pattern, including NaNs, infinities and denormals.
 inline float AnyFloat(uint32_t seed, size_t i) {
   return FromBits(Hash(seed, i));
 }
@@ -97,7 +97,8 @@ inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
   return bits;
 }
 
-// |actual - exact| in units of the float spacing at `exact` rounded to f32.
+// Returns |actual - exact|, in units of the float spacing at `exact` rounded
+// to f32.
 inline double UlpError(float actual, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(rounded)) return std::isnan(actual) ? 0.0 : INFINITY;

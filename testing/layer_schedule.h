@@ -73,7 +73,7 @@ struct ScheduleCosts {
   double token = 1.5;
 };
 
-// The times at which the workers become free, the earliest on top.
+// Holds the times at which the workers become free, with the earliest on top.
 class Workers {
  public:
   Workers(size_t workers, double wake) {

@@ -29,8 +29,8 @@ float PowerAt(const uint8_t* p, int more) {
   return *p == 255 ? kNaN : std::ldexp(1.0f, *p - 127 + more);
 }
 
-// The scale fields of one row's block, in the order of the packed scales.
-// Packed scales store each field of 16 rows together.
+// Returns the scale fields of a block of one row, in the order of the packed
+// scales. Packed scales store each field of 16 rows together.
 std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
                                                const uint8_t* block) {
   std::vector<std::vector<uint8_t>> fields;

@@ -192,7 +192,7 @@ TEST(AccuracyTest, Situ) {
   }
 }
 
-// The limits that activate.h states.
+// Tests the limits beyond which activate.h promises a zero.
 TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   for (const std::string& isa : RunnableIsaNames()) {
     const ScopedIsa scoped(isa);
@@ -280,7 +280,7 @@ TEST(ReferenceTest, RoundsToTheNearestCode) {
     ASSERT_TRUE(std::isnan(f.Decode(f.Encode(kNaN))));
     ASSERT_EQ(std::isinf(f.Decode(f.largest + 1)), f.infinity);
   }
-  // Well-known values of the formats.
+  // These are well-known values of the formats.
   EXPECT_EQ(reference::kBF16.Decode(reference::kBF16.largest), 0x1.FEp127f);
   EXPECT_EQ(reference::kBF16.Decode(1), 0x1p-133f);
   EXPECT_EQ(reference::kF16.Decode(reference::kF16.largest), 65504.0f);

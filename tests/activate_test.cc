@@ -80,7 +80,7 @@ std::vector<float> SpecialGates() {
       kDenormal, -kDenormal, 1e-38f, -1e-38f, 3.4e38f,    -3.4e38f,
       88.0f,     -88.0f,     87.0f,  -87.0f,  1e10f,      -1e10f,
       0x1p-149f, -0x1p-149f, 1.0f,   -1.0f,   -1.2784645f};
-  // Every float around the flush threshold and the clamp.
+  // Adds every float around the flush threshold and the clamp.
   for (const float center : {-87.33655f, 87.0f, -88.72284f, 0.34657359f}) {
     for (const uint32_t i : {0u, 1u, 2u, 3u, 4u}) {
       gates.push_back(FromBits(Bits(center) - 2 + i));

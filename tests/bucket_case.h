@@ -61,7 +61,7 @@ inline size_t ScratchSize(const Shape& s, const Executor& executor) {
   return BucketScratchSize(s.tokens * s.top_k, s.experts, executor);
 }
 
-// All outputs of a packed sort, in guarded memory.
+// All outputs of a packed sort. They are in guarded memory.
 struct Packed {
   explicit Packed(const Shape& s, size_t slack = 0)
       : tokens_per_expert(1, s.experts, 0, slack),

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A fixture for errors: it holds a valid call, and each test breaks it in one
-// way. Also includes the headers that all kernels' tests use.
+// A fixture for tests of errors. It holds a valid call, and each test breaks
+// the call in one way. This file also includes the headers that the tests of
+// all kernels use.
 
 #ifndef SWITCHYARD_TESTS_CALL_ERRORS_H_
 #define SWITCHYARD_TESTS_CALL_ERRORS_H_

@@ -220,7 +220,7 @@ TEST(Sizes, OfAnyIntegerType) {
   EXPECT_OK(BucketPacked({{ids.data(), tokens, top_k}},
                          {counts, offsets, pairs, rows}));
   EXPECT_EQ(index, (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
-  // Enum constants, as in C.
+  // Sizes may also be enum constants, as in C.
   enum { kTokens = 3, kTopK = 2 };
   EXPECT_OK(BucketPacked({{ids.data(), kTokens, kTopK}},
                          {counts, offsets, {pairs.data(), kTokens * kTopK}}));

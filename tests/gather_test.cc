@@ -449,7 +449,7 @@ TEST_P(QuantizeTest, EverySizeAndMisalignment) {
     const size_t last = 2 * std::max<size_t>(64, BlockOf(to.type)) + 1;
     for (size_t cols = 1; cols <= last; ++cols) {
       if (to.Cols(cols) != cols) continue;
-      // For quantised sources, only sizes around the ends of groups.
+      // Quantised sources have only sizes around the ends of groups.
       if (from.group != 0 && cols % 32 > 1 && cols % 32 < 31) continue;
       SCOPED_TRACE(testing::Message() << "cols " << cols);
       const size_t n = cols / BlockOf(to.type);

@@ -298,7 +298,7 @@ TEST_P(MapTest, ThereAndBack) {
                         {one_each.data(), kTokens, 1}},
                        {{there.data(), sent, kH}}));
   for (size_t r = 0; r < kRanks; ++r) {
-    // The rows that this rank received, and their ids.
+    // Takes the rows that this rank received, and their ids.
     const auto first = static_cast<size_t>(offsets[r]);
     const auto n = static_cast<size_t>(counts[r]);
     std::vector<int32_t> got_ids, map(kExperts, -1);

@@ -44,7 +44,7 @@ _SAYS = {
 # The comparison covers the part of the layer after its attention. If another part of the model
 # uses the block's output, it only covers mlp(norm), with the norm of this name.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
-# The number of values that the attention returns, for families in which it is not 2.
+# How many values the attention returns. Other families return 2.
 _ATTENTION = {"glm_moe_dsa": 3}
 
 _BIAS = ("e_score_correction_bias", "expert_bias")

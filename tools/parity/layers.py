@@ -33,7 +33,7 @@ import routers
 ROWS = 300
 # The largest error of an element, in units of the root mean square of the block's output.
 BOUND = 2.0 ** -16
-# Two keys whose difference is smaller than this count as a tie.
+# Two keys count as a tie if their difference is smaller than this.
 NEAR = 1e-5
 
 

@@ -40,7 +40,7 @@ ATTRIBUTES = ("input_layernorm", "operator_norm", "norm_1", "hc_norm", "post_fee
 # Cohere2 has an RMSNorm if its configuration has rms_norm_eps.
 VARIANTS = {"cohere2_moe": ("rms_norm_eps", "Cohere2MoeRMSNorm", {
     "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": 1, "rms_norm_eps": EPS})}
-# The class of the norm after the MoE block, for families in which it is another class.
+# The class of the norm after the MoE block, if it differs from that of the other norm.
 BLOCKS = {"muse_spark": "MuseSparkTextInputScaledRMSNorm"}
 # The class adds 1 to its weight and rounds the sum to bf16, so an engine passes Combine the f32
 # weight bf16(1 + w) - 1.
