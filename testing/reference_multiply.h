@@ -47,9 +47,8 @@ constexpr Format kProductRows[] = {
 bool Takes(WeightFormat format, const Format& rows);
 // Returns the format that OperandsOf() returns for weights of `format`.
 Format ProductRowsOf(WeightFormat format);
-// The number of columns has to be a multiple of the returned number, which
-// both the block size of the weights and that of the rows divide. It is 1 for
-// int8.
+// Returns a multiple of the block size of the weights and of that of the
+// rows. The number of columns has to be a multiple of it. It is 1 for int8.
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
 // Returns rows for products, with random codes, and scales as above. `format`
@@ -95,8 +94,8 @@ struct StoredFormat {
   // part (1 if the format has none) and its integer minimum.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
-  // Returns the float by which the integer products of k's block are
-  // multiplied. Not for kInt8.
+  // Return the scales of k's block. The integer products are multiplied by
+  // them. Not for kInt8.
   float Scale(const uint8_t* row, size_t k) const;
   float MinScale(const uint8_t* row, size_t k) const;
   const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;

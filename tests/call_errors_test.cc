@@ -233,8 +233,9 @@ TEST_F(CombineFormErrors, NormedAlone) {
                c.out.out = {}, c.in.shared.rows.data = n + 1);
 }
 
-// Tests that Quantize, GatherRows and ScatterRows refuse invalid rows that
-// may be quantised. (gather_test.cc tests the other arguments of GatherRows.)
+// Tests that Quantize, GatherRows and ScatterRows refuse invalid arguments,
+// also for quantised rows. (gather_test.cc tests the other arguments of
+// GatherRows.)
 
 constexpr size_t kRows = 3, kCols = 40;
 

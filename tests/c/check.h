@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that the tests in C share. A CHECK that fails writes a line to
+// The checks that all tests in C use. A CHECK that fails writes a line to
 // stderr, and main() then fails.
 
 #ifndef SWITCHYARD_TESTS_C_CHECK_H_

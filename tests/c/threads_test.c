@@ -35,7 +35,7 @@ static void FillFloats(float* values, size_t count) {
 static void FillBlocks(uint8_t* bytes) {
   size_t i;
   for (i = 0; i < kBytes; ++i) bytes[i] = (uint8_t)Next();
-  // A scale from 2^-9 to 2^-8.
+  // The scale of the block is from 2^-9 to 2^-8.
   for (i = 0; i < kBytes; i += kBlock) bytes[i + 1] = 0x18;
 }
 
