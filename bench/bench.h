@@ -333,8 +333,8 @@ class Case {
 };
 
 // Adds the library's kernel on one and on two threads. Also adds the probe,
-// which shows how much the caches of a second core gain. With `idle`, adds
-// the same after pauses. facts.name starts with the kernel's name.
+// which shows how much the caches of a second core gain. With `idle`, also
+// adds the kernel after pauses. facts.name starts with the kernel's name.
 // rivals(case, threads) adds other contenders.
 template <class Data, class Move>
 void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,

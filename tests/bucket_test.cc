@@ -161,8 +161,8 @@ TEST_P(BucketTest, WideIds) {
                           -1});
 }
 
-// Has the cases of the original kernel's public tests: 5 tokens, 8 experts, 3
-// slots.
+// Runs the cases of the original kernel's public tests: 5 tokens, 8 experts,
+// 3 slots.
 TEST_P(BucketTest, KnownAnswers) {
   std::vector<int32_t> ids;
   for (int b = 0; b < 5; ++b) {

@@ -454,7 +454,7 @@ TEST_P(RouteSelectionTest, EveryShapeAndMisalignment) {
 
 TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   Random random(2);
-  // The kernel processes fewer rows together.
+  // These are more rows than the kernel processes together.
   const size_t rows = 21;
   for (const size_t experts : {8u, 16u, 17u, 60u, 130u}) {
     for (const size_t k : {1u, 2u, 7u, 8u}) {

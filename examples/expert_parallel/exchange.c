@@ -21,8 +21,8 @@ void CheckStatus(swy_status status) {
 void* Reserve(Buffer* buffer, size_t bytes) {
   if (buffer->bytes < bytes || buffer->data == NULL) {
     free(buffer->data);
-    // Reserves half as much again, because other tokens may have more rows
-    // for one rank.
+    // Reserves half as much again, because with other tokens a rank may send
+    // more rows.
     buffer->bytes = bytes + bytes / 2 + 1;
     buffer->data = malloc(buffer->bytes);
     if (buffer->data == NULL) {
