@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The activation between an expert's products: gate and up become the input
-// of the down product.
+// The activation of an expert, which computes the input of its down product
+// from the outputs of its gate and up products.
 
 #ifndef SWITCHYARD_ACTIVATE_H_
 #define SWITCHYARD_ACTIVATE_H_
@@ -16,13 +16,14 @@
 
 namespace switchyard {
 
-// A function of a gate g and an up u.
+// The function to compute. g is a value of the gate product, u the same value
+// of the up product.
 enum class Activation : uint8_t {
   kSilu,      // silu(g) * u, silu(x) = x / (1 + exp(-x)): SwiGLU, most models
   kGelu,      // gelu(g) * u, gelu(x) = x / 2 * (1 + erf(x / sqrt(2)))
-  kGeluTanh,  // the same with tanh(sqrt(2 / pi) (x + 0.044715 x^3)); Gemma
-  kRelu,      // max(g, 0) * u; ungated: Switch, NLLB
-  kRelu2,     // max(g, 0)^2 * u; ungated: Nemotron
+  kGeluTanh,  // kGelu with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) for erf; Gemma
+  kRelu,      // max(g, 0) * u; Switch and NLLB have no u (kUngated)
+  kRelu2,     // max(g, 0)^2 * u; Nemotron has no u (kUngated)
   kIdentity,  // g * u
   // (u + 1) * g * sigmoid(alpha * g); gpt-oss, MiniMax-M3
   kSwigluOai,
@@ -32,127 +33,143 @@ enum class Activation : uint8_t {
   kSitu,
 };
 
-// The places of gate and up values.
+// Where the values of gate and up lie.
 enum class GateUpLayout : uint8_t {
   kSplit,         // two matrices, `gate` and `up`
   kConcatenated,  // `gate` holds both: [gate | up]; most models' fused GEMM
   kInterleaved,   // `gate` holds both: gate, up, gate, up, ...; gpt-oss
-  kUngated,       // `gate` alone: f(g) of an activation f(g) * u
+  kUngated,       // there is no up: f(g) replaces f(g) * u
 };
 
-// The place of a step: before the activation or after it.
+// Whether a step (the limit, row_scale) runs before or after the activation.
 enum class ActivatePlace : uint8_t { kBefore, kAfter };
 
-// Whether stores to out go through the caches. Results are the same.
+// Whether stores to out go through the caches. The results are the same
+// either way.
 enum class ActivateStores : uint8_t {
-  // kStreaming if gate, up and out together are above kActivateStreamingBytes,
-  // kCached otherwise.
+  // kStreaming if gate, up and out together have more bytes than
+  // kActivateStreamingBytes, kCached otherwise.
   kAuto,
   // Ordinary stores: the next reader finds in the caches as much of out as
   // fits.
   kCached,
-  // Streaming stores, past the caches: memory is not read before it is
-  // written, and the caches keep their contents. In place, and if out is
-  // quantised, this is kCached.
+  // Streaming stores, which bypass the caches: memory is not read before it
+  // is written, and the caches keep their contents. If out is in place or
+  // quantised, the call uses ordinary stores.
   kStreaming,
 };
 
-// From this size on, the caches nearest to the core no longer hold out when
-// it is read. On one core with 2 MB of L2 and a share of a large L3,
-// streaming takes 1.17 of the time of cached stores at 19 MB, 0.93 at 28 MB,
-// 0.76 at 38 MB and 0.71 from 57 MB on.
+// kAuto streams above this size, because out is then no longer in the caches
+// near the core when it is read. On one core with 2 MB of L2 and a share of a
+// large L3, streaming takes 1.17 of the time of cached stores at 19 MB, 0.93
+// at 28 MB, 0.76 at 38 MB and 0.71 from 57 MB on.
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Matrices are f32, bf16 or f16, each with its own stride.
 struct ActivateInputs {
-  ConstAnyMatrix gate;     // [rows, cols], or both [rows, 2 * cols]
-  ConstAnyMatrix up = {};  // [rows, cols] with kSplit, of gate's type
+  ConstAnyMatrix gate;     // [rows, cols]; with up in it: [rows, 2 * cols]
+  ConstAnyMatrix up = {};  // with kSplit: [rows, cols], of gate's type
   // The fields below are optional.
-  ConstAnyMatrix gate_bias = {};  // [num_experts, gate.cols], laid out like it
-  ConstAnyMatrix up_bias = {};    // [num_experts, cols] with kSplit
-  ConstAnyMatrix row_scale = {};  // [rows, 1], router weights for instance
-  // The rows of each expert as BucketPacked writes them: [num_experts + 1];
-  // rows [offsets[e], offsets[e + 1]) are expert e's, others are not computed.
-  // May be a part of a longer list, for some of the experts.
+  // [num_experts, gate.cols], laid out like gate
+  ConstAnyMatrix gate_bias = {};
+  ConstAnyMatrix up_bias = {};    // with kSplit: [num_experts, cols]
+  ConstAnyMatrix row_scale = {};  // [rows, 1], such as the router's weights
+  // [num_experts + 1], as BucketPacked writes it: expert e has rows
+  // [offsets[e], offsets[e + 1]). Rows that belong to no expert are not
+  // computed. To compute only some of the experts, pass their part of the
+  // list.
   Span<const int32_t> offsets = {};
-  // Or, for padded buckets, as BucketStrided writes it: [num_experts]; each
-  // expert has rows / num_experts rows, and the first tokens_per_expert[e] of
-  // them are computed.
+  // For padded buckets, in place of offsets: [num_experts], as BucketStrided
+  // writes it. Each expert has rows / num_experts rows, and the first
+  // tokens_per_expert[e] rows of expert e are computed.
   Span<const int32_t> tokens_per_expert = {};
 };
 struct ActivateOutputs {
-  // [rows, cols] in any format of quantize.h. May be exactly gate or exactly
-  // up, with kConcatenated exactly one half of gate: the same data, stride and
-  // type.
+  // [rows, cols] in any format of quantize.h. May lie in place: have the
+  // data, stride and type of gate, of up or, with kConcatenated, of one half
+  // of gate.
   AnyRows out;
 };
 struct ActivateOptions {
   Activation activation = Activation::kSilu;
   GateUpLayout layout = GateUpLayout::kSplit;
   ActivateStores stores = ActivateStores::kAuto;
-  float alpha = 1.702f;       // of kSwigluOai; these three are positive
-  float beta = 4.0f;          // of kSitu
-  float linear_beta = 25.0f;  // of kSitu
-  // Clamps up to [-limit, limit] and the gate to at most limit: before the
-  // activation (DeepSeek-V4, gpt-oss) or after it (Step). 0 is no limit.
+  float alpha = 1.702f;       // for kSwigluOai, positive
+  float beta = 4.0f;          // for kSitu, positive
+  float linear_beta = 25.0f;  // for kSitu, positive
+  // Clamps u to [-limit, limit], and the gate to at most limit, before the
+  // activation (DeepSeek-V4, gpt-oss) or after it (Step). 0 means no limit.
   float limit = 0.0f;
   ActivatePlace limit_place = ActivatePlace::kBefore;
-  // row_scale multiplies gate and up, as if the expert's input had been scaled
-  // (Llama 4), or out (Inkling's shared experts).
+  // With kBefore, row_scale multiplies gate and up, as if the expert's input
+  // had been scaled (Llama 4). With kAfter, it multiplies out (Inkling's
+  // shared experts).
   ActivatePlace row_scale_place = ActivatePlace::kAfter;
-  // Round to gate's type wherever an engine that runs one operation after the
-  // other does: see below.
+  // Round each step to gate's type, as an engine does that runs one operation
+  // after the other. Activate() lists the steps.
   bool round_like_unfused = false;
 };
 
-// out[r, i] = activation(gate[r, i], up[r, i]), the step between an expert's
-// gate/up GEMMs and its down GEMM. Rows are (token, expert) pairs, columns the
-// expert's intermediate size.
+// Computes out[r, i] = activation(gate[r, i], up[r, i]), the step between an
+// expert's gate/up GEMMs and its down GEMM. A row is a (token, expert) pair.
+// The number of columns is the expert's intermediate size.
 //
-// With every optional input given; s is row_scale, and the biases are the
-// row's expert's (without offsets and tokens_per_expert there is one expert):
+// With every optional input, it computes the following. s is row_scale. The
+// biases are those of the row's expert; without offsets and
+// tokens_per_expert, all rows belong to one expert.
 //   g = min(gate * s + gate_bias, limit)
 //   u = clamp(up * s + up_bias, -limit, limit)
 //   out = activation(g, u)
-// or, with ActivatePlace::kAfter, min(f(g), limit) * u for an activation f(g)
-// * u, and out * s. kUngated and a limit after the activation need an
+// With limit_place kAfter, g has no limit, and out = min(f(g), limit) * u for
+// an activation f(g) * u. With row_scale_place kAfter, s multiplies out
+// instead of gate and up. kUngated and a limit after the activation need an
 // activation of the form f(g) * u.
 //
-// Rounding: the computation is in f32 and rounded once, to out's type. With
-// round_like_unfused, where M is the rounding to gate's type, the steps are
-// M(g), M(u), M(f(g)) and M of the product; for kSwigluOai M(M(u + 1) * M(g *
-// M(sigmoid(M(alpha * g))))). kSitu is rounded once, because models that have
-// it compute in f32.
+// Rounding: results are computed in f32 and rounded once, to out's type. With
+// round_like_unfused, each step is rounded to gate's type. If M is this
+// rounding, the steps are M(g), M(u), M(f(g)) and M of the product; for
+// kSwigluOai they are M(M(u + 1) * M(g * M(sigmoid(M(alpha * g))))). kSitu is
+// rounded once, because models that have it compute in f32.
 //
-// Overlap: out may lie in place as described at ActivateOutputs; it may not
-// overlap an input in any other way. gate and up may overlap. The halves of a
-// fused gate|up matrix are views of equal stride in disjoint columns, so out
-// may be the gate half with kSplit, too. Zero rows or columns do nothing.
+// Overlap: out may lie in place as described at ActivateOutputs, and may not
+// overlap an input in any other way. gate and up may overlap each other. With
+// kSplit, gate and up may be the two halves of one matrix, and out may be the
+// gate half: the views have equal strides and different columns. With zero
+// rows or columns the call does nothing.
 //
-// Accuracy: silu is within 2.5 ulp of the exact function for x > -87.33655 and
-// -0 below that, -inf included; silu(+inf) = +inf. gelu is within 6.5 ulp (3.5
-// above 0) and ends at -13.146247. With tanh it is within 2.5 ulp above 0 and
-// 2.5 + 3.5 |y| below, where it is x / (1 + e^|y|), and ends at -10.00104; tanh
-// is within 2.5 ulp everywhere. kSwigluOai is within 4 ulp, and |alpha g| more
-// if alpha g is below 0, because its product is rounded before the exponential;
-// if it is -87.33655 or less, g * sigmoid(alpha * g) is -0, and out a zero of
-// the sign of -(u + 1), or NaN if u is infinite. kSitu is within 10 ulp, and
-// for g <= -87.33655, -inf included, a zero of the sign of -u. Both bounds hold
-// if neither out nor a step on the way to it is denormal or infinite: g *
-// sigmoid(alpha * g), g / beta, u / linear_beta, beta * linear_beta. NaN gives
-// NaN. A function itself produces denormals only next to its zero.
+// Accuracy, compared with the exact function. NaN gives NaN.
+// * silu: within 2.5 ulp for x > -87.33655. Below that, and for -inf, it is
+//   -0. silu(+inf) = +inf.
+// * gelu: within 6.5 ulp, and within 3.5 above 0. From -13.146247 down it is
+//   -0.
+// * gelu with tanh, where y is the exponent of its form x / (1 + e^-y): within
+//   2.5 ulp above 0, and within 2.5 + 3.5 |y| ulp below 0. From -10.00104 down
+//   it is -0.
+// * tanh: within 2.5 ulp.
+// * kSwigluOai: within 4 ulp, and |alpha g| more if alpha g is below 0, because
+//   that product is rounded before the exponential. If alpha g is -87.33655 or
+//   less, g * sigmoid(alpha * g) is -0, and out is a zero with the sign of
+//   -(u + 1), or NaN if u is infinite.
+// * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, it is a
+//   zero with the sign of -u.
+// The bounds of kSwigluOai and kSitu hold if neither out nor a step on the way
+// is denormal or infinite. Their steps are g * sigmoid(alpha * g), g / beta,
+// u / linear_beta and beta * linear_beta. A function itself produces denormals
+// only next to its zero.
 //
-// Bits: the same on every ISA with FMA and in every layout, except the sign
-// and payload of a NaN: of two NaNs, AVX2 and AVX-512 pass on different ones.
-// ISAs without FMA differ by a few ulp, in gelu below 0 by up to 80.
+// Bits: every ISA with FMA and every layout give the same bits, except for the
+// sign and payload of a NaN: of two NaNs, AVX2 and AVX-512 pass on different
+// ones. ISAs without FMA differ by a few ulp; in gelu below 0, by up to 80.
 //
-// Errors: kInvalidArgument names the argument, and nothing is written: null
-// data, strides, types and shapes that do not match, an overlap, an option
-// out of range, arguments that do not go together, a view beyond the address
-// space. kFailedPrecondition, with nothing written, for descending offsets,
-// negative counts, and offsets or counts that exceed the rows.
+// Errors: in both cases nothing is written.
+// * kInvalidArgument names the argument: null data, strides, types and shapes
+//   that do not match, an overlap, an option out of range, arguments that do
+//   not go together, a view beyond the address space.
+// * kFailedPrecondition: descending offsets, negative counts, and offsets or
+//   counts that exceed the rows.
 //
-// It follows the Metal kernels silu_mul_stacked_f32 and silu_mul_batched_f32.
+// The function follows the Metal kernels silu_mul_stacked_f32 and
+// silu_mul_batched_f32.
 Status Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
                 const ActivateOptions& options = {},
                 Executor& executor = SerialExecutor()) noexcept;

@@ -18,11 +18,12 @@ namespace switchyard {
 
 // The order of pairs inside one expert's bucket.
 enum class BucketOrder : uint8_t {
-  kAscending,  // by pair index: the same bits for any thread count
-  // Threads claim slots with atomic adds, a block of tokens at a time. Each
-  // bucket has the same set of pairs, in any order if several threads run. Up
-  // to 1024 experts this needs no scratch; above, it is kAscending. Nowhere
-  // else in this library may bits differ between runs.
+  kAscending,  // by pair index, whatever the number of threads
+  // Threads claim slots with atomic adds, for a block of tokens at a time.
+  // Each bucket has the same pairs as with kAscending, but in any order if
+  // several threads run. Up to 1024 experts this needs no scratch. With more
+  // experts, the call uses kAscending. This is the only option of the library
+  // with which bits may differ between runs.
   kClaim,
 };
 
@@ -30,31 +31,32 @@ struct BucketInputs {
   // [tokens, top_k] of int32, uint32 or int64 with a stride, as RouteTopK
   // writes them; tokens * top_k < 2^31. Pair p = token * top_k + slot.
   ConstAnyMatrix topk_ids;
-  // Optional, written: with BucketScratchSize elements several threads work,
-  // with fewer one thread. The results are the same.
+  // Optional working memory. With at least BucketScratchSize elements,
+  // several threads sort; with fewer, one thread does. The results are the
+  // same.
   Span<int32_t> scratch = {};
 };
 
 struct BucketOptions {
   BucketOrder order = BucketOrder::kAscending;
-  // Accept ids outside [0, num_experts), such as -1 for padding or for experts
-  // on another node. Their pairs are dropped and counted either way. If this is
-  // false and the call meets such ids, it returns kFailedPrecondition after
-  // everything is written.
+  // Accept ids outside [0, num_experts), such as -1 for padding or for
+  // experts on another node. The call always drops and counts the pairs with
+  // such ids. If allow_dropped is false, it then returns kFailedPrecondition,
+  // after it has written all outputs.
   bool allow_dropped = false;
 };
 
 // Packed buckets, for CPU engines: one dense block of rows per expert. Expert e
 // owns pairs[offsets[e] .. offsets[e + 1]), and tokens_per_expert[e] is its
-// length. (BucketAligned also lists the tokens of rows and active experts.)
+// length. (BucketAligned also lists the token of each row, and the experts
+// that have pairs.)
 struct PackedBuckets {
   Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
   Span<int32_t> offsets = {};            // [num_experts + 1]
   // At least [tokens * top_k]; nothing is written beyond offsets[num_experts].
   Span<int32_t> pairs = {};
-  // Optional [tokens, top_k] of int32: the packed position of each pair, -1 if
-  // it was dropped. It is the inverse permutation of `pairs`, and the row_index
-  // that Combine takes.
+  // Optional [tokens, top_k] of int32: the position of each pair in `pairs`,
+  // or -1 if the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
   Report* report = nullptr;  // optional: sets max_rows and dropped
 };
@@ -62,48 +64,51 @@ struct PackedBuckets {
 // Strided buckets, for the GEMMs of Metal kernels: expert e owns ids[e *
 // row_stride + s] for s < tokens_per_expert[e].
 //
-// Every stride is fast without scratch: 0.6 ns a pair if rows spread over the
-// cache. If row_stride is a multiple of 1024, or of 256 with many experts (as
-// ggml's tokens * top_k is), rows collide in the cache, and storing pair by
-// pair would take up to 10 ns. Up to 1024 experts are then sorted through 40 KB
-// of stack, which takes 0.8 to 1.2 ns. A row_stride 16 elements longer avoids
-// the collisions and is the best choice.
+// Speed: every stride is fast, without scratch too. A pair takes 0.6 ns if
+// rows spread over the cache. If row_stride is a multiple of 1024, or of 256
+// with many experts (as ggml's tokens * top_k is), rows collide in the cache.
+// Storing pair by pair would then take up to 10 ns a pair. To avoid this, up
+// to 1024 experts are sorted through 40 KB of stack, which takes 0.8 to 1.2
+// ns a pair. The best choice is a row_stride that is 16 elements longer,
+// because its rows do not collide.
 struct StridedBuckets {
   Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
   // At least (num_experts - 1) * row_stride + max_rows elements, or num_experts
   // * row_stride with zero_padding; may exceed 2^31.
   Span<int32_t> ids = {};
-  // Elements from one expert's row to the next. tokens * top_k is always
-  // enough, and lets one thread do with one pass over the ids. kTightStride:
-  // max(1, the busiest expert's count), which the call finds and reports.
+  // Elements from the start of one expert's row to the start of the next.
+  // tokens * top_k is always enough, and one thread then reads the ids only
+  // once. With kTightStride the call itself finds the least stride, max(1,
+  // the busiest expert's count), and reports it.
   size_t row_stride = 0;
   static constexpr size_t kTightStride = 0;
-  // Write 0 to entries s >= tokens_per_expert[e] of each row; otherwise they
-  // are not written.
+  // Write 0 to the entries of each row after the expert's pairs. Otherwise
+  // these entries are not written.
   bool zero_padding = false;
-  // Sets max_rows, dropped and row_stride: the stride used or, on failure, the
-  // tight stride.
+  // Optional. The call sets max_rows, dropped and row_stride. row_stride is
+  // the stride that was used or, if rows were too short, the least stride.
   Report* report = nullptr;
 };
 
-// The int32 elements of scratch that let the functions below use several
-// threads. Pass the executor of the later call. 0 if one thread is best.
+// Returns the number of int32 elements of scratch with which the functions
+// below use several threads, or 0 if one thread is best. Pass the executor
+// that the later call will use.
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept;
 
-// Count the pairs of each expert and sort them by expert. Zero tokens write
-// zeros to tokens_per_expert (and offsets) and nothing else. Neither an output
-// nor scratch may overlap another view.
+// Both functions count the pairs of each expert and sort them by expert. With
+// zero tokens they write zeros to tokens_per_expert (and offsets) and nothing
+// else. Neither an output nor scratch may overlap another view.
 //
-// Bits: the same for every ISA, executor and scratch, except with
-// BucketOrder::kClaim.
+// Bits: the results are the same for every ISA, executor and scratch, except
+// with BucketOrder::kClaim.
 //
 // Errors: kInvalidArgument names the argument, and nothing is written (null,
 // stride, size, type, overlap, a table beyond the address space).
-// kFailedPrecondition for pairs that allow_dropped would allow. BucketStrided
-// returns it, too, if a row is too short (row_stride < max_rows, or ids too
-// small). It then writes tokens_per_expert and the report, which has the stride
-// that is needed, but not ids.
+// kFailedPrecondition is returned for pairs that allow_dropped would allow.
+// BucketStrided also returns it if rows are too short (row_stride < max_rows,
+// or ids is too small). In that case it has written tokens_per_expert and the
+// report, which has the stride that is needed, but not ids.
 //
 // The functions follow moe_compute_ids_tpe_f32 (ferrum: worst-case stride,
 // claim order) and its host reference compute_ids_tpe (kTightStride,
@@ -117,61 +122,68 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
 
 struct AlignedInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
-  // Optional [ids]: the expert of each id, in [0, num_experts), or -1 for an
-  // expert on another node. Without it the id is the expert's number.
+  // Optional: expert_map[id] is the expert of that id, in [0, num_experts),
+  // or -1 for an expert on another node. Without the map, the id is the
+  // expert's number.
   Span<const int32_t> expert_map = {};
   Span<int32_t> scratch = {};  // as in BucketInputs
 };
 struct AlignedOptions {
   size_t block_size = 1;  // need not be a power of two
-  // Drop an expert's pairs after the first `capacity`, in the order of pairs:
-  // the Switch Transformer's capacity.
+  // An expert keeps its first `capacity` pairs, in the order of pairs, and
+  // the others are dropped: the capacity of the Switch Transformer.
   static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
   size_t capacity = kNoCapacity;
-  // Write the sentinel to the elements of `pairs` after the last block, and -1
-  // to the elements of block_experts after it. Otherwise neither is written.
+  // After the last block, write the sentinel to the other elements of
+  // `pairs`, and -1 to the other elements of block_experts. Otherwise these
+  // elements are not written.
   bool fill_unused = false;
   // See BucketOptions. Pairs beyond the capacity are never an error.
   bool allow_dropped = false;
 };
 
 // Packed buckets that begin at multiples of block_size: expert e owns
-// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). The elements from
-// there up to pairs[offsets[e + 1]) are the sentinel tokens * top_k, which is
-// not a pair: GatherRows with allow_invalid writes zeros for it. An expert
+// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). After them, up to
+// offsets[e + 1], `pairs` is filled with the sentinel tokens * top_k, which
+// is not a pair: GatherRows with allow_invalid writes zeros for it. An expert
 // without pairs has no block.
 struct AlignedBuckets {
   Span<int32_t> tokens_per_expert = {};  // [num_experts]
   Span<int32_t> offsets = {};            // [num_experts + 1]
   Span<int32_t> pairs = {};              // at least [BucketAlignedSize]
-  // Optional [tokens, top_k]: the position of each pair, -1 if it was dropped.
-  // The inverse permutation of `pairs`, and the row_index that Combine takes.
+  // Optional [tokens, top_k]: the position of each pair in `pairs`, or -1 if
+  // the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
-  // Optional, at least [BucketAlignedSize / block_size]: the expert of block b,
-  // of pairs[b * block_size .. (b + 1) * block_size).
+  // Optional, at least [BucketAlignedSize / block_size]: the expert of each
+  // block. Block b is pairs[b * block_size .. (b + 1) * block_size).
   Span<int32_t> block_experts = {};
-  // Optional, at least [BucketAlignedSize]: pairs[i] / top_k, the token of each
-  // packed row; `tokens` of a sentinel.
+  // Optional, at least [BucketAlignedSize]: pairs[i] / top_k, which is the
+  // token of packed row i. Where pairs[i] is the sentinel, this is `tokens`,
+  // the number of tokens.
   Span<int32_t> row_tokens = {};
-  // Optional [num_experts]: the experts with pairs, ascending, then -1.
+  // Optional [num_experts]: the experts that have pairs, in ascending order;
+  // the remaining elements are -1.
   Span<int32_t> active_experts = {};
-  // Sets max_rows, dropped, over_capacity and active_experts.
+  // Optional. The call sets max_rows, dropped, over_capacity and
+  // active_experts.
   Report* report = nullptr;
 };
 
-// The largest possible offsets[num_experts] for num_pairs pairs: a multiple of
-// block_size, at most num_pairs + min(num_pairs, num_experts) * (block_size -
-// 1). SIZE_MAX if block_size is 0 or this overflows.
+// Returns the largest offsets[num_experts] that num_pairs pairs can give: a
+// multiple of block_size, at most num_pairs + min(num_pairs, num_experts) *
+// (block_size - 1). Returns SIZE_MAX if block_size is 0 or the size
+// overflows.
 size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
                          const AlignedOptions& options) noexcept;
 
-// BucketPacked in blocks: the input of grouped GEMMs that run block by block,
-// each block with one expert's weights.
+// Sorts pairs as BucketPacked does, and pads each expert's pairs to whole
+// blocks, for grouped GEMMs that run block by block, each block with the
+// weights of one expert.
 //
 // vLLM and SGLang call this moe_align_block_size: pairs are its
 // sorted_token_ids, block_experts its expert_ids, offsets[num_experts] its
-// num_tokens_post_pad. With fill_unused all of sorted_token_ids is written, as
-// there. Differences:
+// num_tokens_post_pad. With fill_unused all of sorted_token_ids is written,
+// as in vLLM. Differences:
 // * An expert's pairs are always in ascending order. vLLM's CUDA kernels claim
 //   positions with atomics.
 // * Ids outside [0, num_experts), and ids that the map sends to no expert, are
@@ -179,41 +191,40 @@ size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
 //   vLLM sorts other nodes' pairs, too, and marks their blocks -1.
 // * Elements of block_experts after the last block are -1 or not written. vLLM
 //   writes 0, or -1 with LoRA.
-// * Any number of experts.
+// * There may be any number of experts.
 //
 // Types: topk_ids int32, uint32 or int64; row_index int32.
-// Shapes: as above; num_experts is tokens_per_expert.size, at least 1. tokens *
-// top_k and the padded size are at most 2^31 - 1, checked.
+// Shapes: as above; num_experts is tokens_per_expert.size, at least 1. The
+// call checks that tokens * top_k and the padded size are at most 2^31 - 1.
 // With a capacity, tokens_per_expert, max_rows and active_experts count the
-// kept pairs only. Scratch, threads, errors and bits are as in BucketPacked:
-// the same for every ISA, executor and scratch; BucketScratchSize(tokens *
-// top_k, num_experts, executor) elements of scratch let several threads work.
+// kept pairs only. Scratch, threads, errors and bits are as in BucketPacked.
+// The scratch for several threads has BucketScratchSize(tokens * top_k,
+// num_experts, executor) elements.
 Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
 
 struct DispatchInputs {
-  size_t max_rows = 0;     // of Report: pairs of the busiest expert
+  size_t max_rows = 0;     // pairs of the busiest expert, from a Report
   size_t num_experts = 0;  // at least 1
   size_t features = 0;     // output columns of the GEMM
 };
 struct DispatchOutputs {
   Span<uint32_t> args = {};  // [3]
 };
-// How the GEMM tiles its output: pairs (columns of the grid) by output
-// features.
+// The size of the GEMM's output tiles. A tile has tile_pairs pairs (columns
+// of the grid) and tile_features output features.
 struct DispatchOptions {
   uint32_t tile_pairs = 32;
   uint32_t tile_features = 64;
 };
 
-// Threadgroups of an indirect dispatch over (pair tiles, feature tiles,
-// experts): {max(1, ceil(max_rows / tile_pairs)), ceil(features /
-// tile_features), num_experts}. `features` is the expert's intermediate size
-// for gate and up, the hidden size for down.
+// Writes the numbers of threadgroups of an indirect dispatch over (pair
+// tiles, feature tiles, experts): {max(1, ceil(max_rows / tile_pairs)),
+// ceil(features / tile_features), num_experts}. For gate and up, `features`
+// is the expert's intermediate size; for down, it is the hidden size.
 // Errors: kInvalidArgument for null args or a size other than 3, a zero tile,
-// zero experts (no sort has that), or a count that does not fit 32 bits;
-// nothing is written.
+// zero experts, or a count that does not fit 32 bits; nothing is written.
 Status MakeDispatchArgs(const DispatchInputs& inputs,
                         const DispatchOutputs& outputs,
                         const DispatchOptions& options = {}) noexcept;

@@ -15,7 +15,7 @@
 
 namespace switchyard {
 
-// The weight of the shared experts' output.
+// The factor of the shared experts' output.
 enum class SharedGate : uint8_t {
   kLogit,   // sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
   kScalar,  // gate[t] itself
@@ -25,30 +25,35 @@ enum class SharedGate : uint8_t {
 // The shared experts, which every token passes through. The default is a
 // layer without them.
 struct SharedExpert {
-  ConstAnyMatrix rows = {};  // [tokens * num_shared, hidden], by token
+  // [tokens * num_shared, hidden]; a token's rows follow each other
+  ConstAnyMatrix rows = {};
   // [tokens, num_shared], or [1, tokens] for one shared expert.
   ConstAnyMatrix gate = {};
   SharedGate kind = SharedGate::kLogit;
-  size_t num_shared = 1;  // several: Inkling, weighted by its router
+  // Inkling has several, and its router gives their weights.
+  size_t num_shared = 1;
 };
 
-// Zero experts, which return their input (LongCat-Flash): rows holds that
-// input, and weight the sum of a token's weights for them. The default is a
-// layer without them.
+// Zero experts, which return their input (LongCat-Flash). rows holds this
+// input. weight holds, for each token, the sum of the weights of its zero
+// experts. The default is a layer without them.
 struct IdentityExperts {
   ConstAnyMatrix rows = {};    // [tokens, hidden]
   ConstAnyMatrix weight = {};  // [tokens, 1] or [1, tokens]
 };
 
-// Weights of RMSNorms before the residual, each optional.
+// Weights of the RMSNorms that run before the residual is added, each
+// optional.
 struct BlockNorms {
   ConstAnyMatrix routed = {};  // [1, hidden], for the routed sum: Gemma 4
-  ConstAnyMatrix shared = {};  // [1, hidden], for the shared experts': Gemma 4
-  ConstAnyMatrix block = {};   // [1, hidden], for both together: AFMoE, Beam
+  // [1, hidden], for the shared experts' sum: Gemma 4
+  ConstAnyMatrix shared = {};
+  // [1, hidden], for the total of both sums: AFMoE, Beam
+  ConstAnyMatrix block = {};
 };
 
-// Learned vectors, each optional: ZAYA has all, Doge residual_scale, JetMoE
-// block_bias, Muse Spark both scales.
+// Learned vectors, each optional. ZAYA has all of them, Doge residual_scale,
+// JetMoE block_bias, and Muse Spark the two scales.
 struct CombineVectors {
   ConstAnyMatrix block_bias = {};      // [1, hidden]
   ConstAnyMatrix block_scale = {};     // [1, hidden]
@@ -56,9 +61,10 @@ struct CombineVectors {
   ConstAnyMatrix residual_scale = {};  // [1, hidden]
 };
 
-// The row of each (token, slot). It has no default, and Combine refuses a
-// call without it: if rows sorted by expert were read as rows sorted by
-// token, the result would be wrong without any sign of it.
+// Tells Combine which row belongs to each (token, slot). It has no default,
+// and Combine refuses a call without it, because rows sorted by expert that
+// are read as rows sorted by token give a wrong result without any sign of
+// it.
 struct RowIndex : ConstAnyMatrix {
   // [tokens, top_k] of int32, as BucketPacked writes it; -1 skips the slot.
   // Values outside [-1, num_rows) are skipped and counted: a stale row is never
@@ -66,10 +72,11 @@ struct RowIndex : ConstAnyMatrix {
   using ConstAnyMatrix::ConstAnyMatrix;
   constexpr RowIndex(const ConstAnyMatrix& m) noexcept  // NOLINT
       : ConstAnyMatrix(m) {}
-  // Row token * top_k + slot; num_rows is tokens * top_k.
+  // The pair (token, slot) has row token * top_k + slot, and num_rows is
+  // tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  constexpr RowIndex() noexcept = default;  // neither is given
+  constexpr RowIndex() noexcept = default;  // given neither way: refused
 
   bool token_order = false;
 };
@@ -77,14 +84,14 @@ struct RowIndex : ConstAnyMatrix {
 // How a norm uses its weight w.
 enum class NormKind : uint8_t {
   kWeight,        // (x * scale) * w
-  kWeightInF32,   // the same, see round_like_unfused: Gemma 4, gpt-oss
+  kWeightInF32,   // the same, except with round_like_unfused: Gemma 4, gpt-oss
   kPlusOne,       // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
   kPlusOneFirst,  // y * scale, the norm of y = x * (1 + w): Muse Spark's post
 };                // norms. Not for `normed`.
 
-// Factors; 1 leaves the step out.
+// Factors of sums. A factor of 1 leaves its multiplication out.
 struct CombineScales {
-  float routed = 1.0f;    // of the routed sum: Beam, Laguna, MiniMax-M3, Step
+  float routed = 1.0f;    // for the routed sum: Beam, Laguna, MiniMax-M3, Step
   float block = 1.0f;     // 0.5 averages (Cohere2), residual_multiplier
                           // (Granite), beta (MiniMax, Beam)
   float residual = 1.0f;  // alpha (MiniMax, Beam)
@@ -92,28 +99,30 @@ struct CombineScales {
 };
 
 // Every matrix is f32, bf16 or f16, unless its comment allows more; types and
-// strides may differ between matrices. An input that is left out is {}; a
-// null pointer with sizes is an error.
+// strides may differ between matrices. Leave an input out as {}; a null
+// pointer with sizes is an error.
 struct CombineInputs {
-  // [num_rows, hidden]: down-projection outputs. They may also be i8, u8,
-  // f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; a weight is then
-  // topk_weights[t, s] * scale, rounded to f32. Without routed experts rows
-  // and topk_weights are {} and row_index is kTokenOrder; the call then needs
-  // a shared expert, an identity expert or a residual.
+  // [num_rows, hidden]: the outputs of the down product. They may also be i8,
+  // u8, f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; each row's weight is
+  // then topk_weights[t, s] * scale, rounded to f32. Without routed experts
+  // rows and topk_weights are {} and row_index is kTokenOrder; the call then
+  // needs a shared expert, an identity expert or a residual.
   ConstAnyRows rows;
-  ConstAnyMatrix topk_weights;      // [tokens, top_k], as RouteTopK writes them
-  RowIndex row_index;               // [tokens, top_k] or RowIndex::kTokenOrder
-  ConstAnyMatrix residual = {};     // optional [tokens, hidden]
-  ConstAnyMatrix norm_weight = {};  // [1, hidden], if and only if `normed` is
-  SharedExpert shared = {};         // optional
-  IdentityExperts identity = {};    // optional
-  BlockNorms norms = {};            // optional
-  CombineVectors vectors = {};      // optional
+  ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
+  RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
+  ConstAnyMatrix residual = {};  // optional [tokens, hidden]
+  // [1, hidden], given if and only if `normed` is
+  ConstAnyMatrix norm_weight = {};
+  SharedExpert shared = {};       // optional
+  IdentityExperts identity = {};  // optional
+  BlockNorms norms = {};          // optional
+  CombineVectors vectors = {};    // optional
 };
-// At least one of out and normed.
+// Give at least one of out and normed.
 struct CombineOutputs {
-  // [tokens, hidden]. May be exactly residual (residual += sum) or the
-  // shared.rows of one shared expert: the same data, stride and type.
+  // [tokens, hidden]. May lie in place: have the data, stride and type of
+  // residual (residual += sum), or of shared.rows if there is one shared
+  // expert.
   AnyMatrix out;
   // [tokens, hidden] in any format of quantize.h. Without `out` it may lie in
   // place as `out` may.
@@ -121,35 +130,34 @@ struct CombineOutputs {
   Report* report = nullptr;  // optional: sets skipped
 };
 struct CombineOptions {
-  float eps = 1e-6f;  // of `normed`, >= 0
+  float eps = 1e-6f;  // for `normed`, >= 0
   // Accept values of row_index outside [-1, num_rows). Otherwise the call
   // returns kFailedPrecondition if it has met any.
   bool allow_skipped = false;
-  // Round to out's type wherever an engine that runs one operation after the
-  // other does: see below.
+  // Round each step to out's type, as an engine does that runs one operation
+  // after the other. Combine() lists the steps.
   bool round_like_unfused = false;
-  NormKind norm = NormKind::kWeight;        // of `normed`
-  NormKind block_norm = NormKind::kWeight;  // of inputs.norms
-  float block_eps = 1e-6f;                  // of inputs.norms, >= 0
-  CombineScales scales = {};                // finite
-  // Set by the presets of models that open the next layer with a LayerNorm
-  // (phimoe, dbrx, cohere2_moe) or a norm with a gate (axk2), which Combine
-  // does not have. A call with `normed` is then kInvalidArgument, because an
-  // RMSNorm would give a wrong result without any sign of it.
+  NormKind norm = NormKind::kWeight;        // for `normed`
+  NormKind block_norm = NormKind::kWeight;  // for inputs.norms
+  float block_eps = 1e-6f;                  // for inputs.norms, >= 0
+  CombineScales scales = {};                // all finite
+  // Presets set this for models that open the next layer with a norm that
+  // Combine does not have: a LayerNorm (phimoe, dbrx, cohere2_moe) or a norm
+  // with a gate (axk2). A call with `normed` then returns kInvalidArgument,
+  // because an RMSNorm would give a wrong result without any sign of it.
   bool needs_other_norm = false;
 };
 
-// Brings the experts' outputs of each token back together. Per token t and
-// column h:
+// Adds up the experts' outputs of each token. For token t and column h:
 //   sum = 0, then sum = fma(topk_weights[t, s], row(t, s)[h], sum) in slot
 //   order, sum = fma(gate, shared[t, h], sum)     with a shared expert,
 //   out[t, h] = residual[t, h] + sum              with a residual, else sum;
-// and with `normed`, in the same pass over memory, the RMSNorm that opens the
-// next layer:
+// With `normed`, the same pass over memory also computes the RMSNorm that
+// opens the next layer:
 //   normed[t, h] = (out[t, h] * scale) * norm_weight[h],
 //   scale = 1 / sqrt(mean over h of out[t, h]^2 + eps).
 //
-// With every input given, and each operation rounded to f32:
+// With every input, and each operation rounded to f32:
 //   routed = 0, then routed = fma(topk_weights[t, s], row(t, s)[h], routed),
 //   routed = fma(identity.weight[t], identity.rows[t, h], routed),
 //   routed = routed * scales.routed, routed = Norm(routed, norms.routed),
@@ -174,31 +182,35 @@ struct CombineOptions {
 //   sum = M(routed + M(gate * shared[t, h]))       with a shared expert,
 //   out[t, h] = M(residual[t, h] + sum), and normed from that:
 //   normed[t, h] = M(out[t, h] * scale) * norm_weight[h];
-// that is, M after every step above. The sum over the slots (with identity),
-// the sum over several shared experts and a norm are one step each. A norm of
-// kWeight, as in Llama, rounds before its weight too, and a norm of
-// kPlusOneFirst after its weight. kWeightInF32 and kPlusOne round once.
+// In the full list, too, every step is rounded with M. The sum over the slots
+// (with identity), the sum over several shared experts and each norm count as
+// one step. In addition, a norm of kWeight, as in Llama, rounds before it
+// multiplies with its weight, and a norm of kPlusOneFirst after it has.
+// kWeightInF32 and kPlusOne round once.
 //
 // Bits: results do not depend on the batch, threads, alignment or, with FMA,
 // the ISA, except the sign and payload of a NaN. The mean of squares runs in
 // 32 lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without
-// FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum, the
-// shared and the residual counting as terms. NaN and infinities propagate,
-// except from a skipped slot. Zero tokens or columns do nothing.
+// FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum; the sum
+// includes the shared expert and the residual. NaN and infinities propagate,
+// except from a skipped slot. With zero tokens or columns the call does
+// nothing.
 //
 // Errors: kInvalidArgument names the argument, and nothing is written: null
 // data, strides, types and shapes that do not match, an input without its
-// partner, an option out of range, an overlap that is not in place as above,
-// a view beyond the address space. kFailedPrecondition, after everything is
-// written, for row_index values that need allow_skipped.
+// partner, an option out of range, an overlap that CombineOutputs does not
+// allow, a view beyond the address space. kFailedPrecondition is returned,
+// after everything is written, for row_index values that need allow_skipped.
 //
-// docs/models.md lists which models need one call, and which two.
+// docs/models.md lists the models that need one call of Combine, and those
+// that need two.
 //
-// It follows ferrum's weighted_sum_stacked_f32, weighted_sum_batched_f32,
-// weighted_sum_residual_stacked_f32 and
+// The function follows ferrum's weighted_sum_stacked_f32,
+// weighted_sum_batched_f32, weighted_sum_residual_stacked_f32 and
 // weighted_sum_residual_norm_stacked_f32, and mlx-native's
-// moe_weighted_reduce_f32 (its shader applies the sigmoid,
-// SharedGate::kLogit, while its documentation expects a ready gate, kScalar).
+// moe_weighted_reduce_f32. (The shader of moe_weighted_reduce_f32 applies the
+// sigmoid, as SharedGate::kLogit does, while its documentation expects a
+// ready gate, as kScalar does.)
 Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
                const CombineOptions& options = {},
                Executor& executor = SerialExecutor()) noexcept;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads that run calls: the calling thread, oneTBB's threads, or an
-// executor that you write.
+// Executors, which provide the threads that calls run on: the calling thread,
+// oneTBB's threads, or your own.
 
 #ifndef SWITCHYARD_EXECUTOR_H_
 #define SWITCHYARD_EXECUTOR_H_
@@ -14,28 +14,32 @@
 
 namespace switchyard {
 
-// The only way this library uses threads. Derive from it to lend the library
-// your engine's own pool; results do not depend on which executor runs them.
+// The library uses threads only through this class. To lend it your engine's
+// own pool, derive a class. Results do not depend on the executor.
 //
-// A call that shares work out checks that the executor keeps this contract.
-// Concurrency() of 0 is kInvalidArgument, with nothing written. These are
-// kInternal, with outputs unspecified: indices outside [0, count), which are
-// not run; indices left out or run more than once; workers that are not below
-// Concurrency(). A range counts once its body has returned: one that is still
-// running when ParallelFor returns counts as left out, and may write to
-// outputs later. The library does not notice two bodies that run at the same
-// time for the same worker.
+// A call that divides its work among threads checks that the executor keeps
+// the contract below.
+// * If Concurrency() is 0, the call returns kInvalidArgument and writes
+//   nothing.
+// * The call returns kInternal, and outputs are unspecified, if an index is
+//   outside [0, count) (such an index is not run), is left out or is run more
+//   than once, or if a worker is not below Concurrency().
+// * An index counts as run once its body has returned. A body that is still
+//   running when ParallelFor returns counts as left out, and may write to
+//   outputs later.
+// * The library does not notice two bodies that run at the same time with the
+//   same worker.
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  // How many threads may run bodies at the same time, at least 1 and the same
-  // for the executor's life: `worker` below is smaller. Results never depend on
-  // it.
+  // Returns how many threads may run bodies at the same time: at least 1, and
+  // the same number for the executor's life. Every `worker` below is smaller.
+  // Results never depend on it.
   virtual size_t Concurrency() const noexcept = 0;
 
-  // The function that ParallelFor calls, for indices [begin, end) and on
-  // behalf of `worker`.
+  // The function that ParallelFor calls. It does the work of indices [begin,
+  // end). `worker` is the number of the worker that runs it.
   using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
 
   // Calls body(context, worker, begin, end) for ranges that together cover
@@ -47,36 +51,39 @@ class Executor {
   // numbers, all < Concurrency(), so that data kept per worker needs no lock.
   // Two calls may use the same numbers at the same time.
   //
-  // `grain` >= 1 is the number of indices that make ForkNs() of serial work
-  // on the ISA in use, even if count is smaller: less work than that is not
-  // worth a thread. Run the whole loop on the calling thread when count <=
-  // grain. Where count is at most Concurrency() and grain is 1, give each
-  // index to a different thread, if one is free. pieces.h cuts loops by these
-  // rules.
+  // `grain` >= 1 is the number of indices that take ForkNs() on one thread,
+  // on the ISA in use; it may be above count. Less work is not worth a
+  // thread, so run the whole loop on the calling thread if count <= grain. If
+  // count is at most Concurrency() and grain is 1, give each index to a
+  // different thread, as far as threads are free. pieces.h cuts loops by
+  // these rules.
   //
-  // A body neither throws nor calls ParallelFor. May be called from several
-  // threads at once. An error (no memory for tasks, ...) is returned, and the
-  // library hands it to its own caller.
+  // A body neither throws nor calls ParallelFor. Several threads may call
+  // ParallelFor at once. If ParallelFor returns an error (no memory for
+  // tasks, ...), the library returns it to its own caller.
   virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
 
-  // The present cost of a fork and join, in nanoseconds of serial work. It
-  // decides which loops are shared out, never bits. The library asks before
-  // each loop of 6 us of work or more.
+  // Returns the current cost of a fork and join, in nanoseconds of serial
+  // work. It decides which loops run on several threads, and never changes
+  // results. The library calls this before each loop of 6 us of work or more.
   static constexpr size_t kForkNs = 30'000;
   virtual size_t ForkNs() const noexcept { return kForkNs; }
 };
 
-// Runs everything on the calling thread. Shared, stateless, never destroyed.
+// Returns an executor that runs everything on the calling thread. The whole
+// process shares it. It has no state and is never destroyed.
 Executor& SerialExecutor() noexcept;
 
-// A pool on oneTBB, in a separate task arena with `max_concurrency` threads
-// counting the caller, or as many as TBB has (its global_control, the cores
-// it finds) if TBB has fewer; -1: as many as TBB has. A fork costs 30 us, or
-// 10 (two threads: 5) if a call of 10 us of work ended within the last 20 us:
-// the second of such calls wakes the workers, which are still awake for the
-// calls that follow. While it waits, the caller takes part but never picks up
-// unrelated TBB tasks.
+// Makes an executor on oneTBB's threads, with its own task arena. The arena
+// has `max_concurrency` threads including the caller, or as many as TBB has
+// if TBB has fewer (because of its global_control or the cores that it
+// finds). -1 means as many as TBB has.
+//
+// A fork costs 30 us, or 10 (two threads: 5) if a call of 10 us of work ended
+// within the last 20 us. If such calls follow each other, the second one
+// wakes the workers, and they are still awake for the next ones. While the
+// caller waits, it runs tasks of its own call but never unrelated TBB tasks.
 //
 // Returns nullptr if max_concurrency is 0 or below -1, if the library was
 // built with SWITCHYARD_TBB=OFF, or if memory is out. If memory runs out in
@@ -84,9 +91,9 @@ Executor& SerialExecutor() noexcept;
 // because TBB does not recover from that.
 //
 // TBB's workers outlive the executor. A shared object that made an executor
-// may be closed (dlclose) only where something else keeps libtbb loaded. In a
-// child after fork() the workers are gone: there, use SerialExecutor() or
-// your own threads.
+// may be closed (dlclose) only if something else keeps libtbb loaded. After
+// fork(), the child process has no workers: use SerialExecutor() or your own
+// threads there.
 std::unique_ptr<Executor> MakeTbbExecutor(int max_concurrency = -1) noexcept;
 
 }  // namespace switchyard

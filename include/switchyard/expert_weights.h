@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with the weights of a layer's experts, in the usual formats: an
-// ExpertGemm (layer.h) for engines that have no GEMM for quantised weights.
-// The weights are multiplied as a GGUF or a checkpoint stores them, or packed
-// once, which is faster. Both give the same bits, on every ISA with fused
-// multiply-add and for every cut by rows and columns.
+// Multiplies rows with the weights of a layer's experts, in the usual
+// formats. It is an ExpertGemm (layer.h) for engines that have no GEMM for
+// quantised weights. It reads weights as a GGUF or a checkpoint stores them,
+// or packed weights, which are faster and are packed once. Both give the same
+// bits, on every ISA with fused multiply-add and for every cut by rows and
+// columns.
 //
 //   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
 //   stored.format = WeightFormat::kQ4_0;
@@ -37,10 +38,11 @@
 
 namespace switchyard {
 
-// The code of one output column's weights, and the product of that column
-// with a row. x is the row (codes q, scales dx), w the weights of the column,
-// dot the exact int32 sum of the products of codes. Every other operation is
-// f32.
+// The formats of weights. For each format, the table has the value of a
+// weight, and the term that a block of weights adds to the product of one
+// output column with a row. x is the row, with codes q and scales dx. w is
+// the column of weights. dot is the exact int32 sum of the products of the
+// two codes. Every other operation is f32.
 //
 // | format       | block | weight               | a block's term             |
 // |--------------|-------|----------------------|----------------------------|
@@ -53,19 +55,22 @@ namespace switchyard {
 // | q6_K         | 256   | d * s * (code - 32)  | isum * (d * dx)            |
 // | f32 bf16 f16 | 1     | w                    | w * x                      |
 //
-// From acc = +0 on, blocks in ascending order, acc = fma(float(integer), scale,
-// acc); the one term of int8 is a product. isum is the exact sum of s * dot of
-// the block's parts (of 32 columns, of 16 in q6_K), and msum of m times the sum
-// of the part's q. dw and d are f16 (mxfp4: a power of two, e8m0; int8: f32).
+// The product starts with acc = +0. For each block in ascending order, acc =
+// fma(float(integer), scale, acc); int8 has only one term, which is a plain
+// product. A block of q4_K has parts of 32 columns, and a block of q6_K parts
+// of 16. isum is the exact sum of s * dot over the parts, and msum the exact
+// sum of m times the sum of the part's q. dw and d are f16 (mxfp4: a power of
+// two, e8m0; int8: f32).
 //
-// With int8 weights, rows that have several scales are summed by their groups
-// of columns, as q8_0 sums its blocks; dw is the column's scale. int8 and
-// floats take any number of columns up to 131,072; the others take multiples
-// of their block.
+// With int8 weights, a row may have several scales, each for a group of
+// columns. Each group then has a term, as a block of q8_0 has, and dw is the
+// scale of the output column. int8 and floats take any number of columns up
+// to 131,072; the others take multiples of their block.
 //
-// Use floats for few rows, up to about 4, which take as long as reading the
-// weights. Use them for more rows only where the bits matter more than the
-// time: the GEMM of another library is faster but rounds in another order.
+// Use the float formats for few rows: up to about 4 rows take as long as
+// reading the weights. Use them for more rows only if the bits matter more
+// than the time, because the GEMM of another library is faster but rounds in
+// another order.
 enum class WeightFormat : uint8_t {
   kInt8,
   kQ8_0,
@@ -79,30 +84,38 @@ enum class WeightFormat : uint8_t {
 };
 
 enum class WeightLayout : uint8_t {
-  // [rows, cols] of an expert, row by row without gaps. kInt8: int8 codes.
-  // kQ8_0: BlockQ8_0. Others: GGML's blocks.
-  // kQ4_0: an f16 d and 16 bytes. The low nibble of byte i is element i, the
-  // high nibble element i + 16. kMXFP4: an e8m0 scale and the same 16 bytes.
-  // kQ4_K: f16 d and dmin, 12 bytes of s and m, and for each 64 columns 32
-  // bytes: element i in the low nibble of byte i, i + 32 in the high one.
-  // kQ6_K: for each 128 columns 64 bytes of the low four bits, element i in
-  // the low nibble of byte i, i + 64 in the high one; for each 128 columns 32
-  // bytes of the high two bits, of i, i + 32, i + 64 and i + 96 from the
-  // lowest bits of byte i on; 16 int8 s; an f16 d.
+  // The rows of an expert without gaps:
+  // * kInt8: int8 codes.
+  // * kQ8_0: BlockQ8_0.
+  // * Floats: elements. The other formats: GGML's blocks, as follows.
+  // * kQ4_0: an f16 d and 16 bytes. The low nibble of byte i is element i, the
+  //   high nibble element i + 16.
+  // * kMXFP4: an e8m0 scale and 16 bytes as in kQ4_0.
+  // * kQ4_K: f16 d and dmin; 12 bytes of s and m; and 32 bytes for each 64
+  //   columns. The low nibble of byte i is element i, the high nibble element
+  //   i + 32.
+  // * kQ6_K: 64 bytes for each 128 columns, with the low four bits: the low
+  //   nibble of byte i is for element i, the high nibble for element i + 64.
+  //   Then 32 bytes for each 128 columns, with the high two bits: byte i has
+  //   the bits of elements i, i + 32, i + 64 and i + 96, from its lowest bits
+  //   on. Then 16 int8 s and an f16 d.
   kStored,
-  // Version 1, the same on every machine: groups of 16 rows, the last one
-  // filled up with extra rows. A group of R blocks is
+  // Version 1, the same on every machine. It has groups of 16 rows, and extra
+  // rows fill up the last group. A group of R blocks consists of
   //   codes of block 0, ..., codes of block R - 1, scales,
   // and zeros up to a multiple of 64 bytes.
-  // Codes of a block: the 16 rows' bytes 0 to 3 of the block's stored codes,
-  // then bytes 4 to 7, and so on. Int8 codes (kInt8, kQ8_0) are code + 128.
-  // kQ6_K has, for each 128 columns, the four bytes at 0 of the first 32, of
-  // the next 32 and of the high bits side by side, then the bytes at 4 of
-  // each, and so on.
-  // Scales: of each block the 16 rows' d; kInt8: of all blocks the 16 rows'
-  // f32. In kQ4_K follow the 16 rows' dmin, then each row's four s of parts 0
-  // to 3, of parts 4 to 7, and m likewise; in kQ6_K each row's s of parts 0 to
-  // 3, and so on.
+  //
+  // Codes of a block: bytes 0 to 3 of the block's stored codes for each of the
+  // 16 rows, then bytes 4 to 7 for each row, and so on. Int8 codes (kInt8,
+  // kQ8_0) are code + 128. In kQ6_K, for each 128 columns, a row's bytes 0 to 3
+  // of the first 32 low bytes, of the next 32 low bytes and of the high bits
+  // lie side by side, then bytes 4 to 7 of each, and so on.
+  //
+  // Scales: for each block, the d of the 16 rows; in kInt8, the f32 scales of
+  // the 16 rows, once for all blocks. In kQ4_K, the dmin of the 16 rows follow,
+  // then for each row its four s of parts 0 to 3, then of parts 4 to 7, and m
+  // in the same way. In kQ6_K, each row's s of parts 0 to 3 follow, and so on.
+  //
   // Extra rows and columns have codes for 0 (kQ4_K, kQ6_K: zeros), and extra
   // rows have scales 0.
   kPacked,
@@ -117,23 +130,26 @@ struct ExpertWeights {
   size_t rows = 0;
   size_t cols = 0;
   // uint8 [num_experts, ExpertWeightsSize()], the bytes of an expert in a row.
-  // Any stride and address; packed weights are faster at multiples of 64.
+  // May have any stride and address; packed weights are faster if both are
+  // multiples of 64 bytes.
   ConstAnyMatrix data = {};
-  // kInt8 as stored: f32 [num_experts, rows].
+  // For kInt8 with kStored only: f32 [num_experts, rows].
   ConstAnyMatrix scales = {};
 };
 
-// Bytes of one expert, computed from format, layout, rows and cols alone. A
-// loader compares them with the size of its file. SIZE_MAX if the size
-// overflows or the format does not take this number of columns.
+// Returns the bytes of one expert, computed from format, layout, rows and
+// cols alone. A loader compares them with the size of its file. Returns
+// SIZE_MAX if the size overflows or the format does not take this number of
+// columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
-// The same for kPacked, whichever layout `weights` has.
+// Returns the same for kPacked, whatever weights.layout is.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
 struct PackWeightsInputs {
-  ExpertWeights weights;  // as stored
-  // Or f32, bf16 or f16 [num_experts * rows, cols], which PackWeights
-  // quantises; set only format, rows and cols of `weights` then.
+  ExpertWeights weights;  // the weights to pack, with kStored
+  // Instead of weights.data: f32, bf16 or f16 [num_experts * rows, cols],
+  // which PackWeights quantises. Then set only format, rows and cols of
+  // `weights`.
   ConstAnyMatrix floats = {};
 };
 struct PackWeightsOutputs {
@@ -142,35 +158,37 @@ struct PackWeightsOutputs {
 };
 struct PackWeightsOptions {};
 
-// Packs weights, on the executor's threads. To show progress, or to free
-// experts early, call it for a few experts at a time, with data.RowRange(),
-// scales.RowRange() and memory.RowRange().
+// Packs weights on the executor's threads. To show progress or to free
+// experts early, call PackWeights for a few experts at a time, with the
+// RowRange() of data, scales and memory.
 //
-// Floats become codes by these rules; "nearest" breaks ties to even.
-// * int8: a scale of each row, amax / 127, as Quantize() does; nearest.
-// * q8_0: as Quantize() does, which is GGML's reference.
-// * f32, bf16, f16: to nearest; NaN stays NaN, and infinities are kept.
-// * q4_0: GGML's reference. With m the first value of the largest magnitude, d
-// =
-//   m / -8 and codes min(15, int(x * (1 / d) + 8.5)).
-// * mxfp4: OCP's. The scale is the power of two two binary places below amax;
-//   the nearest e2m1, at most 6 in magnitude.
-// * q4_K: of each part low = min(0, x), high = max(x), scale = (high - low) /
-//   15 and min = -low; or, if that lessens the sum of the squared errors, the
-//   least squares fit of the codes for 1 / 0.94, 0.965, 0.99 or 1.02 of that
-//   scale. d = the largest scale / 63, dmin = the largest min / 63; s and m the
-//   nearest up to 63, codes the nearest of (x + dmin * m) / (d * s).
-// * q6_K: scale = m / -32 of each part, with m as in q4_0; d = the scale of the
-//   largest magnitude / -128; s the nearest up to 127, codes the nearest of x /
-//   (d * s).
+// Floats become codes by the rules below. "To nearest" rounds ties to even.
+// * int8: each row has the scale amax / 127, as in Quantize(); codes are
+//   rounded to nearest.
+// * q8_0: as Quantize() does, which follows GGML's reference.
+// * f32, bf16, f16: rounded to nearest; NaN stays NaN, and infinities are
+//   kept.
+// * q4_0: as in GGML's reference. If m is the first value of the largest
+//   magnitude, d = m / -8, and codes are min(15, int(x * (1 / d) + 8.5)).
+// * mxfp4: as OCP defines it. The scale is the power of two that is two binary
+//   places below amax; codes are the nearest e2m1, at most 6 in magnitude.
+// * q4_K: for each part, low = min(0, x), high = max(x), scale = (high - low) /
+//   15 and min = -low. If it gives a smaller sum of squared errors, the least
+//   squares fit of the codes for 1 / 0.94, 0.965, 0.99 or 1.02 of that scale
+//   replaces them. d = the largest scale / 63, dmin = the largest min / 63; s
+//   and m are rounded to nearest, up to 63, and codes are (x + dmin * m) /
+//   (d * s), to nearest.
+// * q6_K: for each part, scale = m / -32, with m as in q4_0. d = the scale of
+//   the largest magnitude / -128; s is rounded to nearest, up to 127, and codes
+//   are x / (d * s), to nearest.
 // GGML's quantisers of q4_K and q6_K try more scales, so prefer the blocks of
 // a GGUF if you have one.
-// A row or block of zeros has scale 0 (mxfp4: 2^-127) and codes for 0; one with
-// a NaN or an infinity has scale NaN and codes for 0. f16 scales beyond 65504
-// are infinite.
+// A row or block of zeros has scale 0 (mxfp4: 2^-127) and codes for 0. A row
+// or block with a NaN or an infinity has scale NaN and codes for 0. f16
+// scales beyond 65504 are infinite.
 //
 // The bytes are the same on every ISA with FMA and every executor.
-// Overlap: memory overlaps no input.
+// Overlap: memory must not overlap an input.
 // Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing
 // is written. Codes and scales are not checked, because any bytes are valid
 // weights.
@@ -179,42 +197,49 @@ Status PackWeights(const PackWeightsInputs& inputs,
                    const PackWeightsOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;
 
-// The format of rows that products with weights of `format` read. It is the
-// value for ExpertsOptions::operands and, if the weights of the down product
-// need another one, for down_operands: int8 with f32 scales, of 32 columns
-// each or, for kInt8, of a row; q8_k for kQ4_K and kQ6_K; floats of the
-// weights' type.
+// Returns the format of the rows that products with weights of `format` read:
+// the value for ExpertsOptions::operands and, if the weights of the down
+// product need another format, for down_operands.
+// * kQ8_0, kQ4_0, kMXFP4: i8 with an f32 scale for each 32 columns
+// * kInt8: i8 with an f32 scale for each row
+// * kQ4_K, kQ6_K: q8_k
+// * floats: the type of the weights
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
-// Sets tile_columns and the costs for weights of `format`: reading an
-// expert's weights takes as long as 3 rows (kF32: 6), where
-// ExpertsPlanOptions counts 32 by default, for a library's bf16.
+// Sets tile_columns and the costs for weights of `format`. Reading an
+// expert's weights then counts as much as 3 rows (kF32: 6). The default of
+// ExpertsPlanOptions is 32 rows, for a library's bf16 GEMM.
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
-// tile.out = tile.rows * weights^T for the tile's columns, on the calling
-// thread.
+// Computes tile.out = tile.rows * weights^T for the tile's columns, on the
+// calling thread.
 //
-// Rows: q8_0, or i8 with f32 scales of rows or of groups of 32, 64 or 128
-// columns; blocks of weights take the scale of the row or group that they lie
-// in. For kQ4_K and kQ6_K: q8_k, or i8 with f32 scales of rows. For floats:
-// f32, bf16 or f16. Codes and scales may have any bits; sums of q8_k are not
-// read.
-// out: f32, bf16 or f16, rounded once.
-// tile.expert is an expert of weights, or kShared if weights has one expert
-// only. tile.product is not read. out overlaps neither rows nor their scales.
-// NaN: a NaN scale of a row or of a weight makes NaN of every output that
-// uses it; an infinite one passes through the formula by IEEE 754.
-// Bits: the formulas above, exactly, on every ISA with FMA, for every cut by
-// rows and columns and either layout. Other ISAs stay within (terms + 2) *
-// 2^-24 of the sum of the terms' magnitudes.
+// Rows:
+// * q8_0, or i8 with an f32 scale for each row or for each group of 32, 64 or
+//   128 columns. A block of weights takes the scale of the row or group that
+//   it lies in.
+// * For kQ4_K and kQ6_K: q8_k, or i8 with an f32 scale for each row.
+// * For floats: f32, bf16 or f16.
+// * Codes and scales may have any bits. The sums of q8_k are not read.
+// out: f32, bf16 or f16, rounded once; must overlap neither rows nor their
+// scales.
+// tile.expert is an expert of weights, or kShared if weights has only one
+// expert. tile.product is not read.
+// NaN: if a scale of a row or of a weight is NaN, every output that uses it
+// is NaN. An infinite scale passes through the formula by IEEE 754.
+// Bits: every ISA with FMA gives exactly the bits of the formulas at
+// WeightFormat, in either layout and for every cut by rows and columns. On
+// other ISAs, the error is within (terms + 2) * 2^-24 of the sum of the
+// terms' magnitudes.
 // Errors: kInvalidArgument names the part that does not fit; nothing is
 // written.
 Status MultiplyTile(const ExpertWeights& weights,
                     const ExpertTile& tile) noexcept;
 
-// The weights of all products of a layer, as an ExpertGemm: gate_up for
-// GateUpLayouts with one matrix, gate and up for kSplit. The shared_ fields
-// have one expert each, and stay empty in a layer without a shared expert.
+// The weights of all products of a layer, to pass to RunExperts() as its
+// ExpertGemm. Set gate and up with GateUpLayout::kSplit, and gate_up with the
+// other layouts. The shared_ fields have one expert each; leave them empty in
+// a layer without a shared expert.
 struct LayerWeights {
   ExpertWeights gate_up, gate, up, down;
   ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
@@ -222,8 +247,8 @@ struct LayerWeights {
   Status operator()(const ExpertTile& tile) const noexcept;
 };
 
-// MultiplyTile() with the weights of tile.product. Errors name the weights that
-// are not given: "LayerWeights: down: not given".
+// Calls MultiplyTile() with the weights of tile.product. An error names the
+// weights that are missing: "LayerWeights: down: not given".
 Status MultiplyTile(const LayerWeights& weights,
                     const ExpertTile& tile) noexcept;
 inline Status LayerWeights::operator()(const ExpertTile& tile) const noexcept {

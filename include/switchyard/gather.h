@@ -22,10 +22,10 @@ struct GatherInputs {
   // [num_tokens, top_k], the ids given to BucketPacked. Only the shape is
   // read: pair = token * top_k + slot.
   ConstAnyMatrix topk_ids;
-  // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`:
-  // each token is converted once, and its other rows are copies. Results are
-  // the same as without it, for any values in it. Give it with the whole pair
-  // list, not with a part of it.
+  // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`.
+  // With it, each token is converted once, and its other rows are copies of
+  // the first. Results are the same as without row_index, whatever its
+  // values. Give it with the whole pair list, not with a part of the list.
   ConstAnyMatrix row_index = {};
 };
 struct GatherOutputs {
@@ -33,8 +33,8 @@ struct GatherOutputs {
   Report* report = nullptr;  // sets invalid
 };
 struct GatherOptions {
-  // Accept pairs outside [0, num_tokens * top_k). Otherwise the call returns
-  // kFailedPrecondition when it has met any.
+  // Accept pairs outside [0, num_tokens * top_k). If this is false and the
+  // call meets such a pair, it returns kFailedPrecondition.
   bool allow_invalid = false;
 };
 
@@ -46,20 +46,20 @@ struct GatherOptions {
 // GEMM, while the rows are still in the cache.
 //
 // Types: rows has any format of quantize.h. tokens are f32, bf16 or f16, or
-// i8, u8, f8e4m3 or f8e5m2 with f32 scales, or have the same format as rows,
-// whichever that is: then rows are copied byte for byte, NaN payloads
-// included. topk_ids int32, uint32 or int64; row_index int32.
-// Shapes: as above, each matrix with its own stride. n = 0 or hidden = 0 does
-// nothing. rows may not overlap an input.
+// i8, u8, f8e4m3 or f8e5m2 with f32 scales. They may also have any format
+// that rows has too; they are then copied byte for byte, NaN payloads
+// included. topk_ids are int32, uint32 or int64; row_index is int32.
+// Shapes: as above, each matrix with its own stride. With n = 0 or hidden = 0
+// the call does nothing. rows may not overlap an input.
 //
-// Quantise once: with row_index a token of top_k = 8 is quantised once
-// instead of 8 times. Calling Quantize on the tokens and gathering its result
-// does the same, but makes a copy of all tokens.
+// Speed: if top_k is 8, a token is quantised once with row_index, and 8 times
+// without it. Quantize on the tokens and then GatherRows on its result would
+// also quantise once, but needs a quantised copy of all tokens.
 //
-// A pair outside [0, num_tokens * top_k) reads nothing: its row becomes zeros
-// (codes for 0, scales 0), and the report counts it. Without
-// options.allow_invalid the call then returns kFailedPrecondition; it has
-// written the same outputs as with it.
+// For a pair outside [0, num_tokens * top_k), no token is read: its row
+// becomes zeros (codes for 0, scales 0), and the report counts it. Without
+// options.allow_invalid the call then returns kFailedPrecondition, but writes
+// the same outputs as with it.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do not
 // match, top_k = 0, overlap, overflow; nothing written.
 Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
@@ -75,22 +75,22 @@ struct ScatterOutputs {
   Report* report = nullptr;  // sets skipped
 };
 struct ScatterOptions {
-  // Accept values of row_index outside [-1, num_rows). Otherwise the call
-  // returns kFailedPrecondition when it has met any.
+  // Accept values of row_index outside [-1, num_rows). If this is false and
+  // the call meets such a value, it returns kFailedPrecondition.
   bool allow_skipped = false;
 };
 
 // outputs.rows[token * top_k + slot, :] = inputs.rows[row_index[token, slot],
 // :]
 //
-// The inverse of GatherRows: puts packed rows back in the order of (token,
-// slot), for engines with a graph that needs this order. (Combine with
-// row_index needs no such copy.)
+// The inverse of GatherRows. It copies packed rows back into the order of
+// (token, slot), for engines with a graph that needs this order. (Combine
+// reads packed rows directly, with row_index.)
 //
-// Types, shapes, overlaps and errors as for GatherRows; row_index int32.
-// Where it is -1 (the pair was dropped) the row becomes zeros. A value
-// outside [-1, num_rows) gives zeros too, and is counted: a stale row is
-// never read.
+// Types, shapes, overlaps and errors are those of GatherRows; row_index is
+// int32. Where row_index is -1, because the pair was dropped, the row becomes
+// zeros. A value outside [-1, num_rows) gives zeros too, so that a stale row
+// is never read, and is counted.
 Status ScatterRows(const ScatterInputs& inputs, const ScatterOutputs& outputs,
                    const ScatterOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;

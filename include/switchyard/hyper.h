@@ -15,23 +15,23 @@ namespace switchyard {
 // The most streams of a token.
 constexpr size_t kMaxStreams = 16;
 
-// A token t has n streams, which are consecutive rows: stream i is row t * n
-// + i.
+// Each token has n streams in consecutive rows: stream i of token t is row t
+// * n + i.
 struct HyperInputs {
   ConstAnyMatrix streams;  // [tokens * n, hidden]
   // The output of the block (attention or experts), and its factor for each
   // stream. Give both or neither.
   ConstAnyMatrix block = {};  // [tokens, hidden]
   ConstAnyMatrix post = {};   // [tokens, n]
-  // How streams mix: stream j goes to stream i with factor comb[t, j * n +
-  // i]. Without comb streams are not mixed.
+  // Mixes streams: adds stream j to stream i with the factor comb[t, j * n +
+  // i]. Without comb, streams are not mixed.
   ConstAnyMatrix comb = {};  // [tokens, n * n]
-  // How streams collapse to one row: with a factor for each stream, or for
+  // Sums a token's streams to one row, with a factor for each stream or for
   // each element.
   ConstAnyMatrix pre = {};          // [tokens, n] or [tokens * n, hidden]
   ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
 };
-// At least one.
+// Give at least one output.
 struct HyperOutputs {
   AnyMatrix streams = {};  // [tokens * n, hidden]
   AnyMatrix scales = {};   // [tokens, 1], of the norm of all of a token's
@@ -40,54 +40,63 @@ struct HyperOutputs {
   AnyRows normed = {};     // [tokens, hidden], with pre and norm_weight
 };
 struct HyperOptions {
-  size_t num_streams = 0;      // n, has to be set
-  float eps = 1e-6f;           // of the norms
-  bool comb_by_row = false;    // from j to i by comb[t, i * n + j]
-  bool norm_plus_one = false;  // 1 + norm_weight
-  // Round to the streams' type wherever an engine that runs one operation after
-  // the other does: see below.
+  size_t num_streams = 0;      // n, required
+  float eps = 1e-6f;           // for the norms
+  bool comb_by_row = false;    // the factor from j to i is comb[t, i * n + j]
+  bool norm_plus_one = false;  // the norm's weight is 1 + norm_weight
+  // Round each step to the streams' type, as an engine does that runs one
+  // operation after the other. HyperConnect() lists the steps.
   bool round_like_unfused = false;
 };
 
-// Takes the place of the residual in DeepSeek-V4, GLM-5.3, Hy4 and Qwen4. It
-// has two halves, and a call may do either: after a block, the block's output
-// is added to the streams (block, post, comb); before the next block, the
-// streams collapse (pre) to the input of that block. Between the two an
-// engine computes `pre`, `post` and `comb` from the new streams by a small
-// product, for which `scales` is the norm. Where pre, post and comb do not
-// depend on the streams, one call does both halves.
+// DeepSeek-V4, GLM-5.3, Hy4 and Qwen4 have hyper-connections in place of the
+// residual. A call does one or both of two halves:
+// * After a block, it adds the block's output to the streams (block, post,
+//   comb).
+// * Before the next block, it sums the streams to the input of that block
+//   (pre).
+// Between the two halves, an engine computes `pre`, `post` and `comb` from the
+// new streams with a small product, and `scales` is the norm of this product's
+// input. If pre, post and comb do not depend on the streams, one call does both
+// halves.
 //
 // Per token t, stream i and column h, in f32:
 //   s = post[t, i] * block[t, h],
 //   s = fma(comb[t, j * n + i], streams[t * n + j, h], s) in the order of j,
-//   or, without comb, s = s + streams[t * n + i, h], streams'[t * n + i, h] =
-//   s, or without a block streams[t * n + i, h]; scales[t] = 1 / sqrt(mean over
-//   i and h of s^2 + eps); x = pre[t, 0] * s_0, then x = fma(pre[t, i], s_i, x)
-//   in the order of i, out[t, h] = x, normed[t, h] = (x * scale) *
-//   norm_weight[h], scale = 1 / sqrt(mean over h of x^2 + eps).
+//   or, without comb, s = s + streams[t * n + i, h];
+//   without a block, s = streams[t * n + i, h];
+//   outputs.streams[t * n + i, h] = s;
+//   scales[t] = 1 / sqrt(mean over i and h of s^2 + eps);
+//   x = pre[t, 0] * s_0, then x = fma(pre[t, i], s_i, x) in the order of i;
+//   out[t, h] = x;
+//   normed[t, h] = (x * scale) * norm_weight[h],
+//   scale = 1 / sqrt(mean over h of x^2 + eps).
 //
 // Types: each of f32, bf16 or f16; normed may have any format of quantize.h.
-// Inputs are read exactly and each output is rounded once: scales, out and
-// normed are computed from streams' before its rounding. With
-// round_like_unfused, where M is the rounding to the type of inputs.streams,
-// instead
+// Each output is rounded once: scales, out and normed are computed from s
+// before it is rounded to outputs.streams. With round_like_unfused, let M be
+// the rounding to the type of inputs.streams. The steps are then
 //   s = M(M(M(post) * block) + M(sum over j of M(comb) * streams)), or without
 //   comb s = M(post * block + streams), as Hy4; and all the rest from this s,
 //   x = M(sum over i), normed = (x * scale) * norm_weight.
 // Shapes: as above, 1 <= n <= kMaxStreams; each matrix has its own stride.
-// Zero tokens or columns do nothing. An optional view is left out as {}.
-// In place: streams' may be exactly streams. Any other overlap of an output
-// with another view is an error. Values: NaN and infinities propagate. Same
-// bits for every batch split, thread count and alignment, and on every ISA
-// with FMA, except the sign and payload of a NaN: the means of squares run in
-// 32 lanes (column h in lane h mod 32, stream after stream), folded 16, 8, 4,
-// 2, 1.
+// With zero tokens or columns the call does nothing. Leave an optional view
+// out as {}.
+// In place: outputs.streams may have the data, stride and type of
+// inputs.streams. Any other overlap of an output with another view is an
+// error.
+// Values: NaN and infinities propagate.
+// Bits: results are the same for every batch split, thread count and
+// alignment, and on every ISA with FMA, except for the sign and payload of a
+// NaN. The means of squares are summed in 32 lanes (column h in lane h mod 32,
+// stream after stream), folded 16, 8, 4, 2, 1.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
 // not match, an input given without its partner, an eps that is negative or
 // NaN, overlap, overflow; nothing written.
 //
-// From deepseek_v4 (modeling_deepseek_v4.py:887 and :1157), glm5_next (:218),
-// hy_v4 (:602) and qwen4_exp (:997) of transformers 5.23.
+// The formulas are those of deepseek_v4 (modeling_deepseek_v4.py:887 and
+// :1157), glm5_next (:218), hy_v4 (:602) and qwen4_exp (:997) of transformers
+// 5.23.
 Status HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
                     const HyperOptions& options,
                     Executor& executor = SerialExecutor()) noexcept;

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The instruction sets that this library was compiled for, the ones this CPU
-// can run, and the one in use. An engine does not need this header, because
-// the library picks the best one on first use. It is for programs, tests and
-// benchmarks.
+// Lists the instruction sets that this library was compiled for and the ones
+// that this CPU can run, and tells which one is in use. An engine does not
+// need this header, because the library picks the best instruction set on
+// first use. The header is for programs, tests and benchmarks.
 
 #ifndef SWITCHYARD_ISA_H_
 #define SWITCHYARD_ISA_H_
@@ -19,43 +19,45 @@ struct Isa {
   // AVX-512 from Ice Lake on; kernels that have no use for its extra
   // instructions run the code of AVX3.
   const char* name;
-  // Has a fused multiply-add. All ISAs with one give the same bits for the
-  // same input; the others agree in expert ids and, within the bounds each
-  // function states, in values.
+  // True if the ISA has a fused multiply-add. All ISAs that have it give the
+  // same bits for the same input. The others give the same expert ids, and
+  // values within the bounds that each function states.
   bool fma;
 };
 
-// Best first. The lists never change while the process runs.
+// Both lists start with the best ISA, and never change while the process
+// runs.
 Span<const Isa> CompiledIsas() noexcept;
-// RunnableIsas(): compiled, and this CPU has the instructions, and its system
-// saves the registers that they use. A virtual machine may hide the registers
-// of AVX or AVX-512 and still list the instructions: OSXSAVE and XCR0 decide
-// on x86.
+// Returns the compiled ISAs that can run here: this CPU has their
+// instructions, and the operating system saves their registers. On x86 the
+// library checks OSXSAVE and XCR0 too, because a virtual machine may hide the
+// registers of AVX or AVX-512 and still list the instructions.
 Span<const Isa> RunnableIsas() noexcept;
 
-// The ISA that the next call uses: the first runnable one that the cap allows.
+// Returns the ISA that the next call uses: the best runnable one that the cap
+// allows.
 const Isa& ActiveIsa() noexcept;
 
-// The ISA that the most recent kernel call of the process ran, recorded by the
-// code compiled for it; nullptr before the first call.
+// Returns the ISA that the last kernel call of the process ran on, or nullptr
+// before the first call. The code compiled for an ISA records it.
 const Isa* LastIsa() noexcept;
 
-// Uses no ISA better than the one named (case-sensitive); nullptr lifts the
-// cap. kInvalidArgument, and no change, if this library is not compiled for it
-// or this CPU cannot run it: RunnableIsas() has the choices.
+// Caps the ISA: later calls use no ISA better than `name` (case-sensitive).
+// nullptr removes the cap. If `name` is not in RunnableIsas(), returns
+// kInvalidArgument and changes nothing.
 //
-// Meant to be called once, before the first kernel. Later calls are safe from
-// any thread, but a kernel already running may finish with either ISA. Only
-// this library is affected: Highway's process-wide target choice, which other
-// users of Highway in the process share, is read and never written.
+// Call CapIsa once, before the first kernel. Any thread may call it later,
+// but a kernel that is already running may finish with either ISA. The cap
+// affects only this library: other users of Highway in the process share
+// Highway's choice of a target, which the library reads and never writes.
 Status CapIsa(const char* name) noexcept;
 
-// The environment variable SWITCHYARD_ISA caps the ISA in the same way, for
-// debugging a program without changing it: SWITCHYARD_ISA=AVX2 ./engine. It
-// is read once, on first use. With a name that CapIsa would refuse, this
-// returns kInvalidArgument, and every kernel returns that without doing
-// anything, because a run on another ISA would mislead. RunnableIsas() has
-// the choices.
+// Returns the error of the environment variable SWITCHYARD_ISA, or OK. The
+// variable caps the ISA as CapIsa does, to debug a program without changing
+// it: SWITCHYARD_ISA=AVX2 ./engine. It is read once, on first use. If it has
+// a name that is not in RunnableIsas(), this function and every kernel return
+// kInvalidArgument, and kernels do nothing, because a run on another ISA
+// would mislead.
 Status EnvironmentIsa() noexcept;
 
 }  // namespace switchyard

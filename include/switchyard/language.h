@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The check for C++17. Every header except those of the C ABI includes this
-// one before it declares anything, so that this message comes first: route.h
-// compiled by an older standard gives 89 errors.
+// one before it declares anything, so that the message below comes first.
+// Otherwise route.h, compiled with an older standard, gives 89 errors.
 
 #ifndef SWITCHYARD_LANGUAGE_H_
 #define SWITCHYARD_LANGUAGE_H_

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The experts of a layer, from the router's ids to the residual stream.
-// RunExperts() does every step in one parallel region, and calls the engine
-// for the products.
+// RunExperts() does all steps in one parallel region, and calls the engine
+// for the matrix products.
 //
 //   ExpertsPlanOptions shape;
 //   shape.num_experts = 128, shape.hidden = 2048, shape.intermediate = 768;
@@ -42,19 +42,19 @@ namespace switchyard {
 
 // The products of an expert.
 enum class ExpertProduct : uint8_t {
-  // Gate and up in one matrix, laid out as GateUpLayout says; with kUngated it
-  // is the only one.
+  // Gate and up in one matrix, laid out as GateUpLayout says. With kUngated
+  // it is the gate alone.
   kGateUp,
-  kGate,  // these two with GateUpLayout::kSplit
+  kGate,  // kGate and kUp: with GateUpLayout::kSplit
   kUp,
   kDown,
 };
 
-// A part of a product, computed by the thread that receives it:
+// A part of a product. The thread that receives a tile computes
 //   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
-// where the weights are those of `product` of `expert`.
+// `weights` are the weights of `product` of `expert`.
 struct ExpertTile {
-  // The `expert` of the shared expert's tiles.
+  // The value of `expert` in tiles of the shared expert.
   static constexpr int32_t kShared = -1;
 
   ExpertProduct product;
@@ -65,32 +65,34 @@ struct ExpertTile {
   // each thread.
   size_t worker;
   ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
-  // [m, columns], with a stride; without gaps if it has all columns of the
-  // product.
+  // [m, columns], with a stride. If it has all columns of the product, rows
+  // have no gaps between them.
   AnyMatrix out;
 };
 
-// Makes Clang warn if the object dies before the ExpertGemm that refers to
-// it.
+// Makes Clang warn if an ExpertGemm outlives the object that it refers to.
 #if defined(__clang__)
 #define SWITCHYARD_LIFETIME_BOUND [[clang::lifetimebound]]
 #else
 #define SWITCHYARD_LIFETIME_BOUND
 #endif
 
-// The engine's product of a tile, on the calling thread alone: a function, or
-// an object such as a lambda. RunExperts() calls it with a tile, and it
-// returns a Status. An ExpertGemm refers to an object without a copy, so the
-// object has to live longer; several threads call it as const at the same
-// time. RunExperts() refuses a null function, and an object with an operator
-// bool that returns false, such as an empty std::function. The product writes
-// all of tile.out, may add a bias, and does not throw. A Status that is not
-// ok ends the call, and the call returns it.
+// The engine's matrix product: a function, or an object such as a lambda,
+// that computes one tile on the calling thread and returns a Status.
+// RunExperts() calls it for each tile. It writes all of tile.out, may add a
+// bias, and does not throw. If it returns an error, RunExperts() ends and
+// returns this error.
 //
-// The layer's bits are those of one thread for any cut and executor if out[r,
-// c] depends on rows[r] and column first_column + c alone, and not on the
-// number of rows or columns of a tile. A GEMM that chooses its kernel by the
-// number of rows gives the same bits for equal `workers`, on every executor.
+// An ExpertGemm refers to an object without a copy, so the object must live
+// longer. Several threads call the object as const at the same time.
+// RunExperts() refuses a null function, and an object with an operator bool
+// that returns false, such as an empty std::function.
+//
+// The layer's bits are the same for any cut and executor if out[r, c] depends
+// on rows[r] and column first_column + c alone, and not on the number of rows
+// or columns of a tile. If a GEMM chooses its kernel by the number of rows,
+// the bits are the same on every executor for equal
+// ExpertsPlanOptions::workers.
 class ExpertGemm {
  public:
   using Function = Status (*)(void* context, const ExpertTile& tile);
@@ -110,7 +112,7 @@ class ExpertGemm {
       };
     }
   }
-  // An object.
+  // An object with an operator().
   template <class F, class = std::enable_if_t<
                          !std::is_function_v<std::remove_pointer_t<F>>>>
   ExpertGemm(const F& multiply  // NOLINT(runtime/explicit)
@@ -156,27 +158,28 @@ class ExpertGemm {
   void* context_;
 };
 
-// The format of rows that products read: a line of the table in quantize.h.
+// A format of rows, which is a line of the table in quantize.h.
 struct RowFormat {
   Type type = Type::kF32;
-  // For codes, the columns that share a scale: 32, 64 or 128; 0: all of a row.
+  // For codes: the number of columns that share a scale, 32, 64 or 128. 0
+  // means that all columns of a row share one.
   size_t scale_columns = 0;
   Type scale_type = Type::kF32;
-  bool has_sums = false;  // of i8 and u8
+  bool has_sums = false;  // rows have sums; for i8 and u8 only
 };
 
-// Rows of one expert that go through its products together; an ExpertTile is
-// all of their columns or a part.
+// Rows of one expert that go through its products together. An ExpertTile has
+// the rows of a block, and all or some of a product's columns.
 struct ExpertBlock {
-  int64_t first_row;  // of the packed rows; of the shared expert, a token
+  int64_t first_row;  // a packed row; for the shared expert, a token
   int32_t rows;
   int32_t expert;  // or ExpertTile::kShared
-  // The numbers of parts by columns into which the block's products are cut,
-  // so that workers share them. A block of 0 parts is not cut: one worker
-  // does all its steps, from gather to down.
+  // The number of parts into which the columns of each product are cut, so
+  // that several workers share the block. A block with 0 parts is not cut:
+  // one worker does all its steps, from gather to down.
   int32_t gate_up_parts;
   int32_t down_parts;
-  int32_t cut_row;  // in a cut block: its first row, counted over all of these
+  int32_t cut_row;  // for a cut block: the rows of the cut blocks before it
 };
 // A piece of work that a worker claims.
 struct ExpertTask {
@@ -186,33 +189,37 @@ struct ExpertTask {
   int32_t part;
 };
 
-// The work on a layer's experts: PlanExperts() makes it from ids, in memory
-// that the caller provides, and RunExperts() reads it. Any number of calls
-// may read it at the same time. Once another plan is made in its memory,
-// RunExperts() refuses it. Do not change any field. Useful to a caller are
-// tokens_per_expert, offsets, pairs and row_index, which are as
-// BucketPacked() writes them, and the lists of blocks and tasks.
+// A plan of the work on a layer's experts. PlanExperts() makes it from ids,
+// in memory that the caller provides, and RunExperts() reads it. Any number
+// of calls may read a plan at the same time. Do not change its fields. If
+// another plan was made in the same memory later, RunExperts() refuses the
+// first one.
+//
+// Callers may read tokens_per_expert, offsets, pairs and row_index, which
+// have the values that BucketPacked() writes, and the lists of blocks and
+// tasks.
 struct ExpertsPlan {
-  Span<int32_t> memory;  // all of it
+  Span<int32_t> memory;  // the memory of all lists below
   size_t tokens = 0, top_k = 0, num_experts = 0;
   size_t hidden = 0, intermediate = 0, shared_intermediate = 0;
   size_t tile_columns = 0;
   size_t num_rows = 0;   // pairs with an id in [0, num_experts)
-  size_t step_rows = 0;  // the most rows of a block
+  size_t step_rows = 0;  // the largest number of rows in a block
   size_t cut_rows = 0;   // rows of all blocks that are cut
   size_t tokens_without_rows = 0;
   size_t total_cost = 0, least_cost = 0;
   Span<int32_t> tokens_per_expert, offsets, pairs, rows_per_token;
   AnyMatrix row_index;
-  // The blocks that are cut come last.
+  // Cut blocks come after the blocks that are not cut.
   Span<ExpertBlock> blocks;
-  // In the order of claims: whole blocks, the largest first; then the parts
-  // of gate and up; then the parts of down, which wait until gate and up of
-  // their block are done.
+  // In the order in which workers claim them: blocks that are not cut, the
+  // largest first; then the parts of gate and up; then the parts of down,
+  // which wait until gate and up of their block are done.
   Span<ExpertTask> tasks;
-  // Only PlanExperts() writes these: the number of its call in this process,
-  // and last a mark, which it also puts in memory. RunExperts() refuses a
-  // plan without a mark, or with another mark in memory.
+  // Only PlanExperts() writes these. generation is the number of its call in
+  // this process. mark is written last, and also stored in memory.
+  // RunExperts() refuses a plan that has no mark, or a mark that differs from
+  // the one in memory.
   uint64_t generation = 0, mark = 0;
 };
 
@@ -225,46 +232,51 @@ struct ExpertsPlanOutputs {
   Report* report = nullptr;     // optional: sets max_rows, dropped and tiles
 };
 struct ExpertsPlanOptions {
-  size_t num_experts = 0;          // required, as the next two
-  size_t hidden = 0;               // columns of a token
-  size_t intermediate = 0;         // columns between an expert's products
-  size_t shared_intermediate = 0;  // of a shared expert; 0: no shared expert
-  // The work is cut for this number of workers. RunExperts() may run with
-  // more or fewer.
+  size_t num_experts = 0;   // required
+  size_t hidden = 0;        // required: columns of a token
+  size_t intermediate = 0;  // required: columns between an expert's products
+  // Columns of the shared expert; 0 means that there is none.
+  size_t shared_intermediate = 0;
+  // The number of workers for which the work is cut. RunExperts() may run
+  // with more or fewer.
   size_t workers = 1;
-  // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert
-  // and of tile_columns columns of their product: the GEMM's block. With
-  // tile_columns 0 a tile has all columns, for weights that are packed as a
-  // whole.
+  // The block of the GEMM. Tiles begin at multiples of min(tile_rows,
+  // max_rows) rows of their expert, and at multiples of tile_columns columns
+  // of their product. With tile_columns 0 a tile has all columns, for weights
+  // that are packed as a whole.
   size_t tile_rows = 16;
   size_t tile_columns = 16;
-  // The most rows of a tile, because a worker keeps them in its cache from
-  // one product to the next. Above tile_rows it is rounded down to a multiple
-  // of tile_rows. (2048 x 768 in f32 on an AVX-512 core: 86 us a row at 64
-  // rows, 70 at 128, 61 at 256.)
+  // The largest number of rows in a tile. It is limited because a worker
+  // keeps these rows in its cache from one product to the next. Above
+  // tile_rows it is rounded down to a multiple of tile_rows. (2048 x 768 in
+  // f32 on an AVX-512 core: 86 us a row at 64 rows, 70 at 128, 61 at 256.)
   size_t max_rows = 256;
-  // The time of an expert's products of m rows is weight_cost + row_cost *
-  // max(m, min_rows), in any unit: weight_cost stands for reading its weights.
-  // By default they take as long as 32 rows.
+  // The plan assumes that an expert's products of m rows take the time
+  // weight_cost + row_cost * max(m, min_rows), in any unit. weight_cost is
+  // the time to read the expert's weights; by default it is the time of 32
+  // rows.
   size_t weight_cost = 512;
   size_t row_cost = 16;
   size_t min_rows = 0;
-  // The least work that is worth a separate tile or worker, in the same unit.
-  // The default is half of a row's time: 10 us for 2048 x 768.
+  // The least work that is worth a separate tile or worker, in the unit of
+  // the costs above. The default is half of a row's time: 10 us for 2048 x
+  // 768.
   size_t least_cost = 8;
   // Accept ids outside [0, num_experts): see BucketOptions.
   bool allow_dropped = false;
 };
 
-// The int32 elements of memory that a plan needs, for any ids. SIZE_MAX if
-// the size overflows or PlanExperts() refuses an option.
+// Returns the number of int32 elements of memory that a plan needs, whatever
+// the ids. Returns SIZE_MAX if the size overflows or PlanExperts() refuses an
+// option.
 size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept;
 
-// Sorts pairs to experts as BucketPacked() does, and cuts the experts'
+// Sorts pairs by expert as BucketPacked() does, and cuts the experts'
 // products into tiles, which `workers` workers claim. It cuts the rows of
-// busy experts. Where that leaves a worker without work (one token has top_k
-// tiles), it also cuts columns, into smaller parts towards the end.
+// experts that have many. If a worker would then have no work (one token has
+// only top_k tiles), it also cuts columns, into parts that get smaller
+// towards the end.
 //
 // If each worker has the work of four tiles, the last one finishes within
 // 1.05 of the mean time of all. For a single token the factor is 1.15 on 2,
@@ -275,11 +287,11 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 //
 // The sort runs on the executor, and the rest on the calling thread: about 25
 // ns a block, and up to 6 us more for a few tokens on more than 60 workers.
-// Bits: the plan depends on ids and options, not on the executor.
+// Bits: the plan depends on the ids and options, but not on the executor.
 // Errors: kInvalidArgument for null data, sizes, types, an overlap or an
-// option out of range, with nothing written. kFailedPrecondition for pairs
-// that need allow_dropped, with all outputs written, and for costs beyond 63
-// bits.
+// option out of range, with nothing written. kFailedPrecondition is returned
+// for pairs that need allow_dropped, after all outputs are written, and for
+// costs beyond 63 bits.
 Status PlanExperts(const ExpertsPlanInputs& inputs,
                    const ExpertsPlanOutputs& outputs,
                    const ExpertsPlanOptions& options,
@@ -290,16 +302,17 @@ struct ExpertsInputs {
   ConstAnyRows hidden;  // [tokens, hidden]: input of the experts
   // Optional: input of the shared expert, if it differs from hidden.
   ConstAnyRows shared_hidden = {};
-  // Optional [num_experts, columns of the product], see ActivateInputs. The
-  // engine adds the biases of the down product.
+  // Optional [num_experts, columns of the product], as in ActivateInputs. The
+  // engine itself adds the biases of the down product.
   ConstAnyMatrix gate_bias = {};
   ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit only
   // The arguments of Combine(): topk_weights, residual, norm_weight, shared
-  // and so on. Leave out `rows` and `row_index`, and shared.rows too if the
-  // plan has a shared expert. Set shared.gate and shared.kind then:
-  // SharedGate::kNone if the model has no gate (DeepSeek).
+  // and so on. Leave out `rows` and `row_index`. If the plan has a shared
+  // expert, leave out shared.rows too, and set shared.gate and shared.kind;
+  // kind is SharedGate::kNone if the model has no gate (DeepSeek).
   CombineInputs combine = {{}, {}, ConstAnyMatrix()};
-  // At least [ExpertsScratchSize], of any contents.
+  // At least [ExpertsScratchSize]. Its contents before the call do not
+  // matter.
   Span<int32_t> scratch;
 };
 struct ExpertsOptions {
@@ -309,10 +322,10 @@ struct ExpertsOptions {
   // another format, each token is converted once. If the type has blocks, the
   // plan's hidden is a multiple of the block.
   RowFormat operands;
-  // The format of rows that the down product reads and the activation writes;
-  // if not set, `operands`. Set it where the weights of the down product need
-  // another format than gate and up. An example is a down product of 1408
-  // columns of q8_0 where the gate reads q8_k, because blocks of q8_k have
+  // The format of rows that the activation writes and the down product reads;
+  // if not set, `operands`. Set it if the weights of the down product need
+  // another format than gate and up. For example, gate reads q8_k, but the
+  // down product has 1408 columns and reads q8_0, because blocks of q8_k have
   // 256 columns. If the type has blocks, the plan's intermediate and
   // shared_intermediate are multiples of the block.
   std::optional<RowFormat> down_operands;
@@ -326,50 +339,54 @@ struct ExpertsOptions {
                                      GateUpLayout::kConcatenated};
 };
 
-// The int32 elements of scratch for `workers` workers. A call with less
-// scratch runs fewer workers, and needs enough for one. 0 if the call does
-// nothing. SIZE_MAX if the size overflows, or RunExperts() refuses the plan
-// or a type or format of the options.
+// Returns the number of int32 elements of scratch for `workers` workers, or 0
+// if the call does nothing. RunExperts() runs fewer workers with less
+// scratch, and needs at least enough for one. Returns SIZE_MAX if the size
+// overflows, or if RunExperts() refuses the plan or a type or format of the
+// options.
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
-// Enough for every plan of `tokens` tokens, for engines that allocate memory
-// before the ids are known. SIZE_MAX also where ExpertsPlanSize() is
-// SIZE_MAX.
+// Returns a size that is enough for every plan of `tokens` tokens, for
+// engines that allocate memory before they know the ids. Returns SIZE_MAX
+// also if ExpertsPlanSize() does.
 size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsPlanOptions& shape,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
 
-// Per token t, slot s and its expert e:
+// Runs a layer's experts. For token t, slot s and the slot's expert e:
 //   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
 //   outputs = Combine(rows, topk_weights, ...)
-// This is GatherRows, the products, Activate, the down products and Combine,
-// with the contract of each, in one region of the executor: at most
-// Concurrency() ranges of one index each, and in each range a worker claims
-// tiles. It needs no barrier, because an expert's down product begins when
-// its activation is done, and a token is summed when its rows are done. A
-// worker that has to wait for another spins and then yields. The ranges may
-// also run one after the other.
+// It does the work of GatherRows, the products, Activate, the down products
+// and Combine, with the contract of each.
+//
+// The call makes one loop on the executor, with at most Concurrency()
+// indices. Each index runs a worker, which claims tiles. There is no barrier:
+// an expert's down product begins when its activation is done, and a token is
+// summed when its rows are done. A worker that has to wait for another one
+// spins and then yields. An executor may also run the indices one after the
+// other.
 //
 // Overlap: no output and no part of scratch may overlap hidden; outputs and
 // inputs.combine are as in Combine.
 //
-// Bits: as described at ExpertGemm; the same as those of the five calls one
-// after the other.
+// Bits: as described at ExpertGemm. The five steps called one after the other
+// give the same bits.
 //
-// Errors: kInvalidArgument names the argument (with "Activate: ..." and
-// "Combine: ..." for options.activate, inputs.combine, ...), and only scratch
-// may have been written. If a product or the executor fails, the call returns
-// the first such error; workers then stop at their next tile or block, and
+// Errors: kInvalidArgument names the argument ("Activate: ..." for
+// options.activate, "Combine: ..." for inputs.combine, and so on), and only
+// scratch may have been written. If a product or the executor fails, the call
+// returns the first error. Workers then stop at their next tile or block, and
 // outputs are unspecified.
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
 
-// The rows that a call with these arguments wrote for its down products, so
-// that a GEMM can be checked. They are parts of inputs.scratch, and share its
-// lifetime. Empty if RunExperts() refuses the plan or scratch.
+// Returns the outputs of the down products of a finished call with these
+// arguments, to check a GEMM. They are parts of inputs.scratch and live as
+// long as it does. They are empty if RunExperts() refuses the plan or
+// scratch.
 struct ExpertsRows {
   AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
   AnyMatrix shared;  // [tokens, hidden] with a shared expert

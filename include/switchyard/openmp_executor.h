@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor on OpenMP's threads, for engines that use OpenMP already:
-// torch, oneDNN and ggml run on libgomp, and a second pool on the same cores
-// costs twice. It is header-only, so that it runs on the OpenMP runtime for
-// which the including file is compiled (-fopenmp). Without OpenMP this header
-// declares nothing.
+// An executor on OpenMP's threads, for engines that already use OpenMP, as
+// torch, oneDNN and ggml do with libgomp. It avoids a second pool of threads
+// on the same cores. It is header-only, so that it runs on the OpenMP runtime
+// for which the including file is compiled (-fopenmp). Without OpenMP this
+// header declares nothing.
 
 #ifndef SWITCHYARD_OPENMP_EXECUTOR_H_
 #define SWITCHYARD_OPENMP_EXECUTOR_H_
@@ -22,20 +22,21 @@
 
 namespace switchyard {
 
-// Its only state is its size, so make one per thread, per call or per
-// process. A call from inside a parallel region runs on the calling thread,
-// as worker 0; so does work of less than two grains. Every other call is a
-// region of all threads, even if it has work for two only, because libgomp
-// ends and restarts threads whenever their number changes.
+// The executor's only state is its number of threads, so you may make one per
+// thread, per call or per process. Inside a parallel region, a loop runs on
+// the calling thread alone, as worker 0. So does a loop of less than two
+// grains. Every other loop starts a region of all threads, even if it has
+// work for only two, because libgomp ends and restarts threads whenever their
+// number changes.
 //
-// OpenMP reports no errors: where it cannot start a thread, libgomp ends the
-// process. In a child after fork(), libgomp's threads are gone if the parent
-// had any: there, use SerialExecutor().
+// OpenMP reports no errors: if libgomp cannot start a thread, it ends the
+// process. After fork(), the child process has none of libgomp's threads, so
+// use SerialExecutor() there if the parent used OpenMP.
 class OpenMpExecutor final : public Executor {
  public:
-  // Runs `threads` threads, counting the caller. 0: as many as a parallel
-  // region has by default (OMP_NUM_THREADS, omp_set_num_threads) when the
-  // executor is made.
+  // Runs `threads` threads including the caller. 0 means as many as a
+  // parallel region has by default (OMP_NUM_THREADS, omp_set_num_threads) at
+  // the time of this call.
   explicit OpenMpExecutor(size_t threads = 0) noexcept
       : threads_(threads != 0
                      ? std::min(threads, kMost)
@@ -46,9 +47,10 @@ class OpenMpExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return threads_; }
 
-  // A fork of sixteen threads takes 5 us, and 7 more for pieces of 10 us,
-  // while the threads spin. They spin for some milliseconds after a region,
-  // the engine's regions included, except with more threads than cores.
+  // While the threads spin, a fork of sixteen of them takes 5 us, and 7 us
+  // more for pieces of 10 us. Threads spin for some milliseconds after each
+  // region, also after the engine's own regions. If there are more threads
+  // than cores, they do not spin.
   size_t ForkNs() const noexcept override { return fork_ns_; }
 
   Status ParallelFor(size_t count, size_t grain, Body body,
@@ -69,7 +71,7 @@ class OpenMpExecutor final : public Executor {
   }
 
  private:
-  static constexpr size_t kMost = 1 << 16;  // fits an int
+  static constexpr size_t kMost = 1 << 16;  // because OpenMP takes an int
 
   size_t threads_, fork_ns_;
 };

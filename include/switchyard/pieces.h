@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rule by which this library's executors cut a loop into pieces; an
-// executor that you write may use it too. Results never depend on it.
+// Cuts a loop into pieces for threads. This library's executors use it, and
+// your own executor may too. Results never depend on the cut.
 
 #ifndef SWITCHYARD_PIECES_H_
 #define SWITCHYARD_PIECES_H_
@@ -16,8 +16,8 @@
 
 namespace switchyard {
 
-// The first index of part i, where [0, count) is cut into `parts` parts;
-// their lengths differ by at most one. For i = parts it is count.
+// Cuts [0, count) into `parts` parts with lengths that differ by at most one.
+// Returns the first index of part i, or count for i = parts.
 inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
   return count / parts * i + std::min(i, count % parts);
 }
@@ -25,14 +25,15 @@ inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
 // The pieces of a loop over `count` indices, where `grain` indices take as long
 // as a fork.
 //
-// Two threads are faster than one from two grains on. The fork is paid once,
-// so pieces may be as small as half a grain, until each thread has one. From
-// eight grains a thread on, pieces have four grains: with one piece each,
-// threads wait for the slowest, which takes 1.3 of the time for a prompt on
-// sixteen threads.
+// Two threads are faster than one from two grains on. The fork is paid once
+// for all threads, so pieces may be as small as half a grain, until each
+// thread has one. If each thread has eight grains or more, pieces have four
+// grains. With only one piece each, threads would wait for the slowest one,
+// and a prompt on sixteen threads would take 1.3 of the time.
 class Pieces {
  public:
-  // The most pieces, except that each thread always gets one.
+  // The largest number of pieces, unless there are more threads: each thread
+  // always gets a piece.
   static constexpr size_t kMostShared = 1024;
 
   Pieces(size_t count, size_t grain, size_t threads) noexcept : count_(count) {
@@ -50,7 +51,7 @@ class Pieces {
   }
 
   size_t number() const noexcept { return number_; }
-  // The threads that get a piece.
+  // The number of threads that get a piece.
   size_t workers() const noexcept { return workers_; }
   // Piece i has the indices [Begin(i), Begin(i + 1)).
   size_t Begin(size_t i) const noexcept {
@@ -61,8 +62,8 @@ class Pieces {
   size_t count_, number_, workers_;
 };
 
-// A loop that threads run together. Run() is called once for each of
-// `workers` workers; one thread may call it for several.
+// A loop that several threads run together. Run() must be called once for
+// each of `workers` workers. One thread may call it for several workers.
 class SharedLoop {
  public:
   SharedLoop(size_t count, size_t grain, size_t threads, Executor::Body body,
@@ -71,14 +72,15 @@ class SharedLoop {
 
   const Pieces& pieces() const noexcept { return pieces_; }
 
-  // Runs the share of worker `first` of `workers`, which may be fewer than
-  // pieces().workers(). Bodies run on behalf of `worker`.
+  // Runs the share of worker number `first` of `workers` workers. There may
+  // be fewer of them than pieces().workers(). Bodies get `worker` as their
+  // worker number.
   //
-  // It first runs this worker's pieces. They are the same in every loop of
-  // the same size, because their rows are then in the core's cache. After
-  // that it runs unclaimed pieces of other workers. Claiming pieces in order
-  // of arrival instead took 1.6 of the time for 512 gathered tokens on two
-  // threads.
+  // It first runs this worker's own pieces. A worker has the same pieces in
+  // every loop of the same size, so that their rows are still in the core's
+  // cache. Then it runs pieces of other workers that nobody has claimed. When
+  // workers claimed pieces in order of arrival instead, gathering 512 tokens
+  // on two threads took 1.6 of the time.
   void Run(size_t first, size_t workers, size_t worker) {
     const size_t number = pieces_.number();
     const size_t begin = PartBegin(number, workers, first);
@@ -92,7 +94,7 @@ class SharedLoop {
   }
 
  private:
-  // Claims piece i. False if it was claimed before.
+  // Claims piece i. Returns false if a worker has already claimed it.
   bool Claim(size_t i) {
     std::atomic<uint64_t>& claimed = claimed_[i / 64];
     const uint64_t bit = uint64_t{1} << i % 64;
@@ -103,7 +105,8 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // In separate cache lines, because the other fields are read all the time.
+  // In a cache line of its own, because claims write to it while all threads
+  // read the other fields.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Options for the calls of a model family's MoE layer, found by the family's
-// name. docs/models.md lists the families and the comparison of each with
-// transformers.
+// Presets: the options for the calls of a model family's MoE layer.
+// FindPreset() finds them by the family's name. docs/models.md lists the
+// families and how each one compares with transformers.
 //
 //   Preset preset;
 //   ModelConfig config;  // the fields of the checkpoint's config.json
@@ -33,13 +33,16 @@
 
 namespace switchyard {
 
-// The inputs of Combine in a family's layer, and where its weights apply.
+// Tells which inputs Combine needs in a family's layer, and where the
+// router's weights apply.
 struct CombineForm {
-  // False: the residual is added elsewhere, after a convolution, two sublayers
-  // later, or into the streams of hyper-connections (HyperConnect).
+  // False if the residual is not added by Combine, but after a convolution,
+  // two sublayers later, or to the streams of hyper-connections
+  // (HyperConnect).
   bool has_residual = true;
-  // Shared experts, 0 for none, and the weight of their output. A model that
-  // stores them as one expert of several times the width has one row a token.
+  // The number of shared experts (0: none), and the factor of their output.
+  // If a model stores several shared experts as one wider expert, they count
+  // as one, with one row per token.
   size_t num_shared_experts = 0;
   SharedGate shared_gate = SharedGate::kNone;
   bool has_identity_experts = false;
@@ -47,60 +50,64 @@ struct CombineForm {
   bool has_shared_norm = false;  // BlockNorms::shared
   bool has_block_norm = false;   // BlockNorms::block
   bool has_vectors = false;      // some of CombineVectors
-  // The experts' products have biases: ActivateInputs::gate_bias, and one of
-  // the down product, which the engine adds.
+  // The experts' products have biases. Pass gate_bias to Activate; the engine
+  // itself adds the bias of the down product.
   bool has_expert_biases = false;
-  // topk_weights are ActivateInputs::row_scale, and Combine's weights are 1.
+  // Pass the router's weights to Activate as row_scale, and weights of 1 to
+  // Combine.
   bool has_weights_on_input = false;
 };
 
-// A family's layer. It has the defaults of the family's configuration class
-// until ApplyConfig() replaces them with a checkpoint's config.json.
+// The options of a family's layer. They are the defaults of the family's
+// configuration class until ApplyConfig() replaces them with the values of a
+// checkpoint's config.json.
 struct Preset {
-  // model_type of config.json, or of its text_config, as transformers has it.
+  // The family's name: the model_type of config.json, or of its text_config,
+  // as in transformers.
   const char* family = nullptr;
   // Another family with exactly the same layer, or null.
   const char* same_as = nullptr;
 
   RouteOptions route;
-  // The RouteInputs that it needs beside the logits.
+  // The RouteInputs that the layer needs besides the logits.
   bool correction_bias = false;
   bool expert_scale = false;
-  // Its configurations have norm_topk_prob, which sets route.renormalize.
+  // The family's config.json has norm_topk_prob, which sets
+  // route.renormalize.
   bool norm_topk_prob = false;
-  // It computes scores and weights in the model's type. Set route.round_to to
-  // this type to round as the model does. Other families round only the logits,
-  // and the weights to the type of topk_weights.
+  // The family computes scores and weights in the model's type. To round as
+  // the model does, set route.round_to to that type. Other families round
+  // only the logits, and at the end the weights to the type of topk_weights.
   bool in_model_type = false;
 
-  // RouteTopK's num_experts (with route.num_zero_experts) and top_k; 0 if only
-  // a configuration has them.
+  // num_experts (including route.num_zero_experts) and top_k for RouteTopK. 0
+  // if they are only known from a config.json.
   size_t num_experts = 0;
   size_t top_k = 0;
 
-  // The layout is that of transformers' fused gate_up product. An engine that
-  // stores gate and up in another way sets another layout here.
+  // activate.layout is the layout of transformers' fused gate_up product. An
+  // engine that stores gate and up in another way sets its own layout here.
   ActivateOptions activate;
   CombineOptions combine;
   CombineForm form;
 
-  // The code that it follows: file and line in transformers 5.23, or a
-  // description.
+  // The code that the preset follows: file and line in transformers 5.23, or
+  // a description.
   const char* source = nullptr;
 };
 
-// For each field of a ModelConfig, the number of the name by which SetField()
-// set it, counted from 1; 0 if SetField() has not set it. Programs do not write
-// this struct.
+// Remembers by which name SetField() set each field of a ModelConfig: the
+// number of the name, counted from 1, or 0 if SetField() has not set the
+// field. Programs do not write this struct.
 struct ConfigNames {
   uint8_t of[64] = {};
 };
 
 // The fields of a config.json (or of its text_config) that a layer's options
-// depend on, by the names that most families have. docs/models.md and `swy
-// presets --markdown` have their other names.
-// Unset: the file does not have it, or has null: see SetNull(). Texts have to
-// live until ApplyConfig() returns.
+// depend on. The members have the names that most families use;
+// docs/models.md and `swy presets --markdown` list the other names. Leave a
+// member unset if the file does not have the field, or has null (see
+// SetNull()). Texts must live until ApplyConfig() returns.
 struct ModelConfig {
   std::optional<size_t> num_experts;
   std::optional<size_t> num_experts_per_tok;
@@ -111,7 +118,7 @@ struct ModelConfig {
   std::optional<const char*> topk_method;
   std::optional<const char*> scoring_func;
   std::optional<const char*> expert_selection_fn;     // Cohere2
-  std::optional<bool> use_expert_bias;                // LFM2 decides by layer
+  std::optional<bool> use_expert_bias;                // LFM2
   std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
   std::optional<float> moe_norm_min;                  // ERNIE
   std::optional<float> output_multiplier;             // Muse Spark
@@ -119,7 +126,8 @@ struct ModelConfig {
   std::optional<float> router_jitter_noise;           // Phi-3.5-MoE
   std::optional<size_t> zero_expert_num;              // LongCat-Flash
   std::optional<size_t> n_shared_experts;
-  std::optional<size_t> shared_intermediate_size;  // Granite: 0 is none
+  // Granite; 0: no shared expert
+  std::optional<size_t> shared_intermediate_size;
   std::optional<const char*> shared_expert_combination_strategy;  // Cohere2
   std::optional<bool> moe_apply_router_weight_on_input;           // Laguna
   std::optional<const char*> hidden_act;
@@ -132,64 +140,73 @@ struct ModelConfig {
   std::optional<float> residual_multiplier;  // Granite
   std::optional<float> mlp_alpha_factor;     // MiniMax
   std::optional<float> mlp_beta_factor;      // MiniMax
-  ConfigNames names;                         // SetField's own
+  ConfigNames names;                         // written by SetField() only
 };
 
-// All presets, sorted by name as bytes.
+// Returns all presets, sorted by the bytes of their names.
 Span<const Preset> Presets() noexcept;
 
 // Writes the preset of a family to `preset`. RouteTopK refuses its options
-// until ApplyConfig() has applied a configuration. kInvalidArgument, and
-// nothing written, if a pointer is null or the name is unknown.
+// until ApplyConfig() has applied a configuration. If a pointer is null or
+// the name is unknown, returns kInvalidArgument and writes nothing.
 Status FindPreset(const char* family, Preset* preset) noexcept;
 
 // Replaces the preset's defaults with the values of `config`, and clears
-// route.needs_config. Ignores fields that the family does not have, except that
-// a score, a method of selection or a correction bias must be the family's.
-// kInvalidArgument, and nothing written, if preset is null or of an unknown
-// family, if a field that changes the family's results is missing (the message
-// names it), or if its value is not valid for the family.
+// route.needs_config. Ignores fields that the family does not have, but
+// refuses a score, a method of selection or a correction bias that differs
+// from the family's.
+//
+// Returns kInvalidArgument and writes nothing if preset is null or of an
+// unknown family, if a field that changes the family's results is missing
+// (the message names it), or if a value is not valid for the family.
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 
-// Sets the field of `config` that a config.json calls `key`, under any of its
-// names: for programs that walk the pairs of a JSON object. true is 1. A key
-// inside an object is written with a dot, "ffn_config.moe_top_k". If no field
-// has that name, sets nothing and returns OK. kInvalidArgument, and nothing
-// written, if a pointer is null, if the value is not of the field's kind
-// (counts are whole numbers from 0 to 2^31 - 1, flags 0 or 1, and numbers
-// finite), or if SetField() has set the same field by another name to another
-// value; the message has the key, or both names.
+// Sets the field of `config` that has the name `key` in a config.json; all
+// names of a field work. It is for programs that walk the pairs of a JSON
+// object. Pass true as 1, and a key inside an object with a dot, as in
+// "ffn_config.moe_top_k". If no field has that name, sets nothing and returns
+// OK.
+//
+// Returns kInvalidArgument and writes nothing in the following cases. The
+// message has the key, or both names.
+// * A pointer is null.
+// * The value is not of the field's kind: counts are whole numbers from 0 to
+//   2^31 - 1, flags are 0 or 1, and numbers are finite.
+// * SetField() has already set the same field, by another name, to another
+//   value.
 Status SetField(const char* key, double value, ModelConfig* config) noexcept;
 Status SetField(const char* key, const char* text,
                 ModelConfig* config) noexcept;
-// Numbers of other types. With this overload a literal 0 is a number, not a
+// Takes integers. Because of this overload, a literal 0 is a number and not a
 // null pointer.
 template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
 Status SetField(const char* key, T value, ModelConfig* config) noexcept {
   return SetField(key, static_cast<double>(value), config);
 }
-// Treats the field like a null in config.json: sets
-// moe_normalize_expert_weights to 0, because DBRX's class does not divide then,
-// and unsets any other field, unless SetField() has set it by another name.
-// Returns OK for an unknown key, and kInvalidArgument for a null pointer.
+// Handles a null in config.json. It sets moe_normalize_expert_weights to 0,
+// because DBRX's class does not divide if the value is null. It unsets any
+// other field, unless SetField() has set the field by another name. Returns
+// OK for an unknown key, and kInvalidArgument for a null pointer.
 Status SetNull(const char* key, ModelConfig* config) noexcept;
 
-// An option of a preset: the member of Preset that has it ("route", "activate"
-// or "combine"), its name, and its value as a number (enumerators and flags,
-// too).
+// An option of a preset. part is the member of Preset that has the option:
+// "route", "activate" or "combine". value is a number for enumerators and
+// flags, too.
 struct PresetOption {
   const char* part = nullptr;
   const char* name = nullptr;
   double value = 0;
 };
-// The index-th of all options; name is null beyond the last.
+// Returns option number `index` of all options of the preset. If there is no
+// such option, name is null.
 PresetOption OptionAt(const Preset& preset, size_t index) noexcept;
-// Sets the option of that name: for bindings and tools that take options as
-// text. If several parts have the name, sets the one of "route"; write
-// "combine.eps" for another part. Enumerators may be given by their names,
-// "sqrt_softplus". kInvalidArgument, and nothing written, if a pointer is null,
-// if no option has the name, or if the option's type lacks the value. A value
-// out of range is only refused by the call that reads the option.
+// Sets the option with that name, for bindings and tools that take options as
+// text. If several parts have an option of that name, sets the one of
+// "route"; for another part, write "combine.eps". Enumerators may be given by
+// name, such as "sqrt_softplus". Returns kInvalidArgument and writes nothing
+// if a pointer is null, if no option has the name, or if the option's type
+// cannot hold the value. This call does not check the option's range; the
+// call that reads the option does.
 Status SetOption(const char* name, double value, Preset* preset) noexcept;
 Status SetOption(const char* name, const char* enumerator,
                  Preset* preset) noexcept;

@@ -13,16 +13,17 @@
 namespace switchyard {
 
 // Counts that calls report beside their results. A function sets the fields
-// listed below its name when it succeeds (or where its contract states
-// otherwise) and leaves the other fields unchanged, so one Report may serve a
+// below its name if it succeeds, and after an error only if its contract
+// states so. It leaves the other fields unchanged, so one Report may serve a
 // whole layer.
 struct Report {
   // RouteTopK:
-  size_t invalid_ids = 0;  // invalid given_ids and bias_index values
-  size_t elsewhere = 0;    // selected experts with -1 in expert_map
+  // number of invalid values in given_ids and bias_index
+  size_t invalid_ids = 0;
+  size_t elsewhere = 0;  // number of selected experts with -1 in expert_map
   // BucketPacked, BucketStrided:
   size_t max_rows = 0;    // pairs of the busiest expert
-  size_t row_stride = 0;  // BucketStrided: the stride used, see there
+  size_t row_stride = 0;  // set by BucketStrided: see StridedBuckets::report
   size_t dropped = 0;     // pairs with an id outside [0, num_experts)
   // GatherRows:
   size_t invalid = 0;  // pairs outside [0, num_tokens * top_k)
@@ -32,9 +33,10 @@ struct Report {
   size_t over_capacity = 0;   // pairs beyond their expert's capacity
   size_t active_experts = 0;  // experts that have pairs
   // PlanExperts, which also sets max_rows and dropped:
-  size_t tiles = 0;  // tiles of the plan's tasks
+  size_t tiles = 0;  // number of tiles in all tasks of the plan
   // Quantize:
-  size_t overflowed_blocks = 0;  // finite, but beyond the f16 fields of a block
+  // blocks of finite values that exceed their f16 fields
+  size_t overflowed_blocks = 0;
 };
 
 }  // namespace switchyard
