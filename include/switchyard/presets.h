@@ -118,7 +118,7 @@ struct ModelConfig {
   std::optional<const char*> topk_method;
   std::optional<const char*> scoring_func;
   std::optional<const char*> expert_selection_fn;     // Cohere2
-  std::optional<bool> use_expert_bias;                // LFM2
+  std::optional<bool> use_expert_bias;                // LFM2 decides by layer
   std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
   std::optional<float> moe_norm_min;                  // ERNIE
   std::optional<float> output_multiplier;             // Muse Spark

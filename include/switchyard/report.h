@@ -18,10 +18,9 @@ namespace switchyard {
 // whole layer.
 struct Report {
   // RouteTopK:
-  // number of invalid values in given_ids and bias_index
-  size_t invalid_ids = 0;
-  size_t elsewhere = 0;  // number of selected experts with -1 in expert_map
-  // BucketPacked, BucketStrided:
+  size_t invalid_ids = 0;  // invalid values in given_ids and bias_index
+  size_t elsewhere = 0;    // selected experts with -1 in expert_map
+  // BucketPacked and BucketStrided:
   size_t max_rows = 0;    // pairs of the busiest expert
   size_t row_stride = 0;  // set by BucketStrided: see StridedBuckets::report
   size_t dropped = 0;     // pairs with an id outside [0, num_experts)
@@ -29,14 +28,14 @@ struct Report {
   size_t invalid = 0;  // pairs outside [0, num_tokens * top_k)
   // Combine:
   size_t skipped = 0;  // row_index values outside [-1, num_rows)
-  // BucketAligned, which also sets max_rows and dropped, as MapPairs does:
+  // BucketAligned, which also sets max_rows and dropped. (MapPairs sets only
+  // max_rows and dropped.)
   size_t over_capacity = 0;   // pairs beyond their expert's capacity
   size_t active_experts = 0;  // experts that have pairs
   // PlanExperts, which also sets max_rows and dropped:
-  size_t tiles = 0;  // number of tiles in all tasks of the plan
+  size_t tiles = 0;  // tiles in all tasks of the plan
   // Quantize:
-  // blocks of finite values that exceed their f16 fields
-  size_t overflowed_blocks = 0;
+  size_t overflowed_blocks = 0;  // blocks of finite values with infinite d or s
 };
 
 }  // namespace switchyard

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router: from logits to expert ids and weights.
+// The router, which selects experts and computes their weights from logits.
 
 #ifndef SWITCHYARD_ROUTE_H_
 #define SWITCHYARD_ROUTE_H_
@@ -23,14 +23,14 @@ enum class Score : uint8_t {
   kSigmoid,       // DeepSeek-V3, GLM, MiniMax
   kSqrtSoftplus,  // sqrt(log(1 + exp(logit))): DeepSeek-V4
   kRaw,           // the logit itself: Granite, gpt-oss, Llama 4
-  kSparsemixer,   // Phi-3.5-MoE: two rounds, see the end of this file
+  kSparsemixer,   // Phi-3.5-MoE: two rounds, see RouteTopK()
 };
 
-// The value to which correction_bias is added. The sum is the key: the
-// experts with the largest keys are selected.
+// The value to which correction_bias is added. The sum is an expert's key,
+// and the experts with the largest keys are selected.
 enum class BiasPlace : uint8_t {
   kScore,  // DeepSeek-V3 and most others
-  kLogit,  // Kolibri; with bias_in_weight a bias of the router's matmul
+  kLogit,  // Kolibri; with bias_in_weight, a bias of the router's matmul
 };
 
 // The value from which a selected expert's weight is computed.
@@ -40,9 +40,9 @@ enum class WeightOf : uint8_t {
   kSigmoidOfSelected,  // sigmoid of its logit: Llama 4, Kolibri
 };
 
-// The divisor of weights with RouteOptions::renormalize. `sum` adds the
-// values of the selected experts in slot order and, with shared_logits, of
-// the shared experts.
+// The divisor of the weights with RouteOptions::renormalize. `sum` is the sum
+// of the values of the selected experts in slot order and, with
+// shared_logits, of the shared experts.
 enum class Divisor : uint8_t {
   kMaxOfSumAndShare,  // max(sum, clamp * sum over all experts)
   kSum,
@@ -54,116 +54,121 @@ enum class Divisor : uint8_t {
 struct RouteInputs {
   ConstAnyMatrix logits;  // [tokens, num_experts] of floats
   // Optional [num_biases, num_experts] of floats: the e_score_correction_bias
-  // of DeepSeek-V3. It usually has one row, which holds for every token.
+  // of DeepSeek-V3. It usually has one row, which is used for every token.
   ConstAnyMatrix correction_bias = {};
   // Optional [tokens, 1] or [1, tokens] of int32, uint32, int64 or uint8:
-  // each token's row of correction_bias (DeepSeek-V4.1 has another row for
-  // images). An index outside of correction_bias is counted as invalid and
-  // means a bias of 0.
+  // the row of correction_bias that each token uses (DeepSeek-V4.1 has a
+  // separate row for images). An index that correction_bias does not have is
+  // counted as invalid, and gives a bias of 0.
   ConstAnyMatrix bias_index = {};
-  // Optional [1, num_experts] of floats: multiplies weights last (Gemma 4).
+  // Optional [1, num_experts] of floats: each weight is at last multiplied by
+  // its expert's value (Gemma 4).
   ConstAnyMatrix expert_scale = {};
-  // Optional [tokens, 1] or [1, tokens] of uint8 (torch.bool): 0 marks padding,
-  // which gets ids of -1 and weights of 0.
+  // Optional [tokens, 1] or [1, tokens] of uint8 (torch.bool): 0 marks a
+  // padding token, which gets ids of -1 and weights of 0.
   ConstAnyMatrix token_mask = {};
   // Optional [tokens, top_k] of int32, uint32 or int64: these experts are
-  // used in place of a selection (hash layers, replay), and only their
-  // weights are computed. May be the first top_k columns of topk_ids. An id
-  // outside [0, num_experts) becomes -1 with weight 0, and is counted.
+  // used instead of a selection (hash layers, replay), and the call only
+  // computes their weights. given_ids may be the first top_k columns of
+  // topk_ids. An id outside [0, num_experts) becomes -1 with weight 0, and is
+  // counted.
   ConstAnyMatrix given_ids = {};
-  // Optional [1, num_experts] of int32: the id that topk_ids gets for each
-  // expert, such as its index on this node. -1 marks an expert on another
-  // node; its slots are counted and keep their weights.
+  // Optional [1, num_experts] of int32: the id that is written to topk_ids
+  // for each expert, such as its index on this node. -1 marks an expert on
+  // another node; slots with that expert are counted and keep their weights.
   ConstAnyMatrix expert_map = {};
 };
 struct RouteOutputs {
   // [tokens, top_k + num_shared_experts] of int32, uint32 or int64.
   AnyMatrix topk_ids;
-  AnyMatrix topk_weights;  // the same shape, of floats
-  // Optional [tokens, 1] or [1, tokens] of floats, with num_zero_experts: the
-  // sum of the weights of a token's selected zero experts, for Combine.
+  AnyMatrix topk_weights;  // of topk_ids's shape, of floats
+  // Optional [tokens, 1] or [1, tokens] of floats, with num_zero_experts: for
+  // each token, the sum of the weights of its selected zero experts. Combine
+  // reads it.
   AnyMatrix identity_weights = {};
-  // Optional: sets invalid_ids (of given_ids and bias_index) and elsewhere.
-  // Masked tokens are not counted.
+  // Optional. The call sets invalid_ids (for given_ids and bias_index) and
+  // elsewhere, without padding tokens of token_mask.
   Report* report = nullptr;
 };
 struct RouteOptions {
   // Divide the selected weights by their sum (Hugging Face: norm_topk_prob).
   bool renormalize = true;
-  // Lower bound of that sum as a share of the sum over all experts, in [0,
-  // 1]; 0 is no bound. 2^-14 is the bound of llama.cpp and of the Metal
-  // kernels that follow it. It matters with kMaxOfSumAndShare only; with
-  // softmax, only if it is above top_k / num_experts, the least share that
-  // the top_k largest can have.
+  // A lower bound for that sum, as a share of the sum over all experts, in
+  // [0, 1]; 0 means no bound. llama.cpp and the Metal kernels that follow it
+  // use 2^-14. Only kMaxOfSumAndShare uses it. With softmax it has an effect
+  // only if it is above top_k / num_experts, because the top_k largest have
+  // at least that share.
   float clamp = 0x1p-14f;
   Score score = Score::kSoftmax;
   Divisor divisor = Divisor::kMaxOfSumAndShare;
   float eps = 0.0f;  // >= 0, for kSumPlusEps and kMaxOfSumAndEps
-  // Weights are 0, not infinite or NaN, if the divisor is 0.
+  // If the divisor is 0, make weights 0 instead of infinite or NaN.
   bool zero_sum_is_zero = false;
   WeightOf weight_of = WeightOf::kScore;
   BiasPlace bias_place = BiasPlace::kScore;
-  // The bias is part of the weight too, not only of the key; needs
+  // The bias is added to the weight too, not only to the key. Needs
   // correction_bias. With BiasPlace::kScore it also needs WeightOf::kScore.
   bool bias_in_weight = false;
-  // Select by the rounded score, as PyTorch code does, even where the logits
-  // still differ (an f32 sigmoid is 1 from 16.6 on).
+  // Select by the rounded score, as PyTorch code does, even if the scores are
+  // equal and the logits differ (an f32 sigmoid is 1 from 16.6 on).
   bool select_on_rounded_score = false;
   // Multiplies weights after the division.
   float routed_scaling_factor = 1.0f;
 
-  // Every logit is first replaced by clip(softcap * tanh(logit * logit_scale
-  // / softcap)), clipped to [-logit_clip, logit_clip]. logit_scale is not 0;
-  // a softcap or clip of 0 leaves that step out.
+  // First, every logit is replaced by softcap * tanh(logit * logit_scale /
+  // softcap), clipped to [-logit_clip, logit_clip]. logit_scale must not be
+  // 0. A softcap or clip of 0 leaves that step out.
   float logit_scale = 1.0f;
   float logit_softcap = 0.0f;
   float logit_clip = 0.0f;
 
-  // Groups of num_experts / num_expert_group experts each (0 or 1: none). The
-  // topk_group groups with the largest scores take part; a group's score is
-  // the sum of its group_score_of largest keys (DeepSeek-V3: 2; DeepSeek-V2:
-  // 1, the maximum). An expert of another group has the key -inf, or 0 with
-  // dropped_key_is_zero, which beats negative keys.
+  // Groups of num_experts / num_expert_group experts each (0 or 1: none).
+  // Experts are selected from the topk_group groups with the largest scores.
+  // A group's score is the sum of its group_score_of largest keys
+  // (DeepSeek-V3: 2; DeepSeek-V2: 1, the maximum). An expert of any other
+  // group gets the key -inf, or 0 with dropped_key_is_zero, and 0 is above
+  // negative keys.
   size_t num_expert_group = 0;
   size_t topk_group = 0;
   size_t group_score_of = 2;
   bool dropped_key_is_zero = false;
 
-  // The number of zero experts, which compute nothing; they are the last of
-  // num_experts. Their slots get id -1 and weight 0, and their weight goes to
-  // identity_weights (LongCat's identity experts). ZAYA's skip expert needs
-  // no identity_weights.
+  // The number of zero experts, which compute nothing. They are the last ones
+  // of num_experts. A slot with a zero expert gets id -1 and weight 0, and
+  // its weight is added to identity_weights (LongCat's identity experts).
+  // ZAYA's skip expert needs no identity_weights.
   size_t num_zero_experts = 0;
-  // Shared experts, which every token passes through. They get the last slots
-  // of a row: ids num_experts, num_experts + 1, ... with weight
-  // shared_weight. With shared_logits (Inkling) `logits` has further columns
-  // for them, behind the columns of the experts. They do not take part in the
-  // selection, but their scores are divided and scaled together with the
-  // scores of the selected experts.
+  // The number of shared experts, which every token passes through. They get
+  // the last slots of a row, with ids num_experts, num_experts + 1, ... and
+  // the weight shared_weight. With shared_logits (Inkling), `logits` has a
+  // column for each shared expert after the columns of the experts. Shared
+  // experts do not take part in the selection, but their scores are divided
+  // and scaled together with the scores of the selected experts.
   size_t num_shared_experts = 0;
   float shared_weight = 1.0f;
   bool shared_logits = false;
 
-  // f32, bf16 or f16: each step of score, sum, quotient and scale is rounded to
-  // this type, as the operations of a model of that type do. (The key is the
-  // rounded score plus the bias, in f32.)
+  // f32, bf16 or f16: the score, the sum, the quotient and the scaled weight
+  // are each rounded to this type, as in a model of that type. (The key is
+  // the rounded score plus the bias, in f32.)
   Type round_to = Type::kF32;
 
   float jitter_eps = 0.01f;  // >= 0, for Score::kSparsemixer
 
   // Presets set these, and RouteTopK then refuses a call that lacks a part of
-  // the recipe: a correction_bias (unless given_ids are given and no weight
-  // has a bias), an expert_scale, a num_expert_group (1: without groups), or
-  // ApplyConfig() with the checkpoint's config.json.
+  // the model's recipe: correction_bias (unless given_ids are given and
+  // weights have no bias), expert_scale, num_expert_group (1 if the
+  // checkpoint has no groups), or ApplyConfig() with the checkpoint's
+  // config.json.
   bool needs_correction_bias = false;
   bool needs_expert_scale = false;
   bool needs_groups = false;
   bool needs_config = false;
 };
 
-// Routes each token to the top_k experts with the largest keys, best first, and
-// computes their weights; by default this is softmax-top-k. presets.h has the
-// options of many models.
+// Selects for each token the top_k experts with the largest keys, best first,
+// and computes their weights. The defaults are softmax-top-k. presets.h has
+// the options of many models.
 //
 //   x = clip(softcap * tanh(logit * logit_scale / softcap))    for each expert,
 //       plus the bias with BiasPlace::kLogit and bias_in_weight;
@@ -175,10 +180,10 @@ struct RouteOptions {
 //       s + bias with BiasPlace::kScore and bias_in_weight;
 //   topk_weights = v / divisor * routed_scaling_factor * expert_scale[id]
 //
-// Selection uses x wherever s grows with x and no option needs s. If two
-// logits round to the same score, other routers pick by index; this
-// function picks the larger logit. Softmax of the selected is divided by its
-// own sum only, with or without `renormalize`. Softmax with kSum or
+// Selection compares x, not s, if s grows with x and no option needs s. If
+// two logits round to the same score, other routers pick by index; this
+// function picks the larger logit. kSoftmaxOfSelected is divided by its own
+// sum only, with or without `renormalize`. Softmax with kSum or
 // kMaxOfSumAndShare skips the division by the sum over all experts, unless a
 // step is rounded or has a bias:
 //
@@ -187,51 +192,58 @@ struct RouteOptions {
 //   topk_weights[t, j] = exp(x_j - max) / max(S_sel, clamp * S_all)      with
 //                                                               renormalize
 //
-// Score::kSparsemixer selects top_k = 2 experts, the two largest x, in two
-// rounds. The one of a round, m, has the weight exp(0) / sum of exp(x - m)
-// over the x with (m - x) / max(|x|, m) <= 2 * jitter_eps; the second round's
-// sum leaves out the first expert. It cannot be combined with renormalize,
-// weight_of, bias, groups, given_ids, shared_logits or
-// select_on_rounded_score.
+// Score::kSparsemixer selects the two experts with the largest x, in two
+// rounds; top_k must be 2. Let m be the x of the expert that a round selects.
+// Its weight is exp(0) / sum of exp(x - m), over all x with (m - x) /
+// max(|x|, m) <= 2 * jitter_eps. The sum of the second round leaves out the
+// first expert. kSparsemixer cannot be combined with renormalize, weight_of,
+// bias, groups, given_ids, shared_logits or select_on_rounded_score.
 //
 // Sizes: 1 <= top_k <= num_experts, and num_experts + num_shared_experts <
-// 2^31. Zero tokens do nothing. No output may overlap another view, except
-// given_ids as described there.
+// 2^31. With zero tokens the call does nothing. No output may overlap another
+// view, except given_ids as described at RouteInputs.
 //
 // Order and ties: the larger key comes first and the smaller index wins ties;
-// -0 ties with +0, and NaN ranks below every number. Groups are ranked the
-// same way. An expert of a dropped group, with key -inf, is selected only if
-// too few other keys are above -inf. The selected experts are always top_k
-// different ones.
+// -0 ties with +0, and NaN ranks below every number. Groups are ranked in the
+// same way. An expert of a dropped group has the key -inf, so it is selected
+// only if fewer than top_k other keys are above -inf. The selected experts
+// are always top_k different ones.
 //
-// Special values: a row with a NaN among its x gets NaN (0x7FC00000) for the
-// weights of all slots that have a logit. With softmax, experts with x = +inf
-// share equally and one with -inf gets 0. A row of only -inf (masked, padded)
-// gets weights of 0, and so does softmax of the selected if these are all
-// -inf; if its keys are scores, these are 1 / num_experts (softmax), 0
-// (sigmoid and sqrt-softplus) or -inf (raw), so that a bias and groups still
-// select. A NaN in a bias makes the key NaN, but no weight. A divisor of 0
-// gives infinity, or NaN if v is 0, as in the models. kMaxOfSumAndShare with
-// a clamp of 0 divides by the sum itself, which raw scores may make negative.
-// A token with an invalid bias_index has a bias of 0: its keys are the values
-// without the bias, so s with BiasPlace::kScore, even if s ties and x does
-// not.
+// Special values:
+// * If an x of a row is NaN, all slots of the row that have a logit get the
+//   weight NaN (0x7FC00000).
+// * With softmax, experts with x = +inf share equally, and an expert with x =
+//   -inf gets 0.
+// * If all x of a row are -inf (masked, padded), weights are 0. The same
+//   holds for kSoftmaxOfSelected if all selected x are -inf. If keys are
+//   scores, the scores of such a row are 1 / num_experts (softmax), 0
+//   (sigmoid and sqrt-softplus) or -inf (raw), so that a bias and groups
+//   still select.
+// * A NaN in a bias makes the key NaN, but no weight.
+// * A divisor of 0 gives infinity, or NaN if v is 0, as in the models.
+// * kMaxOfSumAndShare with a clamp of 0 divides by the sum itself, which may
+//   be negative with raw scores.
+// * A token with an invalid bias_index has a bias of 0. Its keys are the
+//   values without the bias. With BiasPlace::kScore they are therefore s,
+//   even if s has ties and x does not.
 //
-// Bits: results do not depend on the batch, threads or, with FMA, the ISA. ids
-// are the same on every ISA if keys are x. Sums over all experts run in 32
-// lanes (a NaN's share is 0), sums over slots in their order. Weights are
-// computed in f32 and rounded once. exp is within 1.5 ulp, sigmoid 2.5,
-// sqrt-softplus 2; each is 0 for x <= -87.33655 (softmax: for x - max).
+// Bits: results do not depend on the batch, on threads or, among ISAs with
+// FMA, on the ISA. If keys are x, ids are the same on every ISA. Sums over
+// all experts run in 32 lanes (a NaN counts as 0), and sums over slots in the
+// order of slots. Weights are computed in f32 and rounded once. exp is within
+// 1.5 ulp, sigmoid within 2.5, sqrt-softplus within 2; each is 0 for x <=
+// -87.33655 (softmax: for x - max).
 //
 // Errors: kInvalidArgument names the argument or option, and nothing is
 // written: null data, strides, types and shapes that do not match, sizes
-// beyond the address space, overlaps, options out of range, and combinations
-// that do not fit (an input without the option it is for, or the reverse; an
-// option that this recipe does not use).
+// beyond the address space, overlaps, options out of range, an input without
+// the option that needs it, an option without its input, and an option that
+// has no effect with the other options.
 //
-// It follows moe_router_topk_softmax_f32 (ferrum) and moe_softmax_topk_f32
-// (mlx-native), but has no limit on top_k and other results for rows with NaN
-// or infinities. Recipes follow transformers.
+// The function follows moe_router_topk_softmax_f32 (ferrum) and
+// moe_softmax_topk_f32 (mlx-native), but has no limit on top_k and gives
+// other results for rows with NaN or infinities. The options follow
+// transformers.
 Status RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                  const RouteOptions& options = {},
                  Executor& executor = SerialExecutor()) noexcept;

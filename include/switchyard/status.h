@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Success, or an error with its message.
+// Status, which a call returns: success, or an error with its message.
 
 #ifndef SWITCHYARD_STATUS_H_
 #define SWITCHYARD_STATUS_H_
@@ -15,14 +15,14 @@ namespace switchyard {
 
 enum class StatusCode : int32_t {
   kOk = 0,
-  // An argument is wrong by itself: shape, stride, null, overlap, overflow.
-  // Found in O(1), before the call writes anything.
+  // An argument is wrong whatever the data: shape, stride, null, overlap,
+  // overflow. The call finds this in O(1), before it writes anything.
   kInvalidArgument = 1,
-  // The executor could not get memory. Outputs are unspecified.
+  // The executor could not allocate memory. Outputs are unspecified.
   kOutOfMemory = 2,
-  // The arguments are well-formed but do not fit the data: a bucket table too
-  // narrow for the busiest expert, ids or rows that do not exist. The
-  // function's contract lists the outputs written by then.
+  // The arguments are well-formed but do not fit the data: a bucket table is
+  // too narrow for the busiest expert, or ids or rows do not exist. The
+  // function's contract lists the outputs that are written in this case.
   kFailedPrecondition = 3,
   // The executor failed for another reason. Outputs are unspecified.
   kInternal = 4,
@@ -54,12 +54,12 @@ class [[nodiscard]] Status {
   constexpr StatusCode code() const noexcept { return code_; }
   constexpr const char* message() const noexcept { return message_; }
 
-  // The numbers of the error: "got [15, 2], needs [16, 2]" where the message
-  // is "RouteTopK: topk_ids: is not [tokens, top_k]". "" if the error has no
-  // numbers. Each thread keeps the numbers of its last error only. So call
-  // this on the thread that made the failed call, before its next call, and
-  // copy the text. Called later or on another thread, it returns "", never
-  // the numbers of another error.
+  // Returns the numbers of the error, or "" if it has none. For the message
+  // "RouteTopK: topk_ids: is not [tokens, top_k]" they are "got [15, 2],
+  // needs [16, 2]". Each thread keeps only the numbers of its last error. So
+  // call this on the thread that made the failed call, before that thread's
+  // next call, and copy the text. Later or on another thread it returns "",
+  // and never the numbers of another error.
   const char* details() const noexcept { return DetailsOf(*this); }
 
  private:
@@ -70,7 +70,8 @@ class [[nodiscard]] Status {
 
   const char* message_ = "";
   StatusCode code_ = StatusCode::kOk;
-  uint32_t number_ = 0;  // of the error with these details; 0: no details
+  // number of the error whose details these are; 0: no details
+  uint32_t number_ = 0;
 };
 static_assert(sizeof(Status) == 16 || sizeof(void*) != 8,
               "the number is where padding was");

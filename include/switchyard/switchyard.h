@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Switchyard for C, and for every language that calls C. It has each function
-// and type of the plain C++ API; the C++ headers hold the full contracts.
-// C99.
+// Switchyard's API for C99, and for every language that calls C. It has each
+// function and type of the C++ API. The C++ headers have the full contracts.
 //
 //   swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
 //   swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
@@ -19,18 +18,18 @@
 // NULL, which means the defaults. The executor may be NULL too, which means
 // the calling thread.
 //
-// Structs with `size` as their first field grow at their end in later
-// versions. Make them from their ..._INIT macro, which sets the size and the
-// defaults.
-// * In a shorter struct, from an older caller, the missing fields have their
-//   defaults. A size that no version had is refused, such as 5, or 8, the
-//   size of a pointer.
-// * A longer struct, from a newer caller, is refused unless all bytes that
-//   this version does not know are zero. Above SWY_MAX_STRUCT_SIZE, 4096
-//   bytes, it is always refused.
+// Structs with `size` as their first field get new fields at their end in
+// later versions. Initialise them with their ..._INIT macro, which sets the
+// size and the defaults.
+// * If an older caller passes a shorter struct, the missing fields have their
+//   defaults. A size that no version had is refused, such as 5, or 8, which
+//   is the size of a pointer.
+// * If a newer caller passes a longer struct, it is refused unless all bytes
+//   that this version does not know are zero. A struct of more than
+//   SWY_MAX_STRUCT_SIZE, 4096 bytes, is always refused.
 //
-// Structs without a size never change, nor do enumerators. A flag is 0 or 1;
-// another value is refused.
+// Structs without `size` never change, and the values of enumerators never
+// change. A flag is 0 or 1; any other value is refused.
 //
 // Functions do not throw, print or allocate, and a failed call returns the
 // reason. Any thread may call them.

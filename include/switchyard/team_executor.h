@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An Executor over threads that the engine already runs. For engines that call
-// one function on every thread with the thread's number (llama.cpp's ith and
-// nth) and have a barrier. It neither creates nor wakes threads. Header-only,
-// over executor.h and pieces.h.
+// An Executor on threads that the engine already runs. It is for engines that
+// call one function on every thread, with the thread's number (llama.cpp's
+// ith and nth), and have a barrier. It neither creates nor wakes threads. It
+// is header-only and needs only executor.h and pieces.h.
 
 #ifndef SWITCHYARD_TEAM_EXECUTOR_H_
 #define SWITCHYARD_TEAM_EXECUTOR_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard {
 
-// One object for all threads of a region:
+// All threads of a region use one TeamExecutor:
 //
 //   switchyard::TeamExecutor team(nth, barrier, context);  // shared
 //   ...
@@ -27,14 +27,16 @@ namespace switchyard {
 //     ...any of the library's functions, one after the other...
 //   });
 //
-// Thread 0 makes the calls, and the others do their part of each until work()
-// returns. Every function of the library works, sorts too. During a call that
-// one thread runs alone, the others wait in the barrier.
+// Thread 0 runs work(), which makes the calls. The other threads do their
+// share of each call until work() returns. work() may call every function of
+// the library, sorts too. While thread 0 runs a call alone, the others wait
+// in the barrier.
 class TeamExecutor final : public Executor {
  public:
-  // Returns when all threads of the team have called it. Each thread then sees
-  // everything that the others wrote before. May be null for one thread; with
-  // more threads, or zero, each call that shares work out then returns
+  // The engine's barrier. It returns when all threads of the team have called
+  // it, and each thread then sees everything that the others wrote before.
+  // With one thread it may be null. If it is null with more threads, or if
+  // there are zero threads, each call that divides its work returns
   // kInvalidArgument and writes nothing.
   using Barrier = void (*)(void* context);
 
@@ -44,9 +46,10 @@ class TeamExecutor final : public Executor {
   TeamExecutor(const TeamExecutor&) = delete;
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
-  // Threads 0 to num_threads - 1 each call this once. Thread 0 calls work().
-  // All threads return after work() and see everything that it wrote. Run may
-  // be called again. An exception of work() reaches thread 0's caller.
+  // Each of the threads 0 to num_threads - 1 must call this once. On thread
+  // 0, Run calls work(). On all threads it returns after work() has ended,
+  // and they see everything that work() wrote. After that, the threads may
+  // call Run again. If work() throws, thread 0's Run throws the exception on.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();
@@ -67,11 +70,11 @@ class TeamExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return num_threads_; }
 
-  // Two barriers: 3 us for sixteen threads that spin.
+  // A fork takes two barriers: 3 us for sixteen threads that spin.
   size_t ForkNs() const noexcept override { return 3000; }
 
-  // Call it from work() only, on thread 0. Outside of Run() the calling thread
-  // does all of the work.
+  // The functions of the library call it, on thread 0 in work(). Outside of
+  // Run(), the calling thread does all of the work.
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (num_threads_ > 1 && barrier_ == nullptr) {
@@ -91,8 +94,8 @@ class TeamExecutor final : public Executor {
   }
 
  private:
-  // Lives as long as the others wait for thread 0; the destructor releases
-  // them.
+  // Exists while the other threads wait for work of thread 0. The destructor
+  // lets them return from Run().
   struct Leader {
     TeamExecutor& team;
     explicit Leader(TeamExecutor& t) : team(t) { team.running_ = true; }

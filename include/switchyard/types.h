@@ -14,8 +14,8 @@
 
 namespace switchyard {
 
-// Floats as stored: only their bits. Code that computes with them converts
-// them.
+// Floats of 16 and 8 bits, which are only stored here. Code that computes
+// with them converts them first.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -23,7 +23,7 @@ struct Float16 {
   uint16_t bits;
 };
 
-struct Float8E4M3 {  // fn: no infinities, up to 448
+struct Float8E4M3 {  // the "fn" variant: no infinities, at most 448
   uint8_t bits;
 };
 struct Float8E5M2 {
@@ -46,7 +46,7 @@ struct BlockQ8_1 {
 struct BlockQ8_K {
   float d;
   int8_t qs[256];
-  int16_t bsums[16];  // of 16 qs each
+  int16_t bsums[16];  // sums of 16 qs each
 };
 
 enum class Type : uint8_t {
@@ -56,21 +56,22 @@ enum class Type : uint8_t {
   kI32,
   kU32,
   kI64,
-  // Codes of quantised rows, see quantize.h.
+  // The types below, up to kE8M0, are codes and scales of quantised rows: see
+  // quantize.h.
   kI8,
   kU8,
   kF8E4M3,
   kF8E5M2,
-  kE8M0,  // scales only
-  // Blocks come last.
+  kE8M0,  // for scales only
+  // Types of blocks come last, because code compares with kQ8_0.
   kQ8_0,
   kQ8_1,
   kQ8_K,
 };
 
-// TypeOf<float>::value is Type::kF32, and so on; other types have no value.
-// Blocks have none either, because sizes of views count values, and a pointer
-// to blocks would count blocks.
+// TypeOf<float>::value is Type::kF32, and so on; other C++ types have no
+// value. Blocks have no value either, because the sizes of a view count
+// values, and the sizes after a pointer to blocks would seem to count blocks.
 template <class T>
 struct TypeOf {};
 template <class T>
@@ -100,7 +101,8 @@ struct TypeOf<Scale8E8M0> : std::integral_constant<Type, Type::kE8M0> {};
 template <class T>
 inline constexpr Type kType = TypeOf<T>::value;
 
-// Bytes of an element, or of a block; 0 for a value that is not a Type.
+// Returns the bytes of an element, or of a block; 0 if `type` is not an
+// enumerator.
 constexpr size_t SizeOf(Type type) noexcept {
   switch (type) {
     case Type::kF32:
@@ -128,20 +130,23 @@ constexpr size_t SizeOf(Type type) noexcept {
   return 0;
 }
 
-// The binary logarithm of the values in a block; 0 for a type without blocks.
+// Returns the binary logarithm of the number of values in a block; 0 for a
+// type without blocks.
 constexpr unsigned BlockBits(Type type) noexcept {
   return type == Type::kQ8_K                          ? 8
          : type == Type::kQ8_0 || type == Type::kQ8_1 ? 5
                                                       : 0;
 }
-// Values in a block; 1 for a type without blocks.
+// Returns the number of values in a block; 1 for a type without blocks.
 constexpr size_t BlockOf(Type type) noexcept {
   return size_t{1} << BlockBits(type);
 }
-// Bytes of `values` values, a multiple of BlockOf(type).
+// Returns the bytes of `values` values. `values` must be a multiple of
+// BlockOf(type).
 constexpr size_t BytesOf(Type type, size_t values) noexcept {
-  // The binary logarithms of SizeOf(), four bits each. A table in a register,
-  // because a call computes this for two dozen views.
+  // The constant holds the binary logarithms of SizeOf(), four bits each.
+  // This is a table in a register, because each call of the library computes
+  // sizes for two dozen views.
   if (type < Type::kQ8_0) {
     return values << (uint64_t{0x322112} >> 4 * static_cast<unsigned>(type) &
                       3);

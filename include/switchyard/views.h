@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Non-owning views. The library never reads or writes a byte outside them and
-// needs no alignment beyond the element type's. Sizes may be of any integer
-// type (ggml's are int64_t); a negative size becomes a huge one, and is
-// refused for that.
+// needs no alignment beyond the element type's. Sizes may have any integer
+// type (ggml's are int64_t). A negative size becomes a huge one, which calls
+// refuse.
 //
-// All structs of inputs, outputs and options are aggregates. Make them in
-// braces in the order of their fields, fill them field by field, or, from
-// C++20 on, use designated initialisers:
+// All structs of inputs, outputs and options are aggregates. Write their
+// fields in braces in order, assign them one by one or, from C++20 on, use
+// designated initialisers:
 //
 //   CombineInputs in;
 //   in.rows = {down, num_rows, hidden};
@@ -31,11 +31,11 @@ inline constexpr bool kAreSizes = ((std::is_integral_v<I> ||
 template <class... I>
 using IfSizes = std::enable_if_t<kAreSizes<I...>>;
 
-// Better errors for wrong braces. Matrices of any type have private
-// constructors that accept wrong arguments and explain the right ones in a
-// static_assert, because GCC 12 says only "could not convert ... from
-// <brace-enclosed initializer list>". They are private so that
-// std::is_convertible and similar traits stay false. Span has no such
+// The functions below give better compiler errors for wrong braces, because
+// GCC 12 says only "could not convert ... from <brace-enclosed initializer
+// list>". BasicAnyMatrix has private constructors that accept wrong
+// arguments, and explain the right ones in a static_assert. They are private
+// so that std::is_convertible and similar traits stay false. Span has no such
 // constructors, because functions overloaded for Spans of several types would
 // become ambiguous.
 namespace refused {
@@ -67,7 +67,7 @@ constexpr void Elements() noexcept {
 }
 template <class Void, class T, class... Sizes>
 constexpr void Matrix() noexcept {
-  if constexpr (sizeof...(Sizes) == 4) {  // the first of them is the Type
+  if constexpr (sizeof...(Sizes) == 4) {  // the first one is the Type
     Const<Void, T>();
   } else {
     Elements<Void, T>();
@@ -141,28 +141,29 @@ struct Matrix {
         stride(other.stride) {}
 
   constexpr T* Row(size_t row) const noexcept { return data + row * stride; }
-  // Rows [begin, end), same columns: for an engine that calls from its own
-  // thread loop.
+  // Returns rows [begin, end) with all columns, for an engine that calls the
+  // library from its own loop over threads.
   constexpr Matrix RowRange(size_t begin, size_t end) const noexcept {
     return Matrix(Row(begin), end - begin, cols, stride);
   }
-  // Columns [begin, end), same rows: e.g. the halves of a fused gate|up output.
+  // Returns columns [begin, end) of all rows, such as one half of a fused
+  // gate|up output.
   constexpr Matrix ColRange(size_t begin, size_t end) const noexcept {
     return Matrix(data + begin, rows, end - begin, stride);
   }
 };
 
 // A matrix with an element type that is known at run time, for functions that
-// accept several types. Each function documents the types of its arguments;
-// any other type is kInvalidArgument. Converts from a Matrix, or is made like
-// one:
+// accept several types. Each function documents the types of its arguments,
+// and returns kInvalidArgument for any other type. A Matrix converts to it,
+// and it can be written like a Matrix:
 //
 //   RouteTopK({{logits, tokens, 128}},
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
-// It also converts from a Span or any type with data() and size(): to a
-// matrix of one row, or to {} if that is empty. Sizes count values in types
-// with blocks too (Type::kQ8_0, ...).
+// A Span, or any type with data() and size(), converts to a matrix of one
+// row, or to {} if it is empty. Sizes count values, also in types with blocks
+// (Type::kQ8_0, ...).
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -210,7 +211,7 @@ struct BasicAnyMatrix {
         cols(static_cast<size_t>(cols_in)),
         stride(static_cast<size_t>(stride_in)),
         type(type_in) {}
-  // One row.
+  // A matrix of one row.
   template <class T, class = IfElement<T>>
   constexpr BasicAnyMatrix(Span<T> s) noexcept  // NOLINT(runtime/explicit)
       : BasicAnyMatrix(s.size == 0 ? nullptr : s.data, 1, s.size) {}
@@ -221,8 +222,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(C&& container) noexcept  // NOLINT(runtime/explicit)
       : BasicAnyMatrix(Span<T>(container)) {}
 
-  // The same as a Matrix<T>. T must be the element type that `type` names, or
-  // another type of its size.
+  // Returns the same view as a Matrix<T>. T must be the C++ type of `type`,
+  // or another type of its size.
   template <class T>
   Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
@@ -231,7 +232,7 @@ struct BasicAnyMatrix {
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
-  // The same as Matrix's.
+  // The same as in Matrix.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);
   }
@@ -249,8 +250,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(T*, const Sizes&...) noexcept {
     refused::Matrix<Void, T, Sizes...>();
   }
-  // A number where a matrix belongs: the braces around the pointer are
-  // missing.
+  // Chosen if a number stands in the place of a matrix, because the braces
+  // around a matrix are missing.
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
   constexpr BasicAnyMatrix(N) noexcept {  // NOLINT(runtime/explicit)
     refused::Matrix<Void, float>();
@@ -293,9 +294,9 @@ struct BasicAnyMatrix {
 using AnyMatrix = BasicAnyMatrix<void>;
 using ConstAnyMatrix = BasicAnyMatrix<const void>;
 
-// Rows of data that may be quantised: codes with their scales and sums.
-// quantize.h has the formats. Converts from a matrix alone if the format
-// needs neither:
+// Rows that may be quantised: a matrix of codes, with its scales and sums.
+// quantize.h has the formats. A matrix alone converts to rows, for formats
+// without scales and sums:
 //
 //   GatherRows({tokens, pairs, ids}, {{codes, n, hidden}});  // or quantised:
 //   GatherRows({tokens, pairs, ids}, {{{codes, n, hidden}, {scales, n, 1}}});
@@ -318,7 +319,7 @@ struct BasicAnyRows : BasicAnyMatrix<Void> {
                          const Base& sums_in = {}) noexcept
       : Base(values), scales(scales_in), sums(sums_in) {}
 
-  // Rows [begin, end) with their scales and sums.
+  // Returns rows [begin, end) with their scales and sums.
   BasicAnyRows RowRange(size_t begin, size_t end) const noexcept {
     return BasicAnyRows(Base::RowRange(begin, end), Slice(scales, begin, end),
                         Slice(sums, begin, end));
