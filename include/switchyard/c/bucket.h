@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sorts (token, slot) pairs by their experts and destinations. Included by
-// switchyard.h; bucket.h and map.h of the C++ API have the whole contract.
+// Sorts (token, slot) pairs by their experts and destinations. switchyard.h
+// includes this file; bucket.h and map.h of the C++ API have the whole
+// contract.
 
 #ifndef SWITCHYARD_C_BUCKET_H_
 #define SWITCHYARD_C_BUCKET_H_
@@ -16,7 +17,8 @@ extern "C" {
 // The order of pairs inside one expert's bucket.
 enum swy_bucket_order {
   SWY_ORDER_ASCENDING = 0,
-  SWY_ORDER_CLAIM = 1  // as threads claim: bits may differ between runs
+  // In the order in which threads claim slots: may differ between runs.
+  SWY_ORDER_CLAIM = 1
 };
 
 // Pair p = token * top_k + slot. The number of experts is
@@ -27,8 +29,8 @@ enum swy_bucket_order {
 typedef struct swy_bucket_inputs {
   uint32_t size;
   swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
-  // Optional, written: swy_bucket_scratch_size elements let several threads
-  // work.
+  // Optional working memory. With swy_bucket_scratch_size elements, several
+  // threads work.
   swy_i32_span scratch;
 } swy_bucket_inputs;
 #define SWY_BUCKET_INPUTS_INIT \
@@ -48,9 +50,10 @@ typedef struct swy_packed_buckets {
   swy_i32_span tokens_per_expert;  // [num_experts]
   swy_i32_span offsets;            // [num_experts + 1]
   swy_i32_span pairs;              // at least [tokens * top_k]
-  swy_matrix row_index;            // optional int32 [tokens, top_k]: where each
-                                   // pair is, or -1
-  swy_report* report;              // optional: max_rows and dropped
+  // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
+  // -1.
+  swy_matrix row_index;
+  swy_report* report;  // optional: gets max_rows and dropped
 } swy_packed_buckets;
 #define SWY_PACKED_BUCKETS_INIT                                     \
   {                                                                 \
@@ -61,11 +64,11 @@ typedef struct swy_packed_buckets {
 // Expert e owns ids[e * row_stride + s] for s < tokens_per_expert[e].
 typedef struct swy_strided_buckets {
   uint32_t size;
-  int32_t zero_padding;            // write 0 behind each row's pairs
+  int32_t zero_padding;            // write 0 after each row's pairs
   swy_i32_span tokens_per_expert;  // [num_experts]
-  swy_i32_span ids;                // the table
-  size_t row_stride;   // or SWY_TIGHT_STRIDE: the busiest expert's count
-  swy_report* report;  // optional: max_rows, dropped, row_stride
+  swy_i32_span ids;                // the table of pairs
+  size_t row_stride;               // or SWY_TIGHT_STRIDE: max_rows
+  swy_report* report;  // optional: gets max_rows, dropped, row_stride
 } swy_strided_buckets;
 #define SWY_TIGHT_STRIDE ((size_t)0)
 #define SWY_STRIDED_BUCKETS_INIT                                        \
@@ -74,24 +77,25 @@ typedef struct swy_strided_buckets {
         SWY_TIGHT_STRIDE, NULL                                          \
   }
 
-// Sorts pairs by expert: dense lists, one after the other.
+// Sorts pairs into dense lists, one for each expert and one after the other.
 SWY_API swy_status swy_bucket_packed(const swy_bucket_inputs* inputs,
                                      const swy_packed_buckets* outputs,
                                      const swy_bucket_options* options,
                                      const swy_executor* executor) SWY_NOEXCEPT;
-// Sorts pairs by expert: one row of a table for each expert.
+// Sorts pairs into a table, with one row for each expert.
 SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// int32 elements of scratch; 0 when one thread is best.
+// Returns the number of int32 elements of scratch with which several threads
+// work, or 0 if one thread is best.
 SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;
 
-// Packed buckets in blocks, which vLLM calls moe_align_block_size. Expert e
-// owns pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). Offsets are
-// multiples of block_size; the gaps hold the sentinel tokens * top_k.
+// Inputs of swy_bucket_aligned, which sorts pairs into packed buckets of
+// whole blocks. vLLM calls this moe_align_block_size. Expert e owns
+// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]).
 typedef struct swy_aligned_inputs {
   uint32_t size;
   swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
@@ -103,20 +107,22 @@ typedef struct swy_aligned_inputs {
     (uint32_t)sizeof(swy_aligned_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, \
         SWY_NO_SPAN                                                   \
   }
-// Packed buckets that begin at multiples of block_size; the gaps between them
-// hold the sentinel tokens * top_k.
+// Outputs of swy_bucket_aligned. Buckets begin at multiples of block_size.
+// Elements of `pairs` between the buckets hold the sentinel tokens * top_k.
 typedef struct swy_aligned_buckets {
   uint32_t size;
   swy_i32_span tokens_per_expert;  // [num_experts]
   swy_i32_span offsets;            // [num_experts + 1]
   swy_i32_span pairs;              // at least [swy_bucket_aligned_size]
   // Optional:
-  swy_matrix row_index;         // int32 [tokens, top_k]
-  swy_i32_span block_experts;   // at least [swy_bucket_aligned_size /
-                                // block_size]: the block's expert
+  swy_matrix row_index;  // int32 [tokens, top_k]
+  // At least [swy_bucket_aligned_size / block_size]: the expert of each
+  // block.
+  swy_i32_span block_experts;
   swy_i32_span row_tokens;      // at least [swy_bucket_aligned_size]
-  swy_i32_span active_experts;  // [num_experts], -1 after the last
-  swy_report* report;  // max_rows, dropped, over_capacity, active_experts
+  swy_i32_span active_experts;  // [num_experts]: experts with pairs, then -1
+  // Gets max_rows, dropped, over_capacity and active_experts.
+  swy_report* report;
 } swy_aligned_buckets;
 #define SWY_ALIGNED_BUCKETS_INIT                                           \
   {                                                                        \
@@ -127,9 +133,9 @@ typedef struct swy_aligned_buckets {
 // Options of swy_bucket_aligned.
 typedef struct swy_aligned_options {
   uint32_t size;
-  size_t block_size;      // buckets begin at multiples of it
-  size_t capacity;        // pairs an expert keeps, or SWY_NO_CAPACITY
-  int32_t fill_unused;    // write the rest of pairs and block_experts, too
+  size_t block_size;      // buckets begin at multiples of block_size
+  size_t capacity;        // the most pairs of an expert, or SWY_NO_CAPACITY
+  int32_t fill_unused;    // also write unused elements of pairs, block_experts
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_aligned_options;
 #define SWY_NO_CAPACITY ((size_t)-1)
@@ -140,17 +146,19 @@ SWY_API swy_status swy_bucket_aligned(
     const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
     const swy_aligned_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// The largest possible offsets[num_experts] for num_pairs pairs. SIZE_MAX if
-// block_size is 0, if options are not valid or this overflows.
+// Returns the largest offsets[num_experts] that num_pairs pairs can give.
+// Returns SIZE_MAX if block_size is 0, if options are not valid, or if the
+// size overflows.
 SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
                                        const swy_aligned_options* options)
     SWY_NOEXCEPT;
 
-// Threadgroups of an indirect dispatch: {max(1, ceil(max_rows / tile_pairs)),
+// Inputs of swy_make_dispatch_args, which writes the numbers of threadgroups
+// of an indirect dispatch: {max(1, ceil(max_rows / tile_pairs)),
 // ceil(features / tile_features), num_experts}.
 typedef struct swy_dispatch_inputs {
   uint32_t size;
-  size_t max_rows;  // of swy_report
+  size_t max_rows;  // pairs of the busiest expert, from swy_report
   size_t num_experts;
   size_t features;  // output columns of the GEMM
 } swy_dispatch_inputs;
@@ -162,7 +170,7 @@ typedef struct swy_dispatch_outputs {
 } swy_dispatch_outputs;
 #define SWY_DISPATCH_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_dispatch_outputs), SWY_NO_SPAN }
-// How a GEMM tiles its output.
+// The size of the GEMM's output tiles.
 typedef struct swy_dispatch_options {
   uint32_t size;
   uint32_t tile_pairs;
@@ -175,8 +183,8 @@ SWY_API swy_status swy_make_dispatch_args(
     const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
     const swy_dispatch_options* options) SWY_NOEXCEPT;
 
-// Rows in the order of their destinations: d gets rows[offsets[d] .. offsets[d
-// + 1]), ascending.
+// A list of rows sorted by destination: destination d gets rows[offsets[d] ..
+// offsets[d + 1]), in ascending order.
 typedef struct swy_map_rows {
   swy_i32_span counts;   // [num_destinations]
   swy_i32_span offsets;  // [num_destinations + 1]
@@ -191,23 +199,31 @@ typedef struct swy_map_rows {
 // Inputs of swy_map_pairs.
 typedef struct swy_map_inputs {
   uint32_t size;
-  swy_matrix topk_ids;        // [tokens, top_k]; int32, uint32, int64
-  swy_i32_span destinations;  // [num_experts], -1: none; left out with
-                              // experts_per_destination
-  swy_i32_span scratch;  // optional: swy_bucket_scratch_size(tokens * top_k,
-                         // num_destinations, executor) elements
+  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  // [num_experts]: the destination of each expert, -1 for none. Leave it out
+  // with experts_per_destination.
+  swy_i32_span destinations;
+  // Optional working memory of swy_bucket_scratch_size(tokens * top_k,
+  // num_destinations, executor) elements, for several threads.
+  swy_i32_span scratch;
 } swy_map_inputs;
 #define SWY_MAP_INPUTS_INIT \
   { (uint32_t)sizeof(swy_map_inputs), SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN }
 // Outputs of swy_map_pairs.
 typedef struct swy_map_outputs {
   uint32_t size;
-  swy_map_rows pairs;       // each pair once; counts is required
-  swy_matrix pair_index;    // optional int32 [tokens, top_k], as the two below
-  swy_map_rows tokens;      // optional: each token once per destination
-  swy_matrix copy_index;    // the position in `tokens` of the pair's copy
-  swy_matrix return_index;  // the same for the first pair of each copy, or -1
-  swy_report* report;       // optional: max_rows and dropped
+  swy_map_rows pairs;  // lists each pair once; counts is required
+  // Optional int32 [tokens, top_k]: the position of each pair in pairs.rows,
+  // or -1.
+  swy_matrix pair_index;
+  swy_map_rows tokens;  // optional: lists each token once per destination
+  // Optional int32 [tokens, top_k]: the position in tokens.rows of the copy
+  // of the token that the pair's expert reads, or -1.
+  swy_matrix copy_index;
+  // Optional int32 [tokens, top_k]: the value of copy_index for the first
+  // pair of each copy, or -1.
+  swy_matrix return_index;
+  swy_report* report;  // optional: gets max_rows and dropped
 } swy_map_outputs;
 #define SWY_MAP_OUTPUTS_INIT                                           \
   {                                                                    \
@@ -217,10 +233,11 @@ typedef struct swy_map_outputs {
 // Options of swy_map_pairs.
 typedef struct swy_map_options {
   uint32_t size;
-  int32_t allow_dropped;           // accept pairs without a destination
-  size_t experts_per_destination;  // in place of a table: ids in [d * n, (d +
-                                   // 1) * n) live at destination d
-  size_t row_elements;             // elements that are sent for a row
+  int32_t allow_dropped;  // accept pairs without a destination
+  // If this is n > 0, it replaces `destinations`: experts [d * n, (d + 1) *
+  // n) live at destination d.
+  size_t experts_per_destination;
+  size_t row_elements;  // number of elements in a row
 } swy_map_options;
 #define SWY_MAP_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_map_options), 0, 0, 1 }

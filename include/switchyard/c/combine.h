@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sum of the experts' outputs for each token, and residual streams.
-// Included by switchyard.h; combine.h and hyper.h of the C++ API have the
-// full contract.
+// Sums up the experts' outputs of each token, and mixes residual streams.
+// switchyard.h includes this file; combine.h and hyper.h of the C++ API have
+// the full contract.
 
 #ifndef SWITCHYARD_C_COMBINE_H_
 #define SWITCHYARD_C_COMBINE_H_
@@ -14,68 +14,70 @@
 extern "C" {
 #endif
 
-// How the shared expert's output is weighted.
+// The factor of the shared experts' output.
 enum swy_shared_gate {
-  SWY_GATE_LOGIT = 0,   // by sigmoid(gate[t])
-  SWY_GATE_SCALAR = 1,  // by gate[t] itself
-  SWY_GATE_NONE = 2     // by 1
+  SWY_GATE_LOGIT = 0,   // sigmoid(gate[t])
+  SWY_GATE_SCALAR = 1,  // gate[t] itself
+  SWY_GATE_NONE = 2     // 1
 };
 // How a norm uses its weight w.
 enum swy_norm_kind {
   SWY_NORM_WEIGHT = 0,         // (x * scale) * w
-  SWY_NORM_WEIGHT_IN_F32 = 1,  // the same, see round_like_unfused
+  SWY_NORM_WEIGHT_IN_F32 = 1,  // the same, except with round_like_unfused
   SWY_NORM_PLUS_ONE = 2,       // (x * scale) * (1 + w)
   SWY_NORM_PLUS_ONE_FIRST = 3  // x * (1 + w), then * scale; not for normed
 };
 
 // Experts that every token passes through.
 typedef struct swy_shared_expert {
-  swy_matrix rows;    // [tokens * num_shared, hidden], by token
-  swy_matrix gate;    // [tokens, num_shared], of one also [1, tokens]
-  size_t num_shared;  // 1
+  swy_matrix rows;    // [tokens * num_shared, hidden]; a token's rows together
+  swy_matrix gate;    // [tokens, num_shared]; or [1, tokens] if num_shared is 1
+  size_t num_shared;  // 1 by default
   int32_t kind;       // enum swy_shared_gate
 } swy_shared_expert;
 #define SWY_NO_SHARED_EXPERT \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, 1, SWY_GATE_LOGIT }
-// Zero experts, which return their input.
+// Zero experts, which return their input. rows is this input; weight is, for
+// each token, the sum of the weights of its zero experts.
 typedef struct swy_identity_experts {
   swy_matrix rows;    // [tokens, hidden]
   swy_matrix weight;  // [tokens, 1] or [1, tokens]
 } swy_identity_experts;
-// Weights of RMSNorms before the residual, [1, hidden], each optional.
+// Weights of the RMSNorms that run before the residual is added: [1, hidden],
+// each optional.
 typedef struct swy_block_norms {
   swy_matrix routed;  // weight of the norm of the routed sum
   swy_matrix shared;  // weight of the norm of the shared experts' sum
-  swy_matrix block;   // weight of the norm of both together
+  swy_matrix block;   // weight of the norm of the total of both sums
 } swy_block_norms;
 // Learned vectors, [1, hidden], each optional.
 typedef struct swy_combine_vectors {
-  swy_matrix block_bias;      // added to all experts' sum
+  swy_matrix block_bias;      // added to the sum of all experts
   swy_matrix block_scale;     // multiplies that sum
   swy_matrix residual_bias;   // added to the residual
   swy_matrix residual_scale;  // multiplies the residual
 } swy_combine_vectors;
-// Factors; 1 leaves the step out.
+// Factors of sums. A factor of 1 leaves its multiplication out.
 typedef struct swy_combine_scales {
   float routed;    // multiplies the routed sum
-  float block;     // multiplies all experts' sum
+  float block;     // multiplies the sum of all experts
   float residual;  // multiplies the residual
   float out;       // multiplies the result
 } swy_combine_scales;
 #define SWY_NO_COMBINE_SCALES \
   { 1.0f, 1.0f, 1.0f, 1.0f }
 
-// Set either row_index or token_order: they give the row of each (token,
-// slot).
+// Inputs of swy_combine. Set either row_index or token_order, which tell the
+// row of each (token, slot).
 typedef struct swy_combine_inputs {
   uint32_t size;
-  int32_t token_order;       // 1: row token * top_k + slot, without row_index
-  swy_rows rows;             // [num_rows, hidden]: down-projection outputs
+  int32_t token_order;  // 1: pair (token, slot) has row token * top_k + slot
+  swy_rows rows;        // [num_rows, hidden]: outputs of the down product
   swy_matrix topk_weights;   // [tokens, top_k]
   swy_matrix row_index;      // int32 [tokens, top_k]; -1 skips the slot
   swy_matrix residual;       // optional [tokens, hidden]
-  swy_matrix norm_weight;    // [1, hidden], for normed
-  swy_shared_expert shared;  // all below is optional
+  swy_matrix norm_weight;    // [1, hidden], given if normed is
+  swy_shared_expert shared;  // optional, as all fields below
   swy_identity_experts identity;
   swy_block_norms norms;
   swy_combine_vectors vectors;
@@ -89,24 +91,25 @@ typedef struct swy_combine_inputs {
       SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX           \
     }                                                                      \
   }
-// At least one of out and normed.
+// Give at least one of out and normed.
 typedef struct swy_combine_outputs {
   uint32_t size;
   swy_matrix out;      // [tokens, hidden]; f32, bf16, f16
   swy_rows normed;     // [tokens, hidden]; any format of quantize.h
-  swy_report* report;  // optional: skipped
+  swy_report* report;  // optional: gets skipped
 } swy_combine_outputs;
 #define SWY_COMBINE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_combine_outputs), SWY_NO_MATRIX, SWY_NO_ROWS, NULL }
 // Options of swy_combine.
 typedef struct swy_combine_options {
   uint32_t size;
-  float eps;                   // of normed
-  int32_t allow_skipped;       // values of row_index outside [-1, num_rows)
-  int32_t round_like_unfused;  // round where separate operations do
-  int32_t norm;                // enum swy_norm_kind, of normed
-  int32_t block_norm;          // enum swy_norm_kind, of inputs.norms
-  float block_eps;             // of inputs.norms
+  float eps;  // for normed
+  // accept row_index values outside [-1, num_rows)
+  int32_t allow_skipped;
+  int32_t round_like_unfused;  // round each step, as separate operations do
+  int32_t norm;                // enum swy_norm_kind, for normed
+  int32_t block_norm;          // enum swy_norm_kind, for inputs.norms
+  float block_eps;             // for inputs.norms
   swy_combine_scales scales;   // factors
   // Set by presets of models that open the next layer with a LayerNorm or a
   // norm with a gate: normed is refused.
@@ -128,11 +131,12 @@ SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_executor* executor) SWY_NOEXCEPT;
 
 #define SWY_MAX_STREAMS 16
-// Several residual streams for each token: n consecutive rows.
+// Inputs of swy_hyper_connect. Each token has n residual streams, in n
+// consecutive rows.
 typedef struct swy_hyper_inputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]
-  // Optional; give block and post both or neither.
+  // The fields below are optional. Give both block and post, or neither.
   swy_matrix block;        // [tokens, hidden]
   swy_matrix post;         // [tokens, n]
   swy_matrix comb;         // [tokens, n * n]
@@ -144,7 +148,8 @@ typedef struct swy_hyper_inputs {
     (uint32_t)sizeof(swy_hyper_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
         SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX    \
   }
-// At least one. streams may be exactly the streams of the inputs.
+// Give at least one output. streams may have the data, stride and type of the
+// inputs' streams.
 typedef struct swy_hyper_outputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]
@@ -160,11 +165,11 @@ typedef struct swy_hyper_outputs {
 // Options of swy_hyper_connect.
 typedef struct swy_hyper_options {
   uint32_t size;
-  size_t num_streams;          // n, has to be set; up to SWY_MAX_STREAMS
-  float eps;                   // of the norms
-  int32_t comb_by_row;         // from j to i by comb[t, i * n + j]
-  int32_t norm_plus_one;       // 1 + norm_weight
-  int32_t round_like_unfused;  // round where separate operations do
+  size_t num_streams;     // n, required; at most SWY_MAX_STREAMS
+  float eps;              // for the norms
+  int32_t comb_by_row;    // use comb[t, i * n + j] as the factor from j to i
+  int32_t norm_plus_one;  // use 1 + norm_weight as the norm's weight
+  int32_t round_like_unfused;  // round each step, as separate operations do
 } swy_hyper_options;
 #define SWY_HYPER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_hyper_options), 0, 1e-6f, 0, 0, 0 }

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with the weights of a layer's experts: expert_weights.h of the C++
-// API has formulas, layouts and errors. Included by switchyard.h.
+// Multiplies rows with the weights of a layer's experts. switchyard.h
+// includes this file; expert_weights.h of the C++ API has formulas, layouts
+// and errors.
 //
 //   swy_layer_weights layer = SWY_LAYER_WEIGHTS_INIT;
 //   layer.gate.format = SWY_WEIGHTS_Q4_0;  // ... of a GGUF's tensor
@@ -23,8 +24,8 @@ extern "C" {
 #endif
 
 enum swy_weight_format {
-  SWY_WEIGHTS_INT8 = 0,  // int8 codes, an f32 scale for each row
-  SWY_WEIGHTS_Q8_0 = 1,  // GGML's blocks
+  SWY_WEIGHTS_INT8 = 0,  // int8 codes, with an f32 scale for each row
+  SWY_WEIGHTS_Q8_0 = 1,  // GGML's blocks, as the next four
   SWY_WEIGHTS_Q4_0 = 2,
   SWY_WEIGHTS_MXFP4 = 3,
   SWY_WEIGHTS_Q4_K = 4,
@@ -35,7 +36,7 @@ enum swy_weight_format {
 };
 enum swy_weight_layout {
   SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them
-  SWY_WEIGHTS_PACKED = 1   // by swy_pack_weights
+  SWY_WEIGHTS_PACKED = 1   // as swy_pack_weights writes them
 };
 
 // A view of all experts' weights for one product: [experts, rows, cols]. A
@@ -46,23 +47,24 @@ typedef struct swy_expert_weights {
   size_t rows;
   size_t cols;
   swy_matrix data;    // uint8 [experts, swy_expert_weights_size]
-  swy_matrix scales;  // f32 [experts, rows], of int8 as stored
+  swy_matrix scales;  // f32 [experts, rows], for stored SWY_WEIGHTS_INT8 only
 } swy_expert_weights;
 #define SWY_NO_EXPERT_WEIGHTS \
   { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
-// Bytes of one expert. SIZE_MAX if the size overflows or the format does not
-// take this number of columns.
+// Returns the bytes of one expert, or SIZE_MAX if the size overflows or the
+// format does not take this number of columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
-// The same for SWY_WEIGHTS_PACKED, whichever layout `weights` has.
+// Returns the same for SWY_WEIGHTS_PACKED, whatever weights->layout is.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 
 typedef struct swy_pack_weights_inputs {
   uint32_t size;
-  swy_expert_weights weights;  // as stored
-  swy_matrix floats;           // or [experts * rows, cols], to be quantised
+  swy_expert_weights weights;  // with SWY_WEIGHTS_STORED
+  // Instead of weights.data: [experts * rows, cols] to quantise.
+  swy_matrix floats;
 } swy_pack_weights_inputs;
 #define SWY_PACK_WEIGHTS_INPUTS_INIT                                  \
   {                                                                   \
@@ -88,20 +90,20 @@ SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                                     const swy_pack_weights_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// The format of rows that products with weights of `format` read: operands,
-// or down_operands, of swy_run_experts.
+// Returns the format of the rows that products with weights of `format` read,
+// for swy_experts_options::operands and down_operands.
 SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
 // Sets the plan's tile_columns and costs for weights of `format`.
 SWY_API void swy_set_costs(int32_t format,
                            swy_experts_plan_options* options) SWY_NOEXCEPT;
 
-// tile->out = tile->rows * weights^T for the tile's columns, on the calling
-// thread.
+// Computes tile->out = tile->rows * weights^T for the tile's columns, on the
+// calling thread.
 SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
                                      const swy_expert_tile* tile) SWY_NOEXCEPT;
 
-// The weights of all products of a layer: gate_up for layouts with one
-// matrix, gate and up for SWY_SPLIT. The shared_ fields have one expert each.
+// The weights of all products of a layer. Set gate and up for SWY_SPLIT, and
+// gate_up for the other layouts. The shared_ fields have one expert each.
 typedef struct swy_layer_weights {
   uint32_t size;
   swy_expert_weights gate_up;
@@ -120,8 +122,8 @@ typedef struct swy_layer_weights {
         SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, SWY_NO_EXPERT_WEIGHTS, \
         SWY_NO_EXPERT_WEIGHTS                                                \
   }
-// To be the `run` of a swy_expert_gemm; its `context` then points to a
-// swy_layer_weights.
+// Multiplies a tile with the weights of its product. Set it as `run` of a
+// swy_expert_gemm, with a pointer to a swy_layer_weights as `context`.
 SWY_API swy_status swy_multiply_layer(void* layer_weights,
                                       const swy_expert_tile* tile) SWY_NOEXCEPT;
 

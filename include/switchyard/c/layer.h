@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer in one call, which calls the engine for the
-// products. layer.h of the C++ API has the contract. Included by
-// switchyard.h.
+// Runs the experts of a layer in one call, which calls the engine for the
+// matrix products. switchyard.h includes this file; layer.h of the C++ API
+// has the contract.
 
 #ifndef SWITCHYARD_C_LAYER_H_
 #define SWITCHYARD_C_LAYER_H_
@@ -18,15 +18,15 @@ extern "C" {
 
 // The products of an expert.
 enum swy_expert_product {
-  SWY_PRODUCT_GATE_UP = 0,  // in one matrix, as swy_gate_up_layout says
-  SWY_PRODUCT_GATE = 1,     // these two with SWY_SPLIT
+  SWY_PRODUCT_GATE_UP = 0,  // gate and up in one matrix: see swy_gate_up_layout
+  SWY_PRODUCT_GATE = 1,     // gate and up are separate with SWY_SPLIT
   SWY_PRODUCT_UP = 2,
   SWY_PRODUCT_DOWN = 3
 };
-// The `expert` of the shared expert's tiles.
+// The value of `expert` in tiles of the shared expert.
 #define SWY_SHARED_EXPERT (-1)
 
-// A part of a product:
+// A part of a product. The thread that receives a tile computes
 //   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
 typedef struct swy_expert_tile {
   int32_t product;  // enum swy_expert_product
@@ -38,11 +38,12 @@ typedef struct swy_expert_tile {
   swy_rows rows;
   swy_matrix out;
 } swy_expert_tile;
-// The engine's product of a tile, on the calling thread alone; several run at
-// the same time. If out[r, c] depends on rows[r] and column first_column + c
-// alone, the layer's bits are those of one thread. A status that is not
-// SWY_OK ends the layer, which returns it, so its message must live as long
-// as the caller may read it.
+// The engine's matrix product. run() computes one tile on the calling thread;
+// several threads call it at the same time. If out[r, c] depends on rows[r]
+// and column first_column + c alone, the layer's bits do not depend on the
+// number of threads. If run() returns an error, swy_run_experts ends and
+// returns this error, so the error's message must live as long as the caller
+// may read it.
 typedef struct swy_expert_gemm {
   uint32_t size;
   swy_status (*run)(void* context, const swy_expert_tile* tile);
@@ -52,16 +53,18 @@ typedef struct swy_expert_gemm {
   { (uint32_t)sizeof(swy_expert_gemm), NULL, NULL }
 
 typedef struct swy_row_format {
-  int32_t type;          // enum swy_type
-  int32_t scale_type;    // of codes
-  size_t scale_columns;  // of codes: 32, 64, 128, or 0: a scale a row
+  int32_t type;        // enum swy_type
+  int32_t scale_type;  // of codes
+  // Of codes: columns that share a scale, 32, 64 or 128; 0: all columns of a
+  // row.
+  size_t scale_columns;
   int32_t has_sums;
 } swy_row_format;
 
-// The work on a layer's experts. It points into
-// swy_experts_plan_outputs::memory, which must not move or change; calls may
-// share the plan. Calls refuse a plan that swy_plan_experts did not make,
-// such as an uninitialised struct.
+// A plan of the work on a layer's experts. It points into
+// swy_experts_plan_outputs::memory, which must not move or change. Several
+// calls may use a plan at the same time. They refuse a plan that
+// swy_plan_experts did not make, such as an uninitialised struct.
 typedef struct swy_experts_plan {
   uint64_t opaque[48];
 } swy_experts_plan;
@@ -76,29 +79,28 @@ typedef struct swy_experts_plan_outputs {
   uint32_t size;
   swy_i32_span memory;  // at least [swy_experts_plan_size]
   swy_experts_plan* plan;
-  swy_report* report;  // optional: max_rows, dropped and tiles
+  swy_report* report;  // optional: gets max_rows, dropped and tiles
 } swy_experts_plan_outputs;
 #define SWY_EXPERTS_PLAN_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_experts_plan_outputs), SWY_NO_SPAN, NULL, NULL }
-// Options of swy_plan_experts. The products of an expert's m rows cost
-// weight_cost
-// + row_cost * max(m, min_rows).
+// Options of swy_plan_experts. The plan assumes that an expert's products of m
+// rows cost weight_cost + row_cost * max(m, min_rows).
 typedef struct swy_experts_plan_options {
   uint32_t size;
-  int32_t allow_dropped;       // ids outside [0, num_experts)
-  size_t num_experts;          // these three have to be set
-  size_t hidden;               // columns of a token
-  size_t intermediate;         // columns between an expert's products
-  size_t shared_intermediate;  // 0: no shared expert
+  int32_t allow_dropped;       // accept ids outside [0, num_experts)
+  size_t num_experts;          // required
+  size_t hidden;               // required: columns of a token
+  size_t intermediate;         // required: columns between an expert's products
+  size_t shared_intermediate;  // columns of the shared expert; 0: it has none
   size_t workers;              // threads that claim tiles
   // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert.
   size_t tile_rows;
   size_t tile_columns;  // 0: a tile has all columns
-  size_t max_rows;      // the most rows of a tile
+  size_t max_rows;      // the largest number of rows in a tile
   size_t weight_cost;   // the cost of reading an expert's weights
-  size_t row_cost;      // the cost of a row
-  size_t min_rows;      // fewer rows cost as much
-  size_t least_cost;    // less is not worth a separate tile
+  size_t row_cost;      // the cost of multiplying a row
+  size_t min_rows;      // fewer rows cost as much as min_rows rows
+  size_t least_cost;    // work of a lower cost is not worth a separate tile
 } swy_experts_plan_options;
 #define SWY_EXPERTS_PLAN_OPTIONS_INIT                                          \
   {                                                                            \
@@ -106,12 +108,12 @@ typedef struct swy_experts_plan_options {
         512, 16, 0, 8                                                          \
   }
 
-// The int32 elements of memory for a plan. SIZE_MAX if the size overflows or
-// swy_plan_experts refuses an option.
+// Returns the number of int32 elements of memory that a plan needs, or
+// SIZE_MAX if the size overflows or swy_plan_experts refuses an option.
 SWY_API size_t swy_experts_plan_size(size_t tokens, size_t top_k,
                                      const swy_experts_plan_options* options)
     SWY_NOEXCEPT;
-// Sorts pairs to experts and cuts their products into tiles.
+// Sorts pairs by expert and cuts the experts' products into tiles.
 SWY_API swy_status swy_plan_experts(const swy_experts_plan_inputs* inputs,
                                     const swy_experts_plan_outputs* outputs,
                                     const swy_experts_plan_options* options,
@@ -124,7 +126,7 @@ typedef struct swy_experts_inputs {
   swy_rows shared_hidden;             // optional
   swy_matrix gate_bias;               // optional [num_experts, columns]
   swy_matrix up_bias;                 // with SWY_SPLIT only
-  const swy_combine_inputs* combine;  // without rows and row_index
+  const swy_combine_inputs* combine;  // its rows and row_index are left out
   swy_i32_span scratch;               // at least [swy_experts_scratch_size]
 } swy_experts_inputs;
 #define SWY_EXPERTS_INPUTS_INIT                                           \
@@ -135,13 +137,14 @@ typedef struct swy_experts_inputs {
 typedef struct swy_experts_options {
   uint32_t size;
   int32_t weights_on_input;
-  const swy_activate_options* activate;  // null: the defaults
+  const swy_activate_options* activate;  // NULL: the defaults
   const swy_combine_options* combine;
-  const swy_activate_options* shared_activate;  // null: SiLU, concatenated
+  // NULL: SWY_SILU, SWY_CONCATENATED.
+  const swy_activate_options* shared_activate;
   swy_row_format operands;
   int32_t gate_up_type;  // enum swy_type
   int32_t down_type;
-  const swy_row_format* down_operands;  // null: as operands
+  const swy_row_format* down_operands;  // NULL: the same as operands
 } swy_experts_options;
 #define SWY_EXPERTS_OPTIONS_INIT                                \
   {                                                             \
@@ -149,19 +152,20 @@ typedef struct swy_experts_options {
         {SWY_F32, SWY_F32, 0, 0}, SWY_F32, SWY_F32, NULL        \
   }
 
-// The int32 elements of scratch for `workers` workers. A call with less
-// scratch runs fewer, and needs enough for one. SIZE_MAX if the size
-// overflows or an argument is wrong.
+// Returns the number of int32 elements of scratch for `workers` workers. With
+// less scratch, swy_run_experts runs fewer workers, and it needs at least
+// enough for one. Returns SIZE_MAX if the size overflows or an argument is
+// wrong.
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;
-// Enough for every plan of `tokens` tokens, for engines that allocate memory
-// before the ids are known.
+// Returns a size that is enough for every plan of `tokens` tokens, for
+// engines that allocate memory before they know the ids.
 SWY_API size_t swy_experts_scratch_size_of_any(
     size_t tokens, size_t top_k, const swy_experts_plan_options* shape,
     const swy_experts_options* options, size_t workers) SWY_NOEXCEPT;
 // Gathers rows, calls gemm to multiply them, applies the activation, calls
-// gemm again, and sums up each token, in one region of the executor.
+// gemm again, and sums up each token's rows, all in one loop of the executor.
 SWY_API swy_status swy_run_experts(const swy_experts_inputs* inputs,
                                    const swy_combine_outputs* outputs,
                                    const swy_experts_options* options,

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Model families by name, and the config.json of a checkpoint. Included by
-// switchyard.h; presets.h of the C++ API has the whole contract.
+// Finds the options of a model family by its name, and applies the
+// config.json of a checkpoint. switchyard.h includes this file; presets.h of
+// the C++ API has the whole contract.
 //
 //   swy_model_config config = SWY_MODEL_CONFIG_INIT;
 //   swy_preset preset = SWY_PRESET_INIT;
@@ -26,19 +27,21 @@
 extern "C" {
 #endif
 
-// The inputs of swy_combine in a family's layer, and where its weights apply.
+// Tells which inputs swy_combine needs in a family's layer, and where the
+// router's weights apply.
 typedef struct swy_combine_form {
   uint32_t size;
-  int32_t has_residual;          // 0: the residual is added elsewhere
-  size_t num_shared_experts;     // 0: none
+  int32_t has_residual;          // 0: swy_combine does not add the residual
+  size_t num_shared_experts;     // number of shared experts, 0 for none
   int32_t shared_gate;           // enum swy_shared_gate
-  int32_t has_identity_experts;  // inputs.identity
-  int32_t has_routed_norm;       // inputs.norms.routed
-  int32_t has_shared_norm;       // inputs.norms.shared
-  int32_t has_block_norm;        // inputs.norms.block
-  int32_t has_vectors;           // some of swy_combine_vectors
-  int32_t has_expert_biases;     // gate_bias, and one of the down product
-  int32_t has_weights_on_input;  // topk_weights are row_scale of swy_activate
+  int32_t has_identity_experts;  // the layer needs inputs.identity
+  int32_t has_routed_norm;       // the layer needs inputs.norms.routed
+  int32_t has_shared_norm;       // the layer needs inputs.norms.shared
+  int32_t has_block_norm;        // the layer needs inputs.norms.block
+  int32_t has_vectors;           // the layer needs some of inputs.vectors
+  int32_t has_expert_biases;     // the experts' products have biases
+  // Pass topk_weights to swy_activate as row_scale.
+  int32_t has_weights_on_input;
 } swy_combine_form;
 #define SWY_COMBINE_FORM_INIT                                                  \
   {                                                                            \
@@ -46,20 +49,24 @@ typedef struct swy_combine_form {
         0                                                                      \
   }
 
-// A family's layer, beside its swy_route_options.
+// The properties of a family's layer, except its swy_route_options.
 typedef struct swy_preset {
   uint32_t size;
-  // Inputs of swy_route_top_k that it has beside the logits.
+  // The inputs of swy_route_top_k that the layer needs besides the logits.
   int32_t correction_bias;
   int32_t expert_scale;
-  int32_t norm_topk_prob;  // its configurations have it: options.renormalize
-  int32_t in_model_type;   // options.round_to may be the model's type
-  const char* family;      // model_type of config.json
-  const char* same_as;     // a family with exactly the same layer, or NULL
-  const char* source;      // the code that it follows, or words
-  size_t num_experts;      // 0 if only a configuration has it
+  // config.json has norm_topk_prob, which sets options.renormalize.
+  int32_t norm_topk_prob;
+  // Scores and weights are computed in the model's type: see
+  // options.round_to.
+  int32_t in_model_type;
+  const char* family;   // model_type of config.json
+  const char* same_as;  // a family with exactly the same layer, or NULL
+  const char* source;   // the code that the preset follows, or a description
+  // num_experts and top_k: 0 if only a config.json has them.
+  size_t num_experts;
   size_t top_k;
-  // Optional: the functions below write here, too.
+  // Optional pointers to more structs that the functions below write.
   swy_activate_options* activate;
   swy_combine_options* combine;
   swy_combine_form* form;
@@ -70,8 +77,8 @@ typedef struct swy_preset {
         NULL, NULL                                                          \
   }
 
-// Fields of a config.json: all zeros, or NULL, if the file does not have the
-// field, or has null.
+// A field of a config.json. If the file does not have the field, or has null,
+// the struct is all zeros, and a text is NULL.
 typedef struct swy_optional_count {
   int32_t is_set;
   uint32_t value;
@@ -106,8 +113,8 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
-// For each field, the name by which swy_set_number or swy_set_text set it,
-// counted from 1; 0: they have not set the field.
+// Remembers by which name swy_set_number or swy_set_text set each field: the
+// number of the name, counted from 1, or 0 if they have not set the field.
 typedef struct swy_config_names {
   int8_t of[64];
 } swy_config_names;
@@ -116,8 +123,9 @@ typedef struct swy_config_names {
     { 0 }                   \
   }
 
-// The fields of a config.json (or of its text_config) that options depend on.
-// docs/models.md has the families and the other names of each field.
+// The fields of a config.json (or of its text_config) that a layer's options
+// depend on. Comments give other names of a field, or the family that has it;
+// docs/models.md lists all families and names.
 typedef struct swy_model_config {
   uint32_t size;
   swy_optional_count num_experts;             // n_routed_experts and others
@@ -140,7 +148,7 @@ typedef struct swy_model_config {
   swy_optional_count zero_expert_num;       // LongCat-Flash
   swy_optional_count
       n_shared_experts;  // num_shared_experts, moe_num_shared_experts
-  swy_optional_count shared_intermediate_size;         // Granite: 0 is none
+  swy_optional_count shared_intermediate_size;  // Granite; 0: no shared expert
   const char* shared_expert_combination_strategy;      // Cohere2
   swy_optional_flag moe_apply_router_weight_on_input;  // Laguna
   const char*
@@ -154,7 +162,7 @@ typedef struct swy_model_config {
   swy_optional_number residual_multiplier;  // Granite
   swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
   swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
-  swy_config_names names;                   // the functions' own
+  swy_config_names names;                   // written by swy_set_... only
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \
@@ -166,42 +174,48 @@ typedef struct swy_model_config {
         SWY_UNSET, SWY_NO_CONFIG_NAMES                                     \
   }
 
-// Sets the field that a config.json calls `key`, by any of its names, for
-// programs that walk the pairs of a JSON object. true is 1. A key inside an
-// object is written with a dot, "ffn_config.moe_top_k". If no field has that
-// name, it sets nothing and returns SWY_OK. A text must live until
-// swy_apply_config returns. SWY_INVALID_ARGUMENT, and nothing written, if a
-// pointer is NULL, if the value is not of the field's kind, if another name
-// of the field has set another value, or if `config` is an older caller's
-// without that field. In an older caller's `config` without `names`, other
-// names are not compared, and the last value stays.
+// Sets the field of `config` that has the name `key` in a config.json; all
+// names of a field work. It is for programs that walk the pairs of a JSON
+// object. Pass true as 1, and a key inside an object with a dot, as in
+// "ffn_config.moe_top_k". If no field has that name, sets nothing and returns
+// SWY_OK. A text must live until swy_apply_config returns.
+//
+// Returns SWY_INVALID_ARGUMENT and writes nothing if a pointer is NULL, if
+// the value is not of the field's kind, if the field was already set by
+// another name to another value, or if `config` comes from an older caller
+// and lacks the field.
+//
+// If `config` comes from an older caller and lacks `names`, the library
+// cannot compare values set by different names, and the last value stays.
 SWY_API swy_status swy_set_number(const char* key, double value,
                                   swy_model_config* config) SWY_NOEXCEPT;
 SWY_API swy_status swy_set_text(const char* key, const char* text,
                                 swy_model_config* config) SWY_NOEXCEPT;
-// Treats the field like a null in config.json: sets
-// moe_normalize_expert_weights to 0, and unsets any other field, unless
-// another name has set it. Errors are the same.
+// Handles a null in config.json: sets moe_normalize_expert_weights to 0, and
+// unsets any other field, unless it was set by another name. Errors are those
+// of swy_set_number.
 SWY_API swy_status swy_set_null(const char* key,
                                 swy_model_config* config) SWY_NOEXCEPT;
 
-// Writes a family in its class's default configuration to `preset`, the
-// structs that it points to, and `options`; a NULL is left out. Make all of
-// them by their macros. swy_route_top_k refuses the options: use
-// swy_apply_config for a checkpoint. SWY_INVALID_ARGUMENT, and nothing
-// written, if the name is unknown, or if a struct is an older caller's and
-// ends before a field that the family does not leave at its default.
+// Writes the default configuration of a family's class to `preset`, to the
+// structs that it points to, and to `options`. Pointers may be NULL.
+// Initialise all structs with their macros. swy_route_top_k refuses these
+// options: use swy_apply_config for a checkpoint. Returns
+// SWY_INVALID_ARGUMENT and writes nothing if the name is unknown, or if a
+// struct comes from an older caller and lacks a field for which the family
+// needs another value than the default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
-// The same for preset->family with the values of a checkpoint's config.json.
-// Writes all fields, so change options after the call. SWY_INVALID_ARGUMENT,
-// and nothing written, as above, and also if a field that changes the
-// family's results is missing (the message names it), or if its value is not
-// valid for the family.
+// Does the same for preset->family, with the values of a checkpoint's
+// config.json. It writes all fields, so change options only after the call.
+// Returns SWY_INVALID_ARGUMENT and writes nothing in the cases above, and
+// also if a field that changes the family's results is missing (the message
+// names it), or if a value is not valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;
-// The names, in alphabetical order; NULL beyond the last.
+// Returns the name of the family at `index`, in alphabetical order, or NULL
+// if `index` is not below the number of families.
 SWY_API const char* swy_preset_family(size_t index) SWY_NOEXCEPT;
 
 #ifdef __cplusplus

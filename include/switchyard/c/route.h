@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router: from logits to expert ids and weights. Included by
-// switchyard.h; route.h of the C++ API has the formulas, order, special rows
-// and errors.
+// The router, which selects experts and computes their weights from logits.
+// switchyard.h includes this file; route.h of the C++ API has the formulas,
+// the order, special values and errors.
 
 #ifndef SWITCHYARD_C_ROUTE_H_
 #define SWITCHYARD_C_ROUTE_H_
@@ -22,7 +22,8 @@ enum swy_score {
   SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
   SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
 };
-// The value to which correction_bias is added.
+// The value to which correction_bias is added. The experts with the largest
+// sums are selected.
 enum swy_bias_place { SWY_BIAS_ON_SCORE = 0, SWY_BIAS_ON_LOGIT = 1 };
 // The value from which a selected expert's weight is computed.
 enum swy_weight_of {
@@ -43,16 +44,22 @@ typedef struct swy_route_inputs {
   uint32_t size;
   swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
   // The fields below are optional.
-  swy_matrix correction_bias;  // [num_biases, num_experts], mostly one row
-  swy_matrix bias_index;       // [tokens, 1] or [1, tokens]: a token's row of
-                               // correction_bias
-  swy_matrix expert_scale;     // [1, num_experts], by which weights are
-                               // multiplied last: Gemma 4
-  swy_matrix token_mask;       // [tokens, 1] or [1, tokens] of u8: 0 is padding
-  swy_matrix given_ids;        // [tokens, top_k]: the experts are these. May be
-                               // topk_ids itself
-  swy_matrix expert_map;       // int32 [1, num_experts]: the id that topk_ids
-                               // gets for each expert; -1: elsewhere
+  // [num_biases, num_experts]; num_biases is mostly 1.
+  swy_matrix correction_bias;
+  // [tokens, 1] or [1, tokens]: the row of correction_bias that each token
+  // uses.
+  swy_matrix bias_index;
+  // [1, num_experts]: each weight is at last multiplied by its expert's value
+  // (Gemma 4).
+  swy_matrix expert_scale;
+  // [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
+  swy_matrix token_mask;
+  // [tokens, top_k]: experts to use instead of a selection. May be topk_ids
+  // itself.
+  swy_matrix given_ids;
+  // int32 [1, num_experts]: the id that is written to topk_ids for each
+  // expert; -1 marks an expert on another node.
+  swy_matrix expert_map;
 } swy_route_inputs;
 #define SWY_ROUTE_INPUTS_INIT                                         \
   {                                                                   \
@@ -64,11 +71,13 @@ typedef struct swy_route_inputs {
 // Outputs of swy_route_top_k.
 typedef struct swy_route_outputs {
   uint32_t size;
-  swy_matrix topk_ids;          // [tokens, top_k + num_shared_experts]; int32,
-                                // uint32, int64
-  swy_matrix topk_weights;      // the same; f32, bf16, f16
-  swy_matrix identity_weights;  // optional [tokens, 1] or [1, tokens]
-  swy_report* report;           // optional: invalid_ids and elsewhere
+  swy_matrix topk_ids;      // [tokens, top_k + num_shared_experts]; int32,
+                            // uint32, int64
+  swy_matrix topk_weights;  // the shape of topk_ids; f32, bf16, f16
+  // Optional [tokens, 1] or [1, tokens]: for each token, the sum of the
+  // weights of its selected zero experts.
+  swy_matrix identity_weights;
+  swy_report* report;  // optional: gets invalid_ids and elsewhere
 } swy_route_outputs;
 #define SWY_ROUTE_OUTPUTS_INIT                                         \
   {                                                                    \
@@ -76,49 +85,52 @@ typedef struct swy_route_outputs {
         SWY_NO_MATRIX, NULL                                            \
   }
 
-// Flags are 0 or 1.
+// Options of swy_route_top_k. Flags are 0 or 1.
 typedef struct swy_route_options {
   uint32_t size;
-  int32_t renormalize;       // divide the selected weights by their sum
-  float clamp;               // of SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
-  int32_t score;             // enum swy_score
-  int32_t divisor;           // enum swy_divisor
-  float eps;                 // of the divisors that have one, >= 0
-  int32_t zero_sum_is_zero;  // where the divisor is 0: weights 0, not NaN, inf
-  int32_t weight_of;         // enum swy_weight_of
-  int32_t bias_place;        // enum swy_bias_place
-  int32_t bias_in_weight;    // the correction bias is part of the weight, too
-  int32_t select_on_rounded_score;  // as PyTorch code does
-  float routed_scaling_factor;      // of weights, after the division
-  // Every logit l is first replaced by clip(softcap * tanh(l * scale /
-  // softcap)).
+  int32_t renormalize;  // divide the selected weights by their sum
+  float clamp;          // for SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
+  int32_t score;        // enum swy_score
+  int32_t divisor;      // enum swy_divisor
+  float eps;            // for the divisors with EPS in their names, >= 0
+  // If the divisor is 0, make weights 0, not NaN or infinite.
+  int32_t zero_sum_is_zero;
+  int32_t weight_of;       // enum swy_weight_of
+  int32_t bias_place;      // enum swy_bias_place
+  int32_t bias_in_weight;  // add the correction bias to the weight, too
+  // Select by the rounded score, as PyTorch code does.
+  int32_t select_on_rounded_score;
+  float routed_scaling_factor;  // multiplies weights after the division
+  // First, every logit l is replaced by softcap * tanh(l * logit_scale /
+  // softcap), clipped to [-logit_clip, logit_clip].
   float logit_scale;
   float logit_softcap;  // 0: none
   float logit_clip;     // 0: none
-  // The number of groups of experts; the topk_group best groups take part. 0
-  // or 1: no groups.
+  // The number of groups of experts. Experts are selected from the topk_group
+  // best groups. 0 or 1: no groups.
   size_t num_expert_group;
-  size_t topk_group;            // groups that take part
-  size_t group_score_of;        // the number of keys that make a group's score
-  int32_t dropped_key_is_zero;  // the key of a dropped group's experts is 0,
-                                // not -inf
-  // The number of zero experts, which compute nothing; they are the last of
-  // num_experts: LongCat, ZAYA.
+  size_t topk_group;  // the number of groups to select experts from
+  // A group's score is the sum of this many largest keys.
+  size_t group_score_of;
+  // Experts of a dropped group get the key 0, not -inf.
+  int32_t dropped_key_is_zero;
+  // The number of zero experts, which compute nothing (LongCat, ZAYA). They
+  // are the last ones of num_experts.
   size_t num_zero_experts;
-  // Shared experts, which every token passes through: they get the last
-  // slots, with ids num_experts and above.
+  // The number of shared experts, which every token passes through. They get
+  // the last slots, with ids from num_experts on.
   size_t num_shared_experts;
   float shared_weight;    // the weight of shared experts
-  int32_t shared_logits;  // logits has columns for them
-  int32_t round_to;       // enum swy_type, to which each step is rounded
-  float jitter_eps;       // of SWY_SCORE_SPARSEMIXER
-  // Presets set these: a call without correction_bias, without expert_scale,
-  // with a num_expert_group of 0, or before swy_apply_config is refused.
+  int32_t shared_logits;  // logits has further columns, for shared experts
+  int32_t round_to;  // enum swy_type, the type to which each step is rounded
+  float jitter_eps;  // for SWY_SCORE_SPARSEMIXER
+  // Presets set this flag and the next three. With this one, a call without
+  // correction_bias is refused.
   int32_t needs_correction_bias;
   int32_t needs_expert_scale;  // a call without expert_scale is refused
   int32_t needs_groups;        // a num_expert_group of 0 is refused
-  int32_t needs_config;  // the preset has not seen its config.json: all calls
-                         // are refused
+  // Calls are refused until swy_apply_config has applied a config.json.
+  int32_t needs_config;
 } swy_route_options;
 #define SWY_ROUTE_OPTIONS_INIT                                        \
   {                                                                   \

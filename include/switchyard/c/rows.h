@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows gathered, converted and activated. Included by switchyard.h; gather.h,
-// quantize.h and activate.h of the C++ API have the full contract.
+// Gathers and converts rows, and computes activations. switchyard.h includes
+// this file; gather.h, quantize.h and activate.h of the C++ API have the full
+// contract.
 
 #ifndef SWITCHYARD_C_ROWS_H_
 #define SWITCHYARD_C_ROWS_H_
@@ -13,16 +14,17 @@
 extern "C" {
 #endif
 
-// rows[r, :] = tokens[pairs[r] / top_k, :]. A pair outside [0, num_tokens *
-// top_k) makes a row of zeros and is counted. Without allow_invalid, the call
-// then returns SWY_FAILED_PRECONDITION, after everything is written. Types:
-// f32, bf16, f16 or quantised; equal formats are copied byte for byte.
+// Inputs of swy_gather_rows, which computes rows[r, :] = tokens[pairs[r] /
+// top_k, :]. A pair outside [0, num_tokens * top_k) gives a row of zeros and
+// is counted. Without allow_invalid, the call then returns
+// SWY_FAILED_PRECONDITION, after everything is written. Types: f32, bf16, f16
+// or quantised; equal formats are copied byte for byte.
 typedef struct swy_gather_inputs {
   uint32_t size;
   swy_rows tokens;       // [num_tokens, hidden]
   swy_i32_span pairs;    // [n], as swy_bucket_packed writes them
   swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is read
-  swy_matrix row_index;  // optional: converts each token once
+  swy_matrix row_index;  // optional: with it, each token is converted once
 } swy_gather_inputs;
 #define SWY_GATHER_INPUTS_INIT                                     \
   {                                                                \
@@ -32,14 +34,14 @@ typedef struct swy_gather_inputs {
 typedef struct swy_gather_outputs {
   uint32_t size;
   swy_rows rows;       // [n, hidden]
-  swy_report* report;  // optional: invalid
+  swy_report* report;  // optional: gets invalid
 } swy_gather_outputs;
 #define SWY_GATHER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_gather_outputs), SWY_NO_ROWS, NULL }
-// How rows are gathered.
+// Options of swy_gather_rows.
 typedef struct swy_gather_options {
   uint32_t size;
-  int32_t allow_invalid;  // pairs that do not exist make zeros
+  int32_t allow_invalid;  // accept pairs that do not exist
 } swy_gather_options;
 #define SWY_GATHER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_gather_options), 0 }
@@ -49,9 +51,9 @@ SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
                                    const swy_gather_options* options,
                                    const swy_executor* executor) SWY_NOEXCEPT;
 
-// The inverse: rows[token * top_k + slot, :] = packed[row_index[token, slot],
-// :]. The row is zeros if row_index is -1, or outside [-1, num_rows), which
-// is counted.
+// Inputs of swy_scatter_rows, the inverse of swy_gather_rows: rows[token *
+// top_k + slot, :] = packed[row_index[token, slot], :]. The row is zeros if
+// row_index is -1, or if it is outside [-1, num_rows). The latter is counted.
 typedef struct swy_scatter_inputs {
   uint32_t size;
   swy_rows packed;       // [num_rows, hidden]
@@ -62,14 +64,14 @@ typedef struct swy_scatter_inputs {
 typedef struct swy_scatter_outputs {
   uint32_t size;
   swy_rows rows;       // [tokens * top_k, hidden]
-  swy_report* report;  // optional: skipped
+  swy_report* report;  // optional: gets skipped
 } swy_scatter_outputs;
 #define SWY_SCATTER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_scatter_outputs), SWY_NO_ROWS, NULL }
-// How rows are scattered.
+// Options of swy_scatter_rows.
 typedef struct swy_scatter_options {
   uint32_t size;
-  int32_t allow_skipped;  // rows that do not exist make zeros
+  int32_t allow_skipped;  // accept row_index values outside [-1, num_rows)
 } swy_scatter_options;
 #define SWY_SCATTER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_scatter_options), 0 }
@@ -79,8 +81,8 @@ SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
                                     const swy_scatter_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// rows = from, in the type and format of rows; quantize.h has the formats of
-// both.
+// Inputs of swy_quantize, which copies `from` to `rows`, in the type and
+// format of `rows`. quantize.h has the formats of both.
 typedef struct swy_quantize_inputs {
   uint32_t size;
   swy_rows from;  // [rows, cols]
@@ -90,14 +92,15 @@ typedef struct swy_quantize_inputs {
 typedef struct swy_quantize_outputs {
   uint32_t size;
   swy_rows rows;       // [rows, cols]
-  swy_report* report;  // optional: overflowed_blocks
+  swy_report* report;  // optional: gets overflowed_blocks
 } swy_quantize_outputs;
 #define SWY_QUANTIZE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_quantize_outputs), SWY_NO_ROWS, NULL }
-// How rows are converted.
+// Options of swy_quantize.
 typedef struct swy_quantize_options {
   uint32_t size;
-  int32_t clamp_overflow;  // f16 fields of q8_0 and q8_1 to 65504, not infinity
+  // f16 fields of q8_0 and q8_1 become 65504, not infinite.
+  int32_t clamp_overflow;
 } swy_quantize_options;
 #define SWY_QUANTIZE_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_quantize_options), 0 }
@@ -107,46 +110,51 @@ SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
                                 const swy_quantize_options* options,
                                 const swy_executor* executor) SWY_NOEXCEPT;
 
-// Functions of a gate g and an up u.
+// The function to compute. g is a value of the gate product, u of the up
+// product.
 enum swy_activation {
   SWY_SILU = 0,        // silu(g) * u
   SWY_GELU = 1,        // gelu(g) * u
-  SWY_GELU_TANH = 2,   // the same with tanh
+  SWY_GELU_TANH = 2,   // gelu with tanh for erf, times u
   SWY_RELU = 3,        // max(g, 0) * u
   SWY_RELU2 = 4,       // max(g, 0)^2 * u
   SWY_IDENTITY = 5,    // g * u
   SWY_SWIGLU_OAI = 6,  // (u + 1) * g * sigmoid(alpha * g)
   SWY_SITU = 7  // beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / ...)
 };
-// Layouts of an expert's gate and up values.
+// Where the values of gate and up lie.
 enum swy_gate_up_layout {
-  SWY_SPLIT = 0,         // in `gate` and `up`
+  SWY_SPLIT = 0,         // separately in `gate` and `up`
   SWY_CONCATENATED = 1,  // both in `gate`: [gate | up]
   SWY_INTERLEAVED = 2,   // both in `gate`: gate, up, gate, up, ...
-  SWY_UNGATED = 3        // `gate` alone
+  SWY_UNGATED = 3        // in `gate`; there is no up
 };
-// The place of a step: before or after the activation.
+// Whether a step runs before or after the activation.
 enum swy_activate_place { SWY_BEFORE = 0, SWY_AFTER = 1 };
-// Whether stores to out go through the caches. Results are the same.
+// Whether stores to out go through the caches. The results are the same
+// either way.
 enum swy_activate_stores {
-  SWY_STORES_AUTO = 0,  // streaming above SWY_ACTIVATE_STREAMING_BYTES
+  SWY_STORES_AUTO = 0,  // streaming stores above SWY_ACTIVATE_STREAMING_BYTES
   SWY_STORES_CACHED = 1,
   SWY_STORES_STREAMING = 2
 };
 #define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
 
-// out[r, i] = activation(gate[r, i], up[r, i]). In place: out may be exactly
-// gate, up or, with SWY_CONCATENATED, one half of gate.
+// Inputs of swy_activate, which computes out[r, i] = activation(gate[r, i],
+// up[r, i]). out may lie in place: have the data, stride and type of gate, of
+// up or, with SWY_CONCATENATED, of one half of gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
-  swy_matrix gate;  // [rows, cols], or both [rows, 2 * cols]; f32, bf16, f16
-  swy_matrix up;    // [rows, cols] with SWY_SPLIT, of the same type
+  // [rows, cols]; with up in it [rows, 2 * cols]; f32, bf16, f16.
+  swy_matrix gate;
+  swy_matrix up;  // with SWY_SPLIT: [rows, cols], of gate's type
   // The fields below are optional.
-  swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like it
-  swy_matrix up_bias;    // [num_experts, cols] with SWY_SPLIT
+  swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like gate
+  swy_matrix up_bias;    // with SWY_SPLIT: [num_experts, cols]
   swy_matrix row_scale;  // [rows, 1]
-  // At most one of the two: each expert's rows, as swy_bucket_packed or
-  // swy_bucket_strided writes them. Rows of no expert are not computed.
+  // Give at most one of offsets and tokens_per_expert. They tell the rows of
+  // each expert, as swy_bucket_packed or swy_bucket_strided writes them. Rows
+  // that belong to no expert are not computed.
   swy_i32_span offsets;            // [num_experts + 1]
   swy_i32_span tokens_per_expert;  // [num_experts]
 } swy_activate_inputs;
@@ -167,13 +175,13 @@ typedef struct swy_activate_options {
   int32_t activation;          // enum swy_activation
   int32_t layout;              // enum swy_gate_up_layout
   int32_t stores;              // enum swy_activate_stores
-  float alpha;                 // of SWY_SWIGLU_OAI
-  float beta;                  // of SWY_SITU
-  float linear_beta;           // of SWY_SITU
-  float limit;                 // clamps gate and up; 0: none
+  float alpha;                 // for SWY_SWIGLU_OAI
+  float beta;                  // for SWY_SITU
+  float linear_beta;           // for SWY_SITU
+  float limit;                 // clamps gate and up; 0: no limit
   int32_t limit_place;         // enum swy_activate_place
   int32_t row_scale_place;     // enum swy_activate_place
-  int32_t round_like_unfused;  // round where separate operations do
+  int32_t round_like_unfused;  // round each step, as separate operations do
 } swy_activate_options;
 #define SWY_ACTIVATE_OPTIONS_INIT                                            \
   {                                                                          \

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Views, reports, threads and ISAs. Included by switchyard.h, which explains
-// how structs grow.
+// Views, reports, executors and ISAs. switchyard.h includes this file, and
+// explains how structs grow.
 
 #ifndef SWITCHYARD_C_TYPES_H_
 #define SWITCHYARD_C_TYPES_H_
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A build that exports the functions from a shared library defines this.
+// A build that exports the functions from a shared library defines SWY_API.
 #ifndef SWY_API
 #define SWY_API
 #endif
@@ -21,34 +21,35 @@ extern "C" {
 #define SWY_NOEXCEPT
 #endif
 
-// The largest valid `size` of a struct; larger sizes were never set by any
-// version, and are refused. switchyard.h explains sizes of other versions.
+// The largest valid `size` of a struct. No version has set a larger size, so
+// calls refuse it. switchyard.h explains the sizes of other versions.
 #define SWY_MAX_STRUCT_SIZE 4096
 
 enum swy_status_code {
   SWY_OK = 0,
-  // An argument is wrong by itself: shape, stride, null, overlap, overflow.
-  // Nothing is written.
+  // An argument is wrong whatever the data: shape, stride, null, overlap,
+  // overflow. Nothing is written.
   SWY_INVALID_ARGUMENT = 1,
-  // The executor could not get memory. Outputs are unspecified.
+  // The executor could not allocate memory. Outputs are unspecified.
   SWY_OUT_OF_MEMORY = 2,
   // The arguments are well-formed but do not fit the data. The function's
-  // contract lists the outputs written by then.
+  // contract lists the outputs that are written in this case.
   SWY_FAILED_PRECONDITION = 3,
   // The executor failed for another reason. Outputs are unspecified.
   SWY_INTERNAL = 4
 };
 
 // The result of a call. The message is "Function: argument: problem" with the
-// C++ function's name, or "" with SWY_OK; it lives as long as the library is
-// loaded; do not free it.
+// name of the C++ function, or "" with SWY_OK. It lives as long as the
+// library is loaded. Do not free it.
 typedef struct swy_status {
   int32_t code;
   const char* message;
 } swy_status;
-// The numbers of an error, "got [15, 2], needs [16, 2]", or "" if it has
-// none. They belong to the last error with this message on the calling
-// thread. The thread keeps them until its next error, so copy them.
+// Returns the numbers of an error, such as "got [15, 2], needs [16, 2]", or
+// "" if it has none. They are the numbers of the last error with this message
+// on the calling thread. The thread keeps them until its next error, so copy
+// them.
 SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
@@ -63,8 +64,8 @@ enum swy_type {
   SWY_U8 = 7,
   SWY_F8E4M3 = 8,
   SWY_F8E5M2 = 9,
-  SWY_E8M0 = 10,  // scales only
-  SWY_Q8_0 = 11,  // GGML's blocks; sizes count their values
+  SWY_E8M0 = 10,  // for scales only
+  SWY_Q8_0 = 11,  // GGML's blocks, as the next two; sizes count values
   SWY_Q8_1 = 12,
   SWY_Q8_K = 13
 };
@@ -82,17 +83,19 @@ typedef struct swy_block_q8_k {
   int16_t bsums[16];
 } swy_block_q8_k;
 
-// Bytes of an element, or of a block; 0 if `type` is not a swy_type.
+// Returns the bytes of an element, or of a block; 0 if `type` is not a
+// swy_type.
 SWY_API size_t swy_size_of(int32_t type) SWY_NOEXCEPT;
-// Values in a block; 1 for a type without blocks.
+// Returns the number of values in a block; 1 for a type without blocks.
 SWY_API size_t swy_block_of(int32_t type) SWY_NOEXCEPT;
-// Bytes of `values` values, a multiple of swy_block_of(type).
+// Returns the bytes of `values` values. `values` must be a multiple of
+// swy_block_of(type).
 SWY_API size_t swy_bytes_of(int32_t type, size_t values) SWY_NOEXCEPT;
 
 // `rows` rows of `cols` elements; row r starts at element r * stride, and
-// stride >= cols. Nothing outside is read or written. The data of an input is
-// only read, so you may cast its const away. All zeros stand for an optional
-// matrix that is left out.
+// stride >= cols. Nothing outside these rows is read or written. The data of
+// an input is only read, so you may cast its const away. To leave out an
+// optional matrix, set all fields to zero.
 typedef struct swy_matrix {
   void* data;
   size_t rows;
@@ -113,20 +116,21 @@ static inline swy_matrix swy_strided(void* data, int32_t type, size_t rows,
   m.type = type;
   return m;
 }
-// Rows without gaps.
+// Makes a matrix of rows without gaps.
 static inline swy_matrix swy_dense(void* data, int32_t type, size_t rows,
                                    size_t cols) {
   return swy_strided(data, type, rows, cols, cols);
 }
-// Rows [begin, end) with all columns, columns [begin, end) with all rows (the
-// halves of a fused gate|up product).
+// swy_row_range returns rows [begin, end) with all columns. swy_col_range
+// returns columns [begin, end) of all rows, such as one half of a fused
+// gate|up product.
 SWY_API swy_matrix swy_row_range(swy_matrix m, size_t begin,
                                  size_t end) SWY_NOEXCEPT;
 SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
                                  size_t end) SWY_NOEXCEPT;
 
-// Rows that may be quantised: codes with their scales and sums. quantize.h of
-// the C++ API has the formats.
+// Rows that may be quantised: a matrix of codes, with its scales and sums.
+// quantize.h of the C++ API has the formats.
 typedef struct swy_rows {
   swy_matrix values;
   swy_matrix scales;  // [rows, 1] or [rows, groups of columns]
@@ -142,7 +146,8 @@ static inline swy_rows swy_plain_rows(swy_matrix values) {
   return rows;
 }
 
-// `size` elements. NULL and 0: left out.
+// A list of `size` elements. To leave out an optional list, set it to NULL
+// and 0.
 typedef struct swy_i32_span {
   int32_t* data;
   size_t size;
@@ -163,11 +168,11 @@ typedef struct swy_i64_span {
 typedef struct swy_report {
   uint32_t size;
   // swy_route_top_k:
-  size_t invalid_ids;  // invalid given_ids and bias_index values
+  size_t invalid_ids;  // invalid values in given_ids and bias_index
   size_t elsewhere;    // selected experts with -1 in expert_map
   // swy_bucket_..., swy_map_pairs, swy_plan_experts:
   size_t max_rows;    // pairs of the busiest expert
-  size_t row_stride;  // swy_bucket_strided: the stride used, or needed
+  size_t row_stride;  // swy_bucket_strided: the stride that it used, or needs
   size_t dropped;     // pairs with an id outside [0, num_experts)
   // swy_gather_rows:
   size_t invalid;  // pairs outside [0, num_tokens * top_k)
@@ -177,18 +182,20 @@ typedef struct swy_report {
   size_t over_capacity;   // pairs beyond their expert's capacity
   size_t active_experts;  // experts that have pairs
   // swy_plan_experts:
-  size_t tiles;  // of the plan's tasks
+  size_t tiles;  // tiles in all tasks of the plan
   // swy_quantize:
-  size_t overflowed_blocks;  // finite, but beyond the f16 fields of a block
+  size_t overflowed_blocks;  // blocks of finite values with infinite d or s
 } swy_report;
 #define SWY_REPORT_INIT \
   { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-// Indices [begin, end), on behalf of `worker`.
+// Does the work of indices [begin, end). `worker` is the number of the worker
+// that runs it.
 typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
                          size_t end);
 
-// The threads of your engine. Results do not depend on them.
+// Lends the library the threads of your engine. Results do not depend on
+// them.
 typedef struct swy_executor {
   uint32_t size;
   void* context;
@@ -199,23 +206,25 @@ typedef struct swy_executor {
   // cover [0, count), each index exactly once, and returns when all are done;
   // ranges may be split, merged, reordered and run on any thread. Bodies of
   // one call that run at the same time get different workers, all <
-  // concurrency. `grain` indices are about fork_ns of serial work; less work
+  // concurrency. `grain` indices take about fork_ns on one thread; less work
   // is not worth a thread. Bodies do not call parallel_for. Several threads
-  // may call it at the same time. If it returns an error, with a literal as
-  // its message, the caller of the function gets this error. A pool that
-  // breaks these rules is SWY_INTERNAL.
+  // may call parallel_for at the same time. If it returns an error, the
+  // function that called it returns this error, so its message must be a
+  // literal. If a pool breaks these rules, functions return SWY_INTERNAL.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
-  // The present cost of a fork and join, in nanoseconds of serial work. It
-  // decides which loops are shared out, never bits. NULL: 30,000.
+  // Returns the current cost of a fork and join, in nanoseconds of serial
+  // work. It decides which loops run on several threads, and never changes
+  // results. NULL means 30,000.
   size_t (*fork_ns)(void* context);
 } swy_executor;
 #define SWY_EXECUTOR_INIT \
   { (uint32_t)sizeof(swy_executor), NULL, 1, NULL, NULL }
 
-// A pool on oneTBB with max_concurrency threads, counting the caller; -1: as
-// many as TBB has. NULL if max_concurrency is 0 or below -1, if the library
-// was built without TBB, or if memory is out. `executor` may be NULL.
+// Makes an executor on oneTBB's threads, with max_concurrency threads
+// including the caller; -1 means as many as TBB has. Returns NULL if
+// max_concurrency is 0 or below -1, if the library was built without TBB, or
+// if memory is out. swy_tbb_executor_destroy accepts NULL.
 SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
     SWY_NOEXCEPT;
 SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
@@ -227,18 +236,21 @@ typedef struct swy_isa {
   int32_t fma;       // 0 or 1; all ISAs with FMA give the same bits
 } swy_isa;
 
-// The ISAs that the library was compiled for, and which of them this CPU has,
-// best first; beyond the last the name is NULL.
+// Return the ISA at `index` of a list: all ISAs that the library was compiled
+// for, or the ones that this CPU can run. Both lists start with the best ISA.
+// After the end of a list, the name is NULL.
 SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
-// The ISA of the next call, and of the last one.
+// Return the ISA that the next call will use, and the one that the last call
+// used.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
 SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
-// Uses no ISA better than `name`; NULL lifts the cap. Meant to be called
-// once, before the first kernel.
+// Caps the ISA: later calls use no ISA better than `name`. NULL removes the
+// cap. Call this once, before the first kernel.
 SWY_API swy_status swy_cap_isa(const char* name) SWY_NOEXCEPT;
-// SWY_OK, or the error that every kernel returns: the environment variable
-// SWITCHYARD_ISA has a name that swy_cap_isa refuses.
+// Returns SWY_OK, or an error if the environment variable SWITCHYARD_ISA has
+// a name that swy_cap_isa refuses. In that case every kernel returns this
+// error.
 SWY_API swy_status swy_environment_isa(void) SWY_NOEXCEPT;
 
 #ifdef __cplusplus
