@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory that kernels and the host share.
+// Buffers: memory that kernels and the host share.
 
 #ifndef SWITCHYARD_DEVICE_BUFFER_H_
 #define SWITCHYARD_DEVICE_BUFFER_H_
@@ -17,10 +17,9 @@
 
 namespace switchyard::device {
 
-// These options are accepted and change nothing: host and kernels always see
-// the same bytes. The caller has no hazards to track, even with
-// HazardTrackingModeUntracked, because encoders run in order, and dispatches
-// too.
+// These options are accepted but change nothing, because host and kernels
+// always see the same bytes. The caller never has to track hazards, even with
+// HazardTrackingModeUntracked, because encoders and dispatches run in order.
 using ResourceOptions = UInteger;
 enum : ResourceOptions {
   ResourceCPUCacheModeDefaultCache = 0,
@@ -54,10 +53,11 @@ enum : ResourceUsage {
   ResourceUsageWrite = 2,
 };
 
-// The argument of useResource(); all resources are buffers.
+// The base of Buffer, and the argument of useResource(). Buffers are the only
+// resources.
 class Resource : public Referencing<Resource> {
  public:
-  // Errors show the label after the buffer.
+  // Errors that name the buffer show its label.
   void setLabel(const host_internal::Text& label) noexcept {
     label_.Set(label);
   }
@@ -75,21 +75,22 @@ class Resource : public Referencing<Resource> {
   host_internal::Label label_;
 };
 
-// A buffer stays alive until every command buffer that binds it has run
-// (handlers come later).
+// A buffer stays alive until every command buffer that binds it has run. It
+// may end before the handlers of the command buffer run.
 class Buffer : public Referencing<Buffer, Resource> {
  public:
   using Deallocator = std::function<void(void* pointer, size_t length)>;
 
   ~Buffer();
 
-  // Valid at once and for the buffer's life. As on Metal, the host must not
-  // touch bytes that committed work uses until this work has completed.
+  // The pointer is valid from the start and for the buffer's life. As on
+  // Metal, the host must not touch bytes that committed work uses until this
+  // work has completed.
   void* contents() const noexcept { return contents_; }
   size_t length() const noexcept { return length_; }
   size_t allocatedSize() const noexcept { return length_; }
-  // The address of contents() for kernels, to be stored as a pointer in a
-  // struct.
+  // The address of contents(), which a host may store as a pointer in a
+  // struct for kernels.
   uint64_t gpuAddress() const noexcept {
     return reinterpret_cast<uintptr_t>(contents_);
   }
@@ -108,10 +109,10 @@ class Buffer : public Referencing<Buffer, Resource> {
   void* const contents_;
   const size_t length_;
   const bool read_only_;
-  bool fresh_ = false;  // checked mode can find reads before any write
+  bool fresh_ = false;  // true: checked mode finds reads before any write
   Deallocator deallocator_;
-  // The command buffer that retained this one last, so that a shared_ptr is
-  // copied once per command buffer and not once per dispatch.
+  // The number of the command buffer that retained this buffer last. With it,
+  // a shared_ptr is copied once per command buffer and not once per dispatch.
   mutable std::atomic<uint64_t> retained_by_{0};
 };
 

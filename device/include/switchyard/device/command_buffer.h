@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command buffers: work for a queue, and its results.
+// Command buffers, which hold work for a queue, and report its results.
 
 #ifndef SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
 #define SWITCHYARD_DEVICE_COMMAND_BUFFER_H_
@@ -30,15 +30,15 @@ enum CommandBufferStatus : uint32_t {
 class CommandQueue;
 class Queue;  // device/src/core
 
-// When a dispatch ran, in seconds of std::chrono::steady_clock.
+// Tells when a dispatch ran, in seconds of std::chrono::steady_clock.
 struct DispatchTime {
   std::string kernel;
-  Size threadgroups;  // of an indirect dispatch: the size read
+  Size threadgroups;  // for an indirect dispatch: the size that it read
   double start;
   double end;
-  std::string encoder;   // its label
+  std::string encoder;   // the encoder's label
   std::string group;     // the debug groups that were open: "outer/inner"
-  std::string signpost;  // the last one in them
+  std::string signpost;  // the last signpost before the dispatch
 };
 
 class CommandBuffer : public Referencing<CommandBuffer> {
@@ -50,78 +50,82 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   CommandBuffer* retain() noexcept;
   CommandBuffer* autorelease() noexcept;
 
-  // Shown in errors.
+  // Errors show the label.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
-  // Encloses the encoders made between the two calls. See CommandEncoder.
+  // A debug group encloses the encoders that are made between the two calls.
+  // See CommandEncoder.
   void pushDebugGroup(const host_internal::Text& name) noexcept;
   void popDebugGroup() noexcept;
 
-  // One encoder at a time: end it before the next, and before commit().
-  // nullptr if memory is out.
+  // Make one encoder at a time: end it before you make the next one, and
+  // before commit(). Returns nullptr if memory is out.
   Autoreleased<ComputeCommandEncoder> computeCommandEncoder(
       DispatchType type = DispatchTypeSerial) noexcept;
   Autoreleased<BlitCommandEncoder> blitCommandEncoder() noexcept;
 
-  // Called between encoders; see event.h.
+  // Call these two between encoders; see event.h.
   void encodeSignalEvent(host_internal::Arg<Event> event,
                          uint64_t value) noexcept;
   void encodeWait(host_internal::Arg<Event> event, uint64_t value) noexcept;
 
-  // Takes the next place in the queue, for work that is still being encoded.
-  // The queue waits until the buffer is committed or dropped. Call it once
-  // only, and before commit().
+  // Takes the next place in the queue, before the work is encoded in full.
+  // The queue waits at this place until the buffer is committed or dropped.
+  // Call it only once, and before commit().
   void enqueue() noexcept;
-  // Hands the work to the queue and returns. All encoders must have ended: an
-  // encoder that was dropped without endEncoding() makes this an error.
+  // Hands the work to the queue and returns. All encoders must have ended: if
+  // one was dropped without endEncoding(), the call is an error.
   void commit() noexcept;
   // Returns when the work is done and the handlers have returned. Work that
   // the queue has not started yet (this buffer and earlier ones, with their
-  // handlers) may run on this thread. Called before commit(), it returns at
-  // once, and the mistake keeps the work from running.
+  // handlers) may run on this thread. If it is called before commit(), it
+  // returns at once, and this mistake keeps the work from running.
   //
-  // Called in a handler of this buffer, it returns at once. A handler may
+  // If a handler of this buffer calls it, it returns at once. A handler may
   // wait for later buffers, and for buffers of other queues if their handlers
-  // do not wait for buffers of this queue. Handlers that run in the waits of
-  // other handlers may wait 256 deep, because each takes stack. Deeper, the
-  // wait returns at once, and its command buffer, which runs later, is an
-  // error.
+  // do not wait for buffers of this queue. During such a wait, other handlers
+  // may run on the same thread, and wait in turn. These waits may be nested
+  // 256 deep, because each takes stack. A deeper wait returns at once, and
+  // the command buffer that it should have waited for runs later and ends
+  // with an error.
   void waitUntilCompleted() noexcept;
-  // Returns when the work has begun and the scheduled handlers have returned;
-  // otherwise like waitUntilCompleted().
+  // Returns when the work has begun and the scheduled handlers have returned.
+  // In everything else it is like waitUntilCompleted().
   void waitUntilScheduled() noexcept;
-  // Called before the work, on the thread that will run it; must be added
-  // before commit(), and must not wait for command buffers. A handler that
-  // throws makes the buffer an error.
+  // Adds a handler that is called before the work, on the thread that will
+  // run the work. Add it before commit(). It must not wait for command
+  // buffers. If it throws, the buffer ends with an error.
   void addScheduledHandler(ScheduledHandler handler) noexcept;
-  // Called after the work, in the order added, before waitUntilCompleted
-  // returns; must be added before commit(). A handler that throws makes the
-  // buffer an error.
+  // Adds a handler that is called after the work and before
+  // waitUntilCompleted() returns. Handlers run in the order in which they
+  // were added. Add them before commit(). If a handler throws, the buffer
+  // ends with an error.
   void addCompletedHandler(CompletedHandler handler) noexcept;
 
-  // Completed turns into Error on misuse after the work, such as a second
-  // commit().
+  // After misuse, such as a second commit(), Completed turns into Error, even
+  // if the work is done.
   CommandBufferStatus status() const noexcept;
-  // "kernel: argument: problem", empty without an error. Known before
-  // commit() for mistakes in the encoding.
+  // Returns "kernel: argument: problem", or an empty text if there is no
+  // error. Mistakes in the encoding are known before commit().
   std::string error() const;
-  // When the work started and ended, in seconds of std::chrono::steady_clock;
-  // both 0 until it has ended.
+  // Return when the work started and ended, in seconds of
+  // std::chrono::steady_clock, or 0 while it has not ended.
   double GPUStartTime() const noexcept;
   double GPUEndTime() const noexcept;
-  // One per dispatch that ran, in order, once the buffer has completed; empty
-  // without DeviceOptions::time_dispatches.
+  // Once the buffer has completed, returns the times of all dispatches that
+  // ran, in order. Empty without DeviceOptions::time_dispatches.
   std::vector<DispatchTime> dispatchTimes() const;
-  // Probable mistakes in work that ran: known once the buffer has completed,
-  // with DeviceOptions::check_kernels.
+  // Once the buffer has completed, returns probable mistakes in its work.
+  // Empty without DeviceOptions::check_kernels.
   std::vector<std::string> warnings() const;
-  // The findings of checked mode in order, once the buffer has completed.
-  // error() begins with the text of the first one, unless it had another
-  // error before.
+  // Once the buffer has completed, returns the findings of checked mode in
+  // order. error() begins with the text of the first finding, unless there
+  // was another error before.
   std::vector<Finding> findings() const;
-  // The buffers that were bound for writing and that kernels have not written
-  // in full, once the command buffer has completed; in checked mode and with
-  // DeviceOptions::track_never_written. Exact to two bytes.
+  // Once the command buffer has completed, returns the buffers that were
+  // bound for writing but that kernels have not written in full. It needs
+  // checked mode and DeviceOptions::track_never_written. Ranges are exact to
+  // two bytes.
   std::vector<NeverWritten> neverWritten() const;
 
  private:
@@ -131,7 +135,8 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   friend class ComputeCommandEncoder;
   friend class Queue;
   struct State;
-  // The user's references share this, which keeps the queue alive.
+  // All references that the user holds share a Handle, which keeps the queue
+  // alive.
   struct Handle;
   explicit CommandBuffer(std::unique_ptr<State> state);
   template <class E, class Make>

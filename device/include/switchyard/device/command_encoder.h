@@ -27,9 +27,10 @@ enum : BarrierScope {
   BarrierScopeTextures = 2,
 };
 
-// With either type, dispatches run in the order they were encoded, each
-// spread over the executor. A concurrent encoder only states that they could
-// overlap between barriers.
+// With both types, dispatches run in the order in which they were encoded,
+// and each is spread over the executor's threads. A concurrent encoder only
+// declares that its dispatches could overlap between barriers; checked mode
+// uses this.
 enum DispatchType : uint32_t { DispatchTypeSerial, DispatchTypeConcurrent };
 
 class CommandBuffer;
@@ -39,14 +40,15 @@ class CommandEncoder : public Referencing<CommandEncoder> {
  public:
   ~CommandEncoder();
 
-  // Errors and times of the following dispatches show the label and the open
-  // debug groups. The encoder that opened a group must close it; otherwise
-  // endEncoding() is an error.
+  // The errors and times of later dispatches show the label and the open
+  // debug groups. The encoder that opened a group must close it. If it does
+  // not, endEncoding() is an error.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
   void pushDebugGroup(const host_internal::Text& name) noexcept;
   void popDebugGroup() noexcept;
-  // Shown until the next signpost, or until a group begins or ends.
+  // Errors and times show a signpost until the next one, or until a group
+  // begins or ends.
   void insertDebugSignpost(const host_internal::Text& name) noexcept;
 
   void endEncoding() noexcept;
@@ -55,16 +57,16 @@ class CommandEncoder : public Referencing<CommandEncoder> {
   friend class CommandBuffer;
   struct State;
   explicit CommandEncoder(std::unique_ptr<State> state);
-  // Encoders run in order anyway, so this only checks that the fence is not
-  // null.
+  // Only checks that the fence is not null, because encoders run in order
+  // anyway.
   void UseFence(const char* call, host_internal::Arg<Fence> fence) noexcept;
 
   const std::unique_ptr<State> base_;
 };
 
-// Encodes dispatches into a command buffer. Bindings stay from dispatch to
-// dispatch; setBytes copies at once; a buffer's contents are read when the
-// dispatch executes.
+// Encodes dispatches into a command buffer. Bindings stay in place for later
+// dispatches. setBytes copies its bytes at once, while the contents of a
+// buffer are read when the dispatch executes.
 class ComputeCommandEncoder
     : public Referencing<ComputeCommandEncoder, CommandEncoder> {
  public:
@@ -72,14 +74,14 @@ class ComputeCommandEncoder
 
   void setComputePipelineState(
       host_internal::Arg<ComputePipelineState> pipeline) noexcept;
-  // A null buffer unbinds. `offset` is in bytes, and less than the buffer's
-  // length.
+  // A null buffer removes the binding. `offset` is in bytes, and must be less
+  // than the buffer's length.
   void setBuffer(host_internal::Arg<Buffer> buffer, size_t offset,
                  size_t index) noexcept;
   // Changes the offset of a buffer that setBuffer bound.
   void setBufferOffset(size_t offset, size_t index) noexcept;
-  // Binds range.length buffers with their offsets to the indices of the
-  // range.
+  // Binds range.length buffers with their offsets, to the indices from
+  // range.location on.
   void setBuffers(const std::shared_ptr<Buffer> buffers[],
                   const size_t offsets[], Range range) noexcept;
   template <class B>
@@ -91,27 +93,29 @@ class ComputeCommandEncoder
         },
         buffers, offsets, range);
   }
-  // At most 4096 bytes.
+  // `length` is at most 4096.
   void setBytes(const void* bytes, size_t length, size_t index) noexcept;
-  // In bytes, any length; all lengths together at most 32768. Built-in
-  // kernels need no threadgroup memory and accept any length.
+  // `length` is in bytes and may have any value, but all lengths together are
+  // at most 32768. Built-in kernels need no threadgroup memory and accept any
+  // length.
   void setThreadgroupMemoryLength(size_t length, size_t index) noexcept;
 
   // A grid of zero threadgroups does nothing.
   void dispatchThreadgroups(Size threadgroups_per_grid,
                             Size threads_per_threadgroup) noexcept;
-  // Reads three uint32 at `offset` (bytes, a multiple of 4) when the dispatch
-  // executes, so an earlier dispatch may write them.
+  // The dispatch reads the three uint32 of its size when it executes, so an
+  // earlier dispatch may write them. They lie at `offset`, which is in bytes
+  // and a multiple of 4.
   void dispatchThreadgroups(host_internal::Arg<Buffer> indirect_buffer,
                             size_t offset,
                             Size threads_per_threadgroup) noexcept;
-  // Dispatches enough threadgroups to cover the threads; threadgroups at the
-  // edge may be smaller.
+  // Dispatches as many threadgroups as the grid needs. Threadgroups at its
+  // edge may have fewer threads.
   void dispatchThreads(Size threads_per_grid,
                        Size threads_per_threadgroup) noexcept;
 
-  // Orders dispatches of a concurrent encoder. They run in order here anyway;
-  // checked mode reports missing barriers.
+  // On Metal, a barrier orders the dispatches of a concurrent encoder. Here
+  // they run in order anyway, but checked mode reports missing barriers.
   void memoryBarrier(BarrierScope scope) noexcept;
   void memoryBarrier(const std::shared_ptr<Buffer> resources[],
                      size_t count) noexcept;
@@ -124,8 +128,8 @@ class ComputeCommandEncoder
         resources, count);
   }
 
-  // Buffers that kernels reach through pointers in other buffers: keeps them
-  // until the command buffer has run.
+  // Keeps a buffer alive until the command buffer has run. Call it for
+  // buffers that kernels reach through pointers in other buffers.
   void useResource(host_internal::Arg<Resource> resource,
                    ResourceUsage usage) noexcept;
   template <class R>
@@ -149,7 +153,8 @@ class ComputeCommandEncoder
   ComputeCommandEncoder(std::shared_ptr<CommandBuffer> buffer,
                         DispatchType type);
   explicit ComputeCommandEncoder(std::unique_ptr<State> state);
-  // Returns the i-th of an array of pointers, in any of the spellings.
+  // Returns element i of an array of pointers. The elements are shared or raw
+  // pointers.
   using BufferAt = const Buffer* (*)(const void* all, size_t i);
   using ResourceAt = const Resource* (*)(const void* all, size_t i);
   void SetBuffers(BufferAt at, const void* buffers, const size_t offsets[],
@@ -159,7 +164,7 @@ class ComputeCommandEncoder
   State* const state_;  // base_
 };
 
-// Fills and copies buffers. Checked mode records these reads and writes.
+// Fills and copies buffers. Checked mode records the reads and writes of blits.
 class BlitCommandEncoder
     : public Referencing<BlitCommandEncoder, CommandEncoder> {
  public:

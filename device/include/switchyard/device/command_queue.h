@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order of command buffers.
+// Command queues, which run command buffers in order.
 
 #ifndef SWITCHYARD_DEVICE_COMMAND_QUEUE_H_
 #define SWITCHYARD_DEVICE_COMMAND_QUEUE_H_
@@ -17,16 +17,20 @@ namespace switchyard::device {
 
 class Device;
 
-// Runs command buffers one after the other, in the order they were enqueued
-// (if not, committed), on the queue's thread or on a thread that waits for
-// them. Several queues run at the same time.
+// Runs command buffers one after the other, on the queue's thread or on a
+// thread that waits for them. Their order is that of the calls of enqueue(),
+// or of commit() if enqueue() was not called. Several queues run at the same
+// time.
 //
-// A command buffer keeps its queue and device alive. Dropping the last
-// reference to a queue and its command buffers waits for committed work.
-// Inside the work of this queue or another (kernels, handlers, deallocators
-// that it calls) it never waits, because two queues could wait for each
-// other: it returns at once, committed work still runs, and the queue's
-// thread ends by itself. exit() waits for such threads, unless work calls it.
+// A command buffer keeps its queue and device alive. When the last reference
+// to a queue and its command buffers is dropped, the thread that drops it
+// waits for committed work.
+//
+// The thread does not wait if it drops the reference inside the work of a
+// queue (in a kernel, a handler or a deallocator), because two queues could
+// then wait for each other. In that case committed work still runs, and the
+// queue's thread ends by itself. exit() waits for such threads, unless it is
+// called inside the work of a queue.
 //
 // Work runs in the default floating-point environment (threadgroup.h).
 // Handlers and deallocators run in the environment of the thread that calls
@@ -36,14 +40,15 @@ class CommandQueue : public Referencing<CommandQueue> {
  public:
   ~CommandQueue();
 
-  // Shown in errors.
+  // Errors show the label.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
 
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
-  // nullptr if memory is out.
+  // Returns nullptr if memory is out.
   Autoreleased<CommandBuffer> commandBuffer() noexcept;
-  // The same as commandBuffer(): it retains its buffers too.
+  // Does the same as commandBuffer(): this command buffer retains its
+  // buffers, too.
   Autoreleased<CommandBuffer> commandBufferWithUnretainedReferences() noexcept {
     return commandBuffer();
   }

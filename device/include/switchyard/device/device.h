@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Metal's compute API over unified memory on Linux: the same calls in the
-// same order, so that an engine's Apple dispatch code ports line by line. The
-// spelling is metal-cpp's (most metal-cpp code compiles unchanged with
-// `namespace MTL = switchyard::device;`); ownership is std::shared_ptr or
-// metal-cpp's (see foundation.h), errors are text.
+// Metal's compute API over unified memory on Linux. It has the same calls in
+// the same order, so that an engine's dispatch code for Apple ports line by
+// line. Names are those of metal-cpp, and most metal-cpp code compiles
+// unchanged with `namespace MTL = switchyard::device;`. Objects are owned by
+// std::shared_ptr or as in metal-cpp (see foundation.h). Errors are texts.
 //
-// Kernels run on the CPU, threadgroup by threadgroup over the device's
-// executor. The built-in kernels (kernels.h) call the plain API, so their
-// results have the same bits. device/docs/metal.md has the table of calls and
-// a port side by side.
+// Kernels run on the CPU: the threads of the device's executor run the
+// threadgroups. The built-in kernels (kernels.h) call the plain API, so their
+// results have the bits of the plain API. device/docs/metal.md has a table of
+// the calls, and shows ported code beside the original.
 //
 // Misuse never throws and never crashes. The first mistake found while
 // encoding keeps the whole command buffer from running. A mistake found while
@@ -22,9 +22,9 @@
 // (a second commit, ...) is reported in the same way, but the work is still
 // done.
 //
-// Threads: one thread at a time per command buffer and its encoders, as on
-// Metal; everything else may be used from any thread at any time. A kernel
-// must not wait: waitUntilCompleted() in a kernel is an error.
+// Threads: as on Metal, only one thread at a time may use a command buffer
+// and its encoders. Any thread may use all other objects at any time. A
+// kernel must not wait: waitUntilCompleted() in a kernel is an error.
 
 #ifndef SWITCHYARD_DEVICE_DEVICE_H_
 #define SWITCHYARD_DEVICE_DEVICE_H_
@@ -50,61 +50,65 @@
 
 namespace switchyard::device {
 
-// library.h, which newLibrary() needs:
+// These are defined in library.h, which callers of newLibrary() include.
 class CompileOptions;
 class Function;
 class Library;
 
 struct DeviceOptions {
-  // Runs the threadgroups. Null: MakeTbbExecutor(), or SerialExecutor() in a
-  // library without TBB. Shared by all queues of the device.
+  // Runs the threadgroups of all queues of the device. Null means
+  // MakeTbbExecutor(), or SerialExecutor() in a library without TBB.
   std::shared_ptr<Executor> executor;
-  // Record when each dispatch started and ended (about 50 ns a dispatch):
-  // CommandBuffer::dispatchTimes().
+  // Record when each dispatch starts and ends, for
+  // CommandBuffer::dispatchTimes(). This takes about 50 ns a dispatch.
   bool time_dispatches = false;
   // Checked mode, for kernels made by MakeKernel() of kernel.h: every access
-  // to memory is checked. Accesses that are out of bounds, read memory that
-  // was never written or race with another access become
-  // CommandBuffer::findings(), and the first of them the command buffer's
-  // error. So do dispatches of a concurrent encoder that conflict without a
-  // barrier, built-in ones included. Threadgroups run one after the other,
-  // each up to 20 times slower. newBuffer(length) is filled with a pattern
-  // instead of zeros, so that reads of unwritten memory are found.
-  // device/docs/metal.md lists which mistakes are found and which are missed.
+  // to memory is checked. Mistakes become CommandBuffer::findings(), and the
+  // first one becomes the command buffer's error. A finding is an access that
+  // is out of bounds, that reads memory which was never written, or that
+  // races with another access. Dispatches of a concurrent encoder, built-in
+  // ones included, that conflict without a barrier are findings too.
+  //
+  // Threadgroups run one after the other, and each takes up to 20 times as
+  // long. newBuffer(length) is filled with a pattern instead of zeros, so
+  // that reads of unwritten memory are found. device/docs/metal.md lists the
+  // mistakes that are found, and those that are missed.
   bool check_kernels = false;
-  // If not 0, and with check_kernels: threadgroups and threads run in an
-  // order drawn from this seed, and up to 8 threadgroups take turns at
+  // If this is not 0, checked mode runs threadgroups and threads in an order
+  // that it draws from this seed, and up to 8 threadgroups take turns at
   // barriers.
   uint64_t schedule_seed = 0;
-  // In checked mode a command buffer stops after this number of findings; 0:
-  // no limit. With 1, the first mistake stops it before it happens.
+  // In checked mode a command buffer stops after this number of findings; 0
+  // means no limit. With 1, the first mistake stops the command buffer before
+  // the wrong access happens.
   size_t max_findings = 20;
   // Findings that checked mode does not report; device/docs/metal.md has the
   // syntax. A malformed suppression is an error of every command buffer.
   std::vector<std::string> suppressions = {};
-  // newBuffer(length) is filled with zeros in checked mode too, as on Metal,
-  // and reading them is not a finding.
+  // Fill newBuffer(length) with zeros in checked mode too, as on Metal.
+  // Reading these zeros is then not a finding.
   bool zeroed_buffers = false;
-  // Checked mode provides CommandBuffer::neverWritten(), for which it reads
-  // every word of every output.
+  // Make CommandBuffer::neverWritten() available in checked mode, which then
+  // reads every word of every output.
   bool track_never_written = false;
-  // The Clang that compiles .metal files: the name of a program in PATH, or a
-  // file.
-  // Empty: clang++, or the newest clang++-N installed.
+  // The Clang that compiles .metal files: the name of a program in PATH, or
+  // the path of a file. If it is empty, this is clang++, or the newest
+  // clang++-N that is installed.
   std::string metal_compiler = {};
-  // The cache folder for compiled files. Empty: switchyard/ in
-  // $XDG_CACHE_HOME or ~/.cache.
+  // The cache folder for compiled files. If it is empty, this is switchyard/
+  // in $XDG_CACHE_HOME or ~/.cache.
   std::string metal_cache = {};
-  // The most bytes in the cache folder. When a file is added, the least
-  // recently used files are deleted until the rest fits; files that a process
-  // is using stay. 0: no limit.
+  // The largest size of the cache folder in bytes; 0 means no limit. When a
+  // file is added, the least recently used files are deleted until the rest
+  // fits. Files that a process is using stay.
   uint64_t metal_cache_bytes = uint64_t{512} << 20;
   // How long a command buffer waits for an event before it fails.
   uint64_t event_timeout_ms = 60000;
 };
 
-// For engines that query it: supported are Apple's GPUs up to the M2's, with
-// simd functions and bfloat, and without tensor operations.
+// The GPU families that engines may query. The device supports the families
+// up to the M2's, which have simd functions and bfloat, but no tensor
+// operations.
 enum GPUFamily : Integer {
   GPUFamilyApple1 = 1001,
   GPUFamilyApple2 = 1002,
@@ -138,9 +142,9 @@ class Device : public Referencing<Device> {
     return kMaxThreadgroupMemoryLength;
   }
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
-  // The machine's memory.
+  // Returns the size of the machine's memory.
   uint64_t recommendedMaxWorkingSetSize() const noexcept;
-  // Counts the buffers, except those in memory of the caller.
+  // Returns the bytes of all buffers, without buffers in the caller's memory.
   size_t currentAllocatedSize() const noexcept;
   bool supportsFamily(GPUFamily family) const noexcept {
     return family <= GPUFamilyApple8 ||
@@ -151,25 +155,29 @@ class Device : public Referencing<Device> {
   bool isHeadless() const noexcept { return true; }
   bool isRemovable() const noexcept { return false; }
 
-  // `length` bytes of zeros (except with DeviceOptions::check_kernels),
-  // page-aligned. nullptr if length is 0 or memory is out.
+  // Makes a page-aligned buffer of `length` bytes, filled with zeros (except
+  // with DeviceOptions::check_kernels). Returns nullptr if length is 0 or
+  // memory is out.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options =
                                            ResourceStorageModeShared) noexcept;
-  // A copy of `length` bytes from `pointer`. nullptr as above, or if pointer
-  // is null.
+  // Makes a buffer with a copy of `length` bytes from `pointer`. Returns
+  // nullptr if pointer is null, length is 0 or memory is out.
   Ref<Buffer> newBuffer(
       const void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared) noexcept;
-  // A buffer in memory that the caller owns. The caller keeps the memory
-  // until `deallocator` has been called, once, by the thread that drops the
-  // last reference (which may be a queue's thread); without a deallocator,
-  // until all work with the buffer has completed. The memory needs no
-  // alignment or padding, unlike on Metal (page-aligned, whole pages).
-  // Returns nullptr, without a call of the deallocator, if pointer is null or
-  // length 0. metal-cpp's name for this function is newBuffer() with a
+  // Makes a buffer in memory that the caller owns. The caller must keep the
+  // memory until `deallocator` has been called. The thread that drops the
+  // last reference, which may be a queue's thread, calls it once. Without a
+  // deallocator, the caller keeps the memory until all work with the buffer
+  // has completed.
+  //
+  // The memory needs no alignment or padding, while Metal needs whole pages.
+  // If pointer is null or length is 0, returns nullptr and does not call the
+  // deallocator. metal-cpp's name for this function is newBuffer() with a
   // deallocator.
-  // The const form is for a mapped checkpoint: binding it where a kernel
-  // writes is an error.
+  //
+  // The function with a const pointer is for a mapped checkpoint: it is an
+  // error to bind such a buffer where a kernel writes.
   Ref<Buffer> newBufferWithBytesNoCopy(
       void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared,
@@ -191,29 +199,32 @@ class Device : public Referencing<Device> {
                                     std::move(deallocator));
   }
 
-  // nullptr if the size is 0 or memory is out.
+  // Returns nullptr if the size is 0 or memory is out.
   Ref<Heap> newHeap(host_internal::Arg<HeapDescriptor> descriptor) noexcept;
   SizeAndAlign heapBufferSizeAndAlign(size_t length,
                                       ResourceOptions options) const noexcept;
-  // nullptr if memory is out.
+  // Returns nullptr if memory is out.
   Ref<Event> newEvent() noexcept;
   Ref<SharedEvent> newSharedEvent() noexcept;
   Ref<Fence> newFence() noexcept;
 
-  // The built-in kernel of that name (kernels.h). nullptr if it does not
-  // exist or memory is out, with the reason in *error unless `error` is null.
+  // Returns the built-in kernel of that name (kernels.h). If it does not
+  // exist or memory is out, returns nullptr, and the reason in *error unless
+  // `error` is null.
   Ref<ComputePipelineState> newComputePipelineState(
       const char* name, host_internal::ErrorOut error = nullptr) noexcept;
-  // A kernel that you wrote. nullptr if it has no name or no function.
+  // Makes a pipeline of a kernel that you wrote. Returns nullptr if it has no
+  // name or no function.
   Ref<ComputePipelineState> newComputePipelineState(
       KernelFunction kernel, host_internal::ErrorOut error = nullptr) noexcept;
 
-  // The kernels of a .metal file (library.h), given as text or as a file.
-  // Clang compiles them for this device, checked or not. That takes seconds,
-  // or milliseconds if the same source was compiled before. Returns nullptr
-  // if it fails; *error, unless `error` is null, then has Clang's messages
-  // with the lines of the file ("program_source" for a text), or the reason
-  // why Clang could not run.
+  // Compiles a .metal file (library.h), given as a text or as a file, with
+  // Clang. The kernels are for devices with the same check_kernels. Compiling
+  // takes seconds, or milliseconds if the same source was compiled before.
+  //
+  // Returns nullptr on failure. Unless `error` is null, *error then has
+  // Clang's messages with the lines of the file ("program_source" for a
+  // text), or the reason why Clang could not run.
   Ref<Library> newLibrary(host_internal::Text source,
                           host_internal::Settings<CompileOptions> options = {},
                           host_internal::ErrorOut error = nullptr) noexcept;
@@ -221,21 +232,22 @@ class Device : public Referencing<Device> {
       host_internal::Text path,
       host_internal::Settings<CompileOptions> options = {},
       host_internal::ErrorOut error = nullptr) noexcept;
-  // metal-cpp's spelling of newLibraryFromFile(): error is an Error**, and
-  // not a null constant.
+  // metal-cpp's name for newLibraryFromFile(). `error` must be an Error**,
+  // and not a null constant.
   template <class T, class = std::enable_if_t<std::is_same_v<T, Error>>>
   Ref<Library> newLibrary(host_internal::Text path, T** error) noexcept {
     return newLibraryFromFile(path, {}, error);
   }
-  // A kernel of a library. The library must be made by a device with the same
-  // check_kernels.
+  // Makes a pipeline of a kernel of a library. A device with the same
+  // check_kernels must have made the library.
   Ref<ComputePipelineState> newComputePipelineState(
       host_internal::Arg<Function> function,
       host_internal::ErrorOut error = nullptr) noexcept;
 
-  // nullptr if memory or threads are out.
+  // Returns nullptr if memory or threads are out.
   Ref<CommandQueue> newCommandQueue() noexcept;
-  // The argument is ignored: a queue takes any number of command buffers.
+  // Ignores its argument, because a queue takes any number of command
+  // buffers.
   Ref<CommandQueue> newCommandQueue(UInteger) noexcept {
     return newCommandQueue();
   }
@@ -250,14 +262,15 @@ class Device : public Referencing<Device> {
                                      Buffer::Deallocator deallocator) noexcept;
 
   const DeviceOptions options_;
-  // Shared with the buffers.
+  // The bytes of all buffers. The buffers share the counter, and subtract
+  // their bytes when they end.
   const std::shared_ptr<std::atomic<size_t>> allocated_;
 };
 
-// nullptr if memory is out.
+// Returns nullptr if memory is out.
 Ref<Device> CreateDevice(const DeviceOptions& options) noexcept;
-// CreateDevice with default options. Each call makes a new device with a new
-// pool.
+// Calls CreateDevice() with default options. Each call makes a new device
+// with new threads.
 Ref<Device> CreateSystemDefaultDevice() noexcept;
 
 }  // namespace switchyard::device
