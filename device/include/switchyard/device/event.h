@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events, which order the work of different queues, and of queues and host.
+// Events, with which queues wait for each other's work, and queues and host
+// for each other.
 
 #ifndef SWITCHYARD_DEVICE_EVENT_H_
 #define SWITCHYARD_DEVICE_EVENT_H_
@@ -20,20 +21,22 @@ namespace switchyard::device {
 
 class Device;
 
-// A number that grows. A command buffer sets it at its encodeSignalEvent(),
-// even if its work before that has failed. Other command buffers stop at
-// their encodeWait() until the number is large enough.
+// An event holds a number that only grows. A command buffer sets the number
+// at its encodeSignalEvent(), even if its earlier work has failed. Other
+// command buffers wait at their encodeWait() until the number is large
+// enough.
 //
-// The thread that runs the command buffer stops with it, even if that is a
-// thread in waitUntilCompleted(). So it cannot wait for work that this thread
-// would commit afterwards, nor, in a handler, for later command buffers of
-// the handler's queue. After DeviceOptions::event_timeout_ms the wait is an
-// error of the command buffer.
+// While a command buffer waits, the thread that runs it waits too, even if it
+// is a thread in waitUntilCompleted(). So a command buffer cannot wait for
+// work that this thread would commit afterwards. If the thread is in a
+// handler, it cannot wait for later command buffers of the handler's queue
+// either. After DeviceOptions::event_timeout_ms the wait ends, and the
+// command buffer has an error.
 class Event : public Referencing<Event> {
  public:
   ~Event();
 
-  // Shown in errors.
+  // Errors show the label.
   void setLabel(const host_internal::Text& label) noexcept {
     label_.Set(label);
   }
@@ -45,9 +48,9 @@ class Event : public Referencing<Event> {
   Event() = default;
 
   using Function = std::function<void(uint64_t value)>;
-  // A value smaller than the present one changes nothing.
+  // Sets the value, unless it is smaller than the current one.
   void Signal(uint64_t value) noexcept;
-  // False if the value was not reached in time.
+  // Returns false if the value was not reached in time.
   bool Wait(uint64_t value, uint64_t milliseconds) noexcept;
   uint64_t Value() const noexcept;
   void Notify(uint64_t value, Function function) noexcept;
@@ -59,34 +62,36 @@ class Event : public Referencing<Event> {
   };
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
+  // mutex_ guards value_ and listeners_.
   uint64_t value_ = 0;
   std::vector<Listener> listeners_;
   host_internal::Label label_;
 };
 
-// Has no settings, because the thread that signals calls the functions.
+// A listener has no settings: the thread that signals calls the
+// notifications.
 class SharedEventListener : public Referencing<SharedEventListener> {
  public:
   static Ref<SharedEventListener> alloc() noexcept;
   Ref<SharedEventListener> init() noexcept;
 };
 
-// An event that the host can read, set and wait for, too.
+// An event that the host, too, can read, set and wait for.
 class SharedEvent : public Referencing<SharedEvent, Event> {
  public:
   using Notification = std::function<void(SharedEvent* event, uint64_t value)>;
 
   uint64_t signaledValue() const noexcept { return Value(); }
   void setSignaledValue(uint64_t value) noexcept { Signal(value); }
-  // False if the value was not reached in time. Kernels must not call this.
+  // Returns false if the value was not reached in time. Kernels must not call
+  // this.
   bool waitUntilSignaledValue(uint64_t value, uint64_t milliseconds) noexcept {
     return Wait(value, milliseconds);
   }
-  // Calls `notification`, once, when the value is reached, which may be now:
-  // on the thread that signals, possibly in the middle of a command buffer.
-  // It must not wait for command buffers; an exception that it throws is
-  // lost.
+  // Calls `notification` once when the value is reached, or now if it has
+  // been reached. The thread that signals makes the call, possibly in the
+  // middle of a command buffer. `notification` must not wait for command
+  // buffers. An exception that it throws is lost.
   void notifyListener(const SharedEventListener* listener, uint64_t value,
                       Notification notification) noexcept;
 
@@ -95,7 +100,8 @@ class SharedEvent : public Referencing<SharedEvent, Event> {
   SharedEvent() = default;
 };
 
-// Orders encoders, which run in order here anyway.
+// On Metal, a fence orders encoders. It has no effect here, because encoders
+// run in order.
 class Fence : public Referencing<Fence> {
  public:
   void setLabel(const host_internal::Text& label) noexcept {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Findings of checked mode (DeviceOptions::check_kernels), and functions that
-// write them as text, JSON or SARIF. device/docs/metal.md lists their kinds.
+// write them as text, JSON or SARIF. device/docs/metal.md explains the kinds
+// of findings.
 
 #ifndef SWITCHYARD_DEVICE_FINDINGS_H_
 #define SWITCHYARD_DEVICE_FINDINGS_H_
@@ -21,28 +22,28 @@ enum class FindingKind : uint32_t {
   kNeverWritten,    // a read of memory that was never written
   kRace,            // a race of threadgroups, which run in no order
   kMissingBarrier,  // a race of threads of a threadgroup, without a barrier
-  kBarrierFlags,    // the same, with a barrier that has the wrong flag
+  kBarrierFlags,    // as kMissingBarrier, with a barrier of the wrong flag
   kMissingMemoryBarrier,  // a race of dispatches of a concurrent encoder
-  kSameValue,             // one of these four, where both write the same value
+  kSameValue,             // one of the four races, if both write the same value
   kDivergentBarrier,      // a barrier that some threads do not reach
-  kDivergentSimd,         // a simd function that reads a lane which is absent
+  kDivergentSimd,         // a simd function that reads an absent lane
   kMisuse,                // any other mistake of a kernel
   kMisaligned,            // an access at an address not aligned for its type
   kBeforeOffset,          // a read of a buffer before the bound offset
-  kDivision,              // integer division by zero, or of the least by -1
+  kDivision,  // integer division by 0, or of the least integer by -1
 };
 
-// "bounds", "never-written", "race", "missing-barrier", "barrier-flags",
+// Returns the name of a kind in suppressions and reports: "bounds",
+// "never-written", "race", "missing-barrier", "barrier-flags",
 // "missing-memory-barrier", "same-value", "divergent-barrier",
-// "divergent-simd", "misuse", "misaligned", "before-offset", "division": the
-// names in suppressions and reports.
+// "divergent-simd", "misuse", "misaligned", "before-offset", "division".
 const char* NameOf(FindingKind kind) noexcept;
 
 // A place in the source of a kernel. Kernels of kernel.h do not have one.
 struct Place {
-  std::string file;  // empty: not known
+  std::string file;  // empty if the place is not known
   uint32_t line = 0;
-  uint32_t column = 0;  // 0: not known
+  uint32_t column = 0;  // 0 if it is not known
 
   bool known() const noexcept { return !file.empty(); }
   std::string text() const;  // "file:line:column"
@@ -53,43 +54,47 @@ struct Finding {
 
   FindingKind kind = FindingKind::kMisuse;
   std::string kernel;
-  size_t dispatch = 0;        // in the command buffer
-  Size threadgroup;           // its position in the grid
-  size_t thread = kNoThread;  // in the threadgroup; kNoThread: not one alone
+  size_t dispatch = 0;  // number of the dispatch in the command buffer
+  Size threadgroup;     // position of the threadgroup in the grid
+  // Number of the thread in the threadgroup. kNoThread if the finding does
+  // not belong to a single thread.
+  size_t thread = kNoThread;
   // "kernel: threadgroup (..), thread ..: problem". The text of the first
   // finding is also in CommandBuffer::error().
   std::string text;
   Place where;
-  Place other;  // of a race: the earlier access
+  Place other;  // for a race: the place of the earlier access
   // A hint for the fix; may be empty.
   std::string help;
 };
 
-// A line for each finding, and one for its help.
+// Writes a line for each finding, and one for its help.
 std::string FindingsToText(const std::vector<Finding>& findings);
-// {"findings": [{"kind": "bounds", "kernel": .., "dispatch": 0,
+// Writes {"findings": [{"kind": "bounds", "kernel": .., "dispatch": 0,
 // "threadgroup": [0, 0, 0], "thread": 0, "text": .., "where": {"file": ..,
-// "line": 1, "column": 1}, "other": .., "help": ..}]}; null if the finding
-// has no single thread, or no place.
+// "line": 1, "column": 1}, "other": .., "help": ..}]}; "thread" is null if
+// the finding has no single thread, and a place is null if it is not known.
 std::string FindingsToJson(const std::vector<Finding>& findings);
-// SARIF 2.1.0, which lets a CI show findings beside the source line. Files in
-// `source_root` get paths relative to it, as a CI expects for a checkout.
+// Writes SARIF 2.1.0, with which a CI can show findings beside the source
+// line. Files in `source_root` get paths relative to it, as a CI expects for
+// a checkout.
 std::string FindingsToSarif(const std::vector<Finding>& findings,
                             const std::string& source_root = std::string());
 
-// The part of a buffer, bound for writing, that no dispatch of a command
-// buffer has written (DeviceOptions::track_never_written).
+// The ranges of a buffer that was bound for writing, but that no dispatch of
+// a command buffer has written (DeviceOptions::track_never_written).
 struct NeverWritten {
   struct Bytes {
-    size_t offset;  // from the bound offset
+    size_t offset;  // in bytes from the bound offset
     size_t length;
   };
-  std::string kernel;  // the first one that bound it, and where
+  std::string kernel;  // the kernel of the first dispatch that bound it
   size_t dispatch = 0;
   size_t index = 0;
   const void* data = nullptr;  // start of the binding
   size_t length = 0;
-  std::vector<Bytes> ranges;  // ascending, disjoint; not empty
+  // In ascending order, without overlap; never empty.
+  std::vector<Bytes> ranges;
 };
 
 }  // namespace switchyard::device

@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ownership of objects, in two spellings.
+// The ownership of objects, which works in two ways.
 //
-// A std::shared_ptr keeps its object alive, and so does a Ref, which derives
-// from it. Raw pointers work as in metal-cpp (`namespace NS =
-// switchyard::device;`): the caller owns the result of new...() and alloc()
-// until release(), and the thread's AutoreleasePool owns the result of any
-// other call (commandBuffer(), ...).
+// * A std::shared_ptr keeps its object alive, and so does a Ref, which
+//   derives from it.
+// * Raw pointers work as in metal-cpp (`namespace NS = switchyard::device;`).
+//   The caller owns the result of new...() and alloc() until it calls
+//   release(). The thread's AutoreleasePool owns the result of any other call
+//   (commandBuffer(), ...).
 //
 //   auto buffer = device->newBuffer(64);          // as long as the variable
 //   MTL::Buffer* buffer = device->newBuffer(64);  // until buffer->release()
@@ -46,18 +47,18 @@ struct Range {
 template <class T, bool kAutoreleased>
 class Ref;
 
-// The base of all objects. References are counted by shared_ptr, and also by
-// retain() and release().
+// The base of all objects. A shared_ptr counts references to an object, and
+// so do retain() and release().
 class Object : public std::enable_shared_from_this<Object> {
  public:
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
   // Undoes a retain(), or gives up the reference of a raw pointer from
-  // new...(). Does nothing without such a reference, because a shared_ptr
-  // owns the object then.
+  // new...(). Without such a reference it does nothing, because a shared_ptr
+  // then owns the object.
   void release() noexcept;
-  // How many times release() has an effect.
+  // Returns how many calls of release() would have an effect.
   size_t retainCount() const noexcept;
 
  protected:
@@ -71,14 +72,15 @@ class Object : public std::enable_shared_from_this<Object> {
   friend class Ref;
   friend class CommandBuffer;
 
-  // Counts one more reference, which `self` holds.
+  // Counts one more reference. While the count is not 0, the object holds
+  // `self`, which keeps it alive.
   void Keep(std::shared_ptr<const void> self) noexcept;
   // Gives `object` to the innermost AutoreleasePool of the thread.
   static void Pool(std::shared_ptr<const void> object) noexcept;
 
   mutable std::mutex references_mutex_;
   size_t references_ = 0;
-  std::shared_ptr<const void> self_;  // while references_ is not 0
+  std::shared_ptr<const void> self_;  // set while references_ is not 0
 };
 
 template <class T, class Base = Object>
@@ -89,7 +91,7 @@ class Referencing : public Base {
     this->Keep(this->shared_from_this());
     return static_cast<T*>(this);
   }
-  // Makes the pool call release() later.
+  // Makes the thread's AutoreleasePool call release() later.
   T* autorelease() noexcept {
     Object::Pool(this->shared_from_this());
     this->release();
@@ -106,10 +108,11 @@ class Ref : public std::shared_ptr<T> {
   Ref(std::shared_ptr<T> object) noexcept  // NOLINT(runtime/explicit)
       : std::shared_ptr<T>(std::move(object)) {}
 
-  // The pointer lives as long as the variable keeps it.
+  // A variable converts to a pointer that is valid as long as the variable
+  // keeps the object.
   operator T*() const& noexcept { return this->get(); }  // NOLINT
-  // Converts the result of a call: the caller, or the pool, then owns the
-  // object.
+  // The result of a call converts to a pointer that the caller, or the pool,
+  // owns.
   operator T*() && noexcept {  // NOLINT(runtime/explicit)
     T* const object = this->get();
     if (object == nullptr) return nullptr;
@@ -124,13 +127,14 @@ class Ref : public std::shared_ptr<T> {
   explicit operator bool() && noexcept { return this->get() != nullptr; }
 };
 
-// The result of a call that gives raw pointers to the pool.
+// The result of a call. If it converts to a raw pointer, the pool owns the
+// object.
 template <class T>
 using Autoreleased = Ref<T, true>;
 
 namespace host_internal {
 
-// An object argument in any spelling, null included.
+// An argument that is an object: a shared_ptr, a raw pointer or null.
 template <class T>
 class Arg {
  public:
@@ -149,7 +153,8 @@ class Arg {
 
 namespace host_internal {
 
-// A settings argument in any spelling; {} and null mean the defaults.
+// An argument that is a settings object, in any form; {} and null mean the
+// defaults.
 template <class T>
 class Settings {
  public:
@@ -169,7 +174,7 @@ class Settings {
 }  // namespace host_internal
 
 // NS::SharedPtr is a shared_ptr. TransferPtr() makes one from a raw pointer
-// that the caller owns.
+// that the caller owns, and takes over this reference.
 template <class T>
 using SharedPtr = std::shared_ptr<T>;
 template <class T>
@@ -190,10 +195,10 @@ std::shared_ptr<T> RetainPtr(const Ref<T, kAutoreleased>& object) {
   return object;
 }
 
-// When released or drained, it releases the objects that its thread got as
-// raw pointers since the pool was made. Without a pool they live until the
-// thread ends. Release a pool on the thread that made it, the innermost
-// first.
+// When a pool is released or drained, it releases the objects that its thread
+// got as raw pointers since the pool was made. Without a pool, these objects
+// live until the thread ends. Release a pool on the thread that made it, and
+// the innermost pool first.
 class AutoreleasePool {
  public:
   static AutoreleasePool* alloc();
@@ -204,7 +209,7 @@ class AutoreleasePool {
  private:
   explicit AutoreleasePool(size_t begin) noexcept : begin_(begin) {}
 
-  const size_t begin_;  // in the thread's list
+  const size_t begin_;  // index in the thread's list of objects
 };
 
 enum StringEncoding : uint32_t {
@@ -212,7 +217,8 @@ enum StringEncoding : uint32_t {
   UTF8StringEncoding = 4,
 };
 
-// A text, for labels and names; neither encoding changes its bytes.
+// A text, for labels and names. Its bytes stay the same, whatever the
+// encoding.
 class String : public Referencing<String> {
  public:
   static Autoreleased<String> string(const char* text,
@@ -230,22 +236,22 @@ class String : public Referencing<String> {
 // The reason why a call failed, for callers that pass an Error**.
 class Error : public Referencing<Error> {
  public:
-  // Owned by the error.
+  // The error owns the text that this returns.
   String* localizedDescription() const noexcept { return text_.get(); }
   String* description() const noexcept { return text_.get(); }
-  Integer code() const noexcept { return 1; }  // for every error
+  Integer code() const noexcept { return 1; }  // the same for every error
 
  private:
   friend Autoreleased<Error> MakeError(const char* text) noexcept;
   explicit Error(const char* text) : text_(new String(text)) {}
   const std::shared_ptr<String> text_;
 };
-// nullptr if memory is out.
+// Returns nullptr if memory is out.
 Autoreleased<Error> MakeError(const char* text) noexcept;
 
 namespace host_internal {
 
-// A text argument in any spelling; null is empty.
+// An argument that is a text, in any form. Null is an empty text.
 class Text {
  public:
   Text(const char* text)  // NOLINT(runtime/explicit)
@@ -254,7 +260,7 @@ class Text {
       : text_(text.c_str()) {}
   Text(const String* text)  // NOLINT(runtime/explicit)
       : text_(text == nullptr ? nullptr : text->utf8String()) {}
-  // Takes a variable, or the result of a call.
+  // Takes a variable or the result of a call.
   template <bool kAutoreleased>
   Text(const Ref<String, kAutoreleased>& text)  // NOLINT(runtime/explicit)
       : Text(static_cast<const String*>(text.get())) {}
@@ -267,8 +273,8 @@ class Text {
   const char* text_;
 };
 
-// The place for a failing call's reason: a std::string* or metal-cpp's
-// NS::Error**; both may be null.
+// Where a call that fails puts its reason: a std::string* or metal-cpp's
+// NS::Error**. Both may be null.
 class ErrorOut {
  public:
   ErrorOut(std::nullptr_t) noexcept {}                    // NOLINT

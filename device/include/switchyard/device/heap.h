@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Heaps: buffers that share a budget (automatic heaps) or memory (placement
-// heaps).
+// Heaps. The buffers of an automatic heap share a budget of bytes, and the
+// buffers of a placement heap share memory.
 
 #ifndef SWITCHYARD_DEVICE_HEAP_H_
 #define SWITCHYARD_DEVICE_HEAP_H_
@@ -62,17 +62,19 @@ class Heap : public Referencing<Heap> {
   std::string label() const { return label_.Get(); }
   HeapType type() const noexcept { return type_; }
   UInteger size() const noexcept { return size_; }
-  // The bytes that its buffers take, each rounded up to kAlignment. In a
-  // placement heap, the heap's size, because buffers may overlap there.
+  // Returns the bytes that the heap's buffers take, each rounded up to
+  // kAlignment. For a placement heap, returns the heap's size, because its
+  // buffers may overlap.
   UInteger usedSize() const noexcept;
   UInteger currentAllocatedSize() const noexcept { return size_; }
   UInteger maxAvailableSize(UInteger alignment) const noexcept;
 
-  // A buffer as from Device::newBuffer(). nullptr also if it does not fit, or
-  // in a placement heap.
+  // Makes a buffer as Device::newBuffer() does. Also returns nullptr if the
+  // buffer does not fit, or if this is a placement heap.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options) noexcept;
-  // The `length` bytes at `offset`, a multiple of kAlignment, in a placement
-  // heap; nullptr in an automatic one.
+  // Makes a buffer of the `length` bytes at `offset` of a placement heap.
+  // `offset` is a multiple of kAlignment. Returns nullptr in an automatic
+  // heap.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options,
                         size_t offset) noexcept;
 
@@ -89,7 +91,8 @@ class Heap : public Referencing<Heap> {
   const HeapType type_;
   const size_t size_;
   const std::shared_ptr<Buffer> memory_;  // of a placement heap
-  // Shared with the buffers, which return their bytes when they end.
+  // The bytes in use. Buffers share this counter, and subtract their bytes
+  // when they end.
   const std::shared_ptr<std::atomic<size_t>> used_;
   host_internal::Label label_;
 };

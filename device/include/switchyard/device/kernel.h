@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For kernels that you write thread by thread, like Metal shaders.
-// DeviceOptions::check_kernels checks them. device/docs/metal.md ports a
-// shader.
+// For kernels that you write in C++ thread by thread, like Metal shaders.
+// With DeviceOptions::check_kernels, each of their accesses is checked.
+// device/docs/metal.md shows how to port a shader.
 //
-// A kernel is a function object, called once per threadgroup, for either kind
-// of access to memory:
+// A kernel is a function object that is called once per threadgroup. It is a
+// template, because memory is accessed in two ways: unchecked and checked.
 //
 //   struct ScaleRow {
 //     template <class Tg>
@@ -31,19 +31,20 @@
 //   device->newComputePipelineState(MakeKernel("scale_row", ScaleRow{}),
 //   &error);
 //
-// Each call of for_each_thread() is the part of the kernel between two points
-// where threads meet: barriers and simd functions, which are called outside.
-// Code outside stands for work that all threads do alike; its reads and
-// writes count as thread 0's.
+// Each call of for_each_thread() is a part of the kernel between two points
+// where threads meet. These points are barriers and simd functions, which are
+// called outside of for_each_thread(). Other code outside stands for work
+// that all threads do in the same way; its reads and writes count as those of
+// thread 0.
 //
-// Unchecked, buffer<T>() is a T*, and the kernel compiles to the same code as
-// a loop over plain pointers. Checked, it is a CheckedPointer<T>, for which
-// the same code compiles if elements are given their types: `float v = x[i]`,
-// not `auto v`, and std::max<float>(v, x[i]).
+// Without checks, buffer<T>() is a T*, and the kernel compiles to the same
+// code as a loop over plain pointers. In checked mode it is a
+// CheckedPointer<T>. The same source compiles for it if you write the types
+// of elements: `float v = x[i]`, not `auto v`, and std::max<float>(v, x[i]).
 //
-// Accessors throw, and the text becomes the command buffer's error, if
-// nothing or too little is bound, if the address is not aligned, or if T is
-// not const and the buffer is read-only.
+// Accessors throw if nothing or too little is bound, if the address is not
+// aligned, or if T is not const and the buffer is read-only. The text of the
+// exception becomes the command buffer's error.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_H_
 #define SWITCHYARD_DEVICE_KERNEL_H_
@@ -65,7 +66,7 @@
 
 namespace switchyard::device {
 
-// How a kernel reaches memory.
+// The ways in which a kernel accesses memory.
 struct Unchecked {
   static constexpr bool kChecked = false;
   template <class T>
@@ -77,7 +78,7 @@ struct Checked {
   using Pointer = CheckedPointer<T>;
 };
 
-// The memory that a barrier is for.
+// The kind of memory that a barrier orders.
 enum class mem_flags : uint32_t {
   mem_none = 0,
   mem_device = 1,
@@ -91,8 +92,8 @@ constexpr mem_flags operator|(mem_flags a, mem_flags b) {
 
 namespace kernel_internal {
 
-// Checked mode calls these instead of using plain pointers; they are defined in
-// the library.
+// Checked mode calls these functions where unchecked kernels use plain
+// pointers. The library defines them.
 const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads);
 const View& MemoryView(const ThreadgroupContext& context, size_t index);
@@ -102,18 +103,20 @@ void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to);
 void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
-// The order of the threads; null: by number.
+// Returns the order in which threads run, or null for the order of their
+// numbers.
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
-// `what`, a function where all threads meet, was called inside
+// Reports that `what`, a function where all threads meet, was called inside
 // for_each_thread().
 [[noreturn]] void CalledInside(RunningThread& thread, const char* what);
-// Two threads' values differ.
+// Reports that the values of two threads differ.
 [[noreturn]] void ThreadsDisagree(RunningThread& thread, size_t first,
                                   size_t second, const std::string& values);
 
 }  // namespace kernel_internal
 
-// One threadgroup of a dispatch. Names and meanings are Metal's.
+// One threadgroup of a dispatch. Members have the names and meanings of
+// Metal.
 template <class Access>
 class Threadgroup {
  public:
@@ -143,14 +146,14 @@ class Threadgroup {
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
   const Size& threads_per_grid;
-  // Smaller at the edge of a grid of dispatchThreads().
+  // May be smaller at the edge of a grid of dispatchThreads().
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
   size_t simdgroups_per_threadgroup() const { return threads_.simdgroups; }
   size_t threads_per_simdgroup() const { return kernel_internal::kSimdWidth; }
 
-  // A variable of each thread, accessed as v[t].
+  // Makes a variable of each thread, which is accessed as v[t].
   template <class T>
   PerThread<T> per_thread(T value) const {
     return PerThread<T>(threads_, value);
@@ -159,8 +162,8 @@ class Threadgroup {
   // Calls function(Thread) for every thread that has not returned, one after
   // the other. Results must not depend on the order. The function must not
   // call barriers, simd functions, uniform(), threadgroup_array() or
-  // for_each_thread(): that is an error in checked mode, and undefined
-  // unchecked.
+  // for_each_thread(): this is an error in checked mode, and undefined
+  // without checks.
   template <class Function>
   void for_each_thread(const Function& function) {
     if constexpr (Access::kChecked) {
@@ -193,24 +196,24 @@ class Threadgroup {
     }
   }
 
-  // Threads wait for each other here. Read memory that other threads wrote
-  // only after a barrier with its flag. In checked mode it is an error if
-  // some threads have returned and others wait here.
+  // Makes threads wait for each other. Read memory that other threads wrote
+  // only after a barrier with the flag of this memory. In checked mode it is
+  // an error if some threads have returned and others wait at a barrier.
   void threadgroup_barrier(
       mem_flags flags = mem_flags::mem_device_and_threadgroup) {
     Barrier(false, flags);
   }
-  // The same for each simdgroup's threads among themselves.
+  // Does the same for the threads of each simdgroup.
   void simdgroup_barrier(
       mem_flags flags = mem_flags::mem_device_and_threadgroup) {
     Barrier(true, flags);
   }
 
-  // The value that all threads share, for loops and branches with barriers or
-  // simd functions in them: `while (tg.uniform(more))`. If the threads'
-  // values differ, that is an error in checked mode; unchecked, the first
-  // thread's value is returned. If all threads have returned, the kernel ends
-  // here, as on Metal.
+  // Returns a value that is the same in all threads, for loops and branches
+  // that contain barriers or simd functions: `while (tg.uniform(more))`. If
+  // the threads' values differ, this is an error in checked mode; without
+  // checks, it returns the first thread's value. If all threads have
+  // returned, the kernel ends here, as on Metal.
   template <class T>
   T uniform(const PerThread<T>& v) {
     return Uniform<T>([&v](size_t thread) { return v.values_[thread]; });
@@ -282,8 +285,8 @@ class Threadgroup {
   const ThreadgroupContext& context_;
 };
 
-// The buffer bound at `index`, starting at its offset: `device T*`, or
-// `constant T*` with a const T.
+// Returns the buffer that is bound at `index`, from its offset on: MSL's
+// `device T*`, or `constant T*` with a const T.
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
@@ -299,13 +302,14 @@ typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
   }
 }
 
-// The same for atomics: `device atomic_int*`.
+// Returns the same for atomics: MSL's `device atomic_int*`.
 template <class T, class Access>
 auto atomic_buffer(Threadgroup<Access>& tg, size_t index) {
   return atomic_pointer(buffer<T>(tg, index));
 }
 
-// A copy of the parameter struct bound at `index`: `constant T&`.
+// Returns a copy of the parameter struct that is bound at `index`: MSL's
+// `constant T&`.
 template <class T, class Access>
 T params(Threadgroup<Access>& tg, size_t index) {
   if constexpr (Access::kChecked) {
@@ -319,8 +323,8 @@ T params(Threadgroup<Access>& tg, size_t index) {
   }
 }
 
-// The memory that setThreadgroupMemoryLength() set at `index`: `threadgroup T*
-// [[threadgroup(index)]]`.
+// Returns the memory that setThreadgroupMemoryLength() set at `index`: MSL's
+// `threadgroup T* [[threadgroup(index)]]`.
 template <class T, class Access>
 typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
                                                         size_t index) {
@@ -333,9 +337,9 @@ typename Access::template Pointer<T> threadgroup_memory(Threadgroup<Access>& tg,
   }
 }
 
-// `threadgroup T name[N]` in a kernel: call it once for each array, not in a
-// loop. At most 32 arrays; together with the memory of
-// setThreadgroupMemoryLength() they have at most 32768 bytes.
+// Declares an array like MSL's `threadgroup T name[N]`. Call it once for each
+// array, and not in a loop. A kernel may have 32 arrays. Together with the
+// memory of setThreadgroupMemoryLength(), they have at most 32768 bytes.
 template <class T, size_t N, class Access>
 typename Access::template Pointer<T> threadgroup_array(
     Threadgroup<Access>& tg) {
@@ -351,8 +355,8 @@ typename Access::template Pointer<T> threadgroup_array(
   }
 }
 
-// A kernel for newComputePipelineState(). `kernel` is copied; several
-// threadgroups call the const copy at the same time.
+// Makes a kernel for newComputePipelineState(). It copies `kernel`, and
+// several threadgroups call the const copy at the same time.
 template <class Kernel>
 KernelFunction MakeKernel(std::string name, const Kernel& kernel,
                           double threadgroup_ns = 30000.0) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Relaxed atomics on device and threadgroup memory, spelled as in MSL. Included
-// by kernel.h.
+// Relaxed atomics on device and threadgroup memory, with the names of MSL.
+// kernel.h includes this file.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_ATOMICS_H_
 #define SWITCHYARD_DEVICE_KERNEL_ATOMICS_H_
@@ -34,10 +34,11 @@ struct Element<CheckedPointer<T>> {
 
 }  // namespace kernel_internal
 
-// MSL's `device atomic_int*`: atomic_fetch_add_explicit(&p[i], v,
-// memory_order_relaxed), and p + i for the same element. Atomic accesses to a
-// memory word never race with each other; they do race with plain accesses.
-// Pointer is T* or CheckedPointer<T>; T has 4 or 8 bytes.
+// Stands for MSL's `device atomic_int*`, as in
+// atomic_fetch_add_explicit(&p[i], v, memory_order_relaxed). p + i is the
+// same element as &p[i]. Atomic accesses to a memory word never race with
+// each other; they do race with plain accesses. Pointer is T* or
+// CheckedPointer<T>; T has 4 or 8 bytes.
 template <class Pointer>
 class AtomicPointer {
  public:
@@ -68,7 +69,8 @@ class AtomicPointer {
                          kernel_internal::ValueOf(std::forward<Index>(i)));
   }
 
-  // The address of the value, checked for an access of this kind.
+  // Returns the address of the value, after a check of the access in checked
+  // mode.
   Bits* At(uint32_t kind = kernel_internal::kReads |
                            kernel_internal::kWrites) const {
     if constexpr (std::is_pointer_v<Pointer>) {
@@ -85,14 +87,15 @@ class AtomicPointer {
   Pointer pointer_;
 };
 
-// A pointer for atomics, from a pointer to a buffer or to threadgroup memory.
+// Makes a pointer for atomics of a pointer to a buffer or to threadgroup
+// memory.
 template <class Pointer>
 AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);
 }
 
-// Relaxed is the only order. The weak exchange fails only if the values
-// differ.
+// memory_order_relaxed is the only order. Unlike Metal's, the weak exchange
+// fails only if the values differ.
 using std::memory_order;
 using std::memory_order_relaxed;
 
@@ -124,7 +127,7 @@ bool atomic_compare_exchange_weak_explicit(
   return switchyard_metal::CompareExchange<typename AtomicPointer<P>::T>(
       p.At(), expected, desired);
 }
-// These return the old value.
+// These functions return the old value.
 #define SWITCHYARD_FETCH(name, Operation)                                   \
   template <class P>                                                        \
   auto atomic_fetch_##name##_explicit(AtomicPointer<P> p,                   \

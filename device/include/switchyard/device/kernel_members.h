@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The members of vectors and structs in checked mode. Included by kernel.h.
+// Access to the members of vectors and structs in checked mode. kernel.h
+// includes this file.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMBERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMBERS_H_
@@ -40,9 +41,10 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 
 }  // namespace switchyard::device
 
-// Names the members of a struct, up to 12, so that checked kernels can access
-// them: p->key and p[i].key, which read or write that member only, and
-// p[i].values[j] of an array. Put it after the struct, in its namespace:
+// Lists the members of a struct, at most 12, so that checked kernels can
+// access them. p->key and p[i].key then read or write only that member, and
+// p[i].values[j] one element of an array member. Put the macro after the
+// struct, in the struct's namespace:
 //
 //   struct Pair { uint32_t key; float values[4]; };
 //   SWITCHYARD_MEMBERS(Pair, key, values)
@@ -67,7 +69,7 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 #define SWITCHYARD_MAKE_MEMBER(member)                                     \
   member(switchyard_view, switchyard_at + static_cast<ptrdiff_t>(offsetof( \
                                               SwitchyardStruct, member))),
-// f(m) for each member m.
+// Expands to f(m) for each member m.
 #define SWITCHYARD_EACH(f, ...)                                          \
   SWITCHYARD_PICK(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0) \
   (f, __VA_ARGS__, 0)

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The checks of checked mode when a kernel touches memory. Included by
-// kernel.h, which explains the model.
+// Checks each access of a kernel to memory, in checked mode. kernel.h
+// includes this file and explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMORY_H_
@@ -22,14 +22,17 @@ namespace kernel_internal {
 // signalling NaN, because arithmetic never produces it.
 constexpr uint32_t kNeverWritten = 0x7FA5C3E1u;
 
-// A stamp of the last access to a word of memory, in 64 bits. From the top:
-// the phase (32), the thread (10), the number of simd functions called in the
-// phase (12), 2 unused, the bytes touched (4), and 4 marks, which tell that
-// the stamp stands for further accesses:
-constexpr uint64_t kOtherThreads = 1;     // of its simdgroup, in its phase
-constexpr uint64_t kOtherSimdgroups = 2;  // of its threadgroup, in its phase
-constexpr uint64_t kOtherGroups = 4;      // threadgroups or dispatches
-constexpr uint64_t kAtomic = 8;           // all of these accesses were atomic
+// A stamp records the last access to a word of memory in 64 bits. From the
+// top, it has the phase (32 bits), the thread (10), the number of simd
+// functions called in the phase (12), 2 unused bits, the bytes of the word
+// that were accessed (4), and 4 marks. The marks tell that the stamp also
+// stands for accesses of others:
+// Threads of the same simdgroup, in the phase.
+constexpr uint64_t kOtherThreads = 1;
+// Of the same threadgroup, in the phase.
+constexpr uint64_t kOtherSimdgroups = 2;
+constexpr uint64_t kOtherGroups = 4;  // other threadgroups or dispatches
+constexpr uint64_t kAtomic = 8;       // all of these accesses were atomic
 constexpr int kBytesShift = 4;
 constexpr int kEpochShift = 10;
 constexpr int kThreadShift = 22;
@@ -39,22 +42,22 @@ constexpr uint64_t kEpoch = uint64_t{0xFFF} << kEpochShift;
 constexpr uint64_t kThread = uint64_t{0x3FF} << kThreadShift;
 
 struct Cell {
-  uint64_t write;  // or kSplit of device/src/checked/races.h
+  uint64_t write;  // a stamp, or kSplit of device/src/checked/races.h
   uint64_t read;
 };
 
-// How the running thread stamps one kind of memory.
+// The stamps of the running thread for one kind of memory.
 struct Space {
-  uint64_t stamp;   // of an access to a whole word, now
+  uint64_t stamp;   // the stamp that an access to a whole word gets now
   uint64_t first;   // stamps below this cannot conflict any more
-  uint64_t others;  // stamps from `first` to this may be other threadgroups'
+  uint64_t others;  // stamps from first to this may be of other threadgroups
 };
 
-// The running thread, in checked mode.
+// The thread that runs, in checked mode.
 struct RunningThread {
   Space device;
   Space local;
-  bool inside = false;  // for_each_thread()
+  bool inside = false;  // true inside for_each_thread()
   // The address of the code that makes the next access, if known.
   const void* where = nullptr;
   void SetThread(size_t thread) {
@@ -69,15 +72,15 @@ struct View {
   unsigned char* data = nullptr;
   size_t length = 0;
   size_t words = 0;      // offsets below this hold 4 bytes
-  uintptr_t shadow = 0;  // where the cell of address 0 would be
-  uintptr_t halves = 0;  // the same for the cells of every 2 bytes
+  uintptr_t shadow = 0;  // the address that the cell of address 0 would have
+  uintptr_t halves = 0;  // the same for cells of 2 bytes each
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
   uint8_t kind = 0;    // ViewKind of device/src/checked
-  bool fresh = false;  // may hold words that were never written
-  // For messages: a name that replaces kind and index, unless null; and the
-  // bytes of an element, unless 0.
+  bool fresh = false;  // true: may hold words that were never written
+  // For messages: a name that replaces kind and index, or null, and the bytes
+  // of an element, or 0.
   const char* name = nullptr;
   size_t element = 0;
   size_t trails = 0;  // WordCells::trails of device/src/checked
@@ -97,17 +100,17 @@ enum AccessKind : uint32_t {
   kReleases = 32
 };
 
-// Checks any access: throws if it is wrong, and records it otherwise. Defined
-// in the library.
+// Checks an access. Throws if it is wrong, and otherwise records it. The
+// library defines this function.
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind);
 [[noreturn]] void IndexOverflows(const View& view, size_t size);
 [[noreturn]] void NotAligned(const View& view, ptrdiff_t offset,
                              size_t alignment);
 
-// True if `last`, a cell's stamp, cannot conflict with the running thread:
-// the thread itself made it in this phase, or it belongs to a phase that is
-// over for the thread.
+// Returns true if `last`, the stamp of a cell, cannot conflict with the
+// running thread, because the thread itself made it in this phase, or because
+// its phase is over for the thread.
 inline bool IsBehind(uint64_t last, const Space& space) {
   if (last < space.first) return true;
   const uint64_t change = last ^ space.stamp;
@@ -118,7 +121,7 @@ inline bool IsBehind(uint64_t last, const Space& space) {
   return last >= space.others && (last & kOtherGroups) == 0;
 }
 
-// The fast paths for a whole word, without a call.
+// The fast paths for a whole word need no call of CheckAccess().
 inline void CheckRead(const View& view, ptrdiff_t offset) {
   if (static_cast<size_t>(offset) < view.words) {
     uint32_t value;
@@ -131,8 +134,8 @@ inline void CheckRead(const View& view, ptrdiff_t offset) {
         cell.read = space.stamp;
         return;
       }
-      // The stamp already conflicts with every later write that this read
-      // would.
+      // The existing stamp conflicts with every later write with which this
+      // read would conflict, so the read need not be recorded.
       if (last == space.stamp ||
           (last & (kOtherGroups | kAtomic)) == kOtherGroups) {
         return;
@@ -159,8 +162,9 @@ inline void CheckWrite(const View& view, ptrdiff_t offset) {
   CheckAccess(view, offset, 4, kWrites);
 }
 
-// The offset of the element at `index`, in bytes from the view's start.
-// Indices up to 2^46 cannot overflow products with sizes or sums of offsets.
+// Computes the offset of the element at `index`, in bytes from the view's
+// start. With indices up to 2^46, products with sizes and sums of offsets
+// cannot overflow.
 constexpr ptrdiff_t kMostElements = ptrdiff_t{1} << 46;
 template <class T, class Index>
 ptrdiff_t OffsetOf(const View& view, ptrdiff_t offset, Index index) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pointers of a kernel to memory: plain ones, or in checked mode a
-// CheckedPointer, which checks every access. Included by kernel.h, which
-// explains the model.
+// The pointers with which a kernel accesses memory: plain ones or, in checked
+// mode, a CheckedPointer, which checks every access. kernel.h includes this
+// file and explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
@@ -29,9 +29,9 @@ class CheckedPointer;
 
 namespace kernel_internal {
 
-// An overload of this function in the type's namespace declares the members
-// of a vector, or of a struct that SWITCHYARD_MEMBERS names. It is never
-// defined. C is the type, const if its memory is const.
+// An overload of this function, in the namespace of a vector or of a struct
+// with SWITCHYARD_MEMBERS, declares the members of that type. It is never
+// defined. C is the type, which is const if its memory is const.
 template <class C, class T, int N>
 struct VecMembers;
 template <class C, class T, int N>
@@ -56,8 +56,8 @@ struct FindMembers<C,
       static_cast<const std::remove_const_t<C>*>(nullptr)));
 };
 
-// The type that represents a member of type M in a C; for an array member, a
-// pointer.
+// The type that stands for a member of type M in a C. For an array member it
+// is a pointer.
 template <class C, class M>
 struct MemberOf {
   using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
@@ -91,7 +91,7 @@ auto ValueOf(V&& value) {
   }
 }
 
-// A reference to an element: reads and writes it.
+// Refers to an element, and reads and writes it.
 template <class T>
 class ElementAccess {
  public:
@@ -125,7 +125,8 @@ class ElementAccess {
   }
 
  private:
-  // Alignment counts too, because a pair of halves may lie in two words.
+  // The alignment must be 4 too, because a pair of halves may lie in two
+  // words.
   static constexpr bool kIsWord = sizeof(T) == 4 && alignof(T) == 4;
 
   const View* const view_;
@@ -134,7 +135,7 @@ class ElementAccess {
 
 }  // namespace kernel_internal
 
-// The right side is read first, then the left one.
+// These operators read the right side first, and then the left one.
 #define SWITCHYARD_COMPOUND(op, qualifier)                                   \
   template <class V>                                                         \
   T operator op##=(V&& swy_v) qualifier {                                    \
@@ -171,10 +172,10 @@ class ElementAccess {
     return swy_old;                                                        \
   }
 
-// An element of a CheckedPointer: a conversion reads it, an assignment writes
-// it. Use it in the same expression: with `auto v = p[i]` later uses of v do
-// not compile, so write `float v = p[i]`. An element of a type with members
-// has these members: p[i].x touches nothing else.
+// An element of a CheckedPointer. A conversion reads the element, and an
+// assignment writes it. Use it only in the expression that made it: write
+// `float v = p[i]`, because after `auto v = p[i]` uses of v do not compile.
+// If its type has members, it has them too, and p[i].x accesses nothing else.
 template <class T>
 class CheckedElement : public kernel_internal::ElementAccess<T>,
                        public kernel_internal::FindMembers<T>::Type {
@@ -194,7 +195,7 @@ class CheckedElement : public kernel_internal::ElementAccess<T>,
       : Base(swy_view, swy_offset), Members(swy_view, swy_offset) {}
 };
 
-// A member of an element, reached through it or by p->member.
+// A member of an element, from p[i].member or p->member.
 template <class T>
 class CheckedMember : public kernel_internal::ElementAccess<T>,
                       public kernel_internal::FindMembers<T>::Type {
@@ -215,8 +216,9 @@ class CheckedMember : public kernel_internal::ElementAccess<T>,
 
 namespace kernel_internal {
 
-// True for an element that is a half or a vector. The operators of these
-// types are templates, which ignore the element's conversion.
+// True for an element that is a half or a vector. It needs its own operators,
+// because the operators of these types are templates, which ignore the
+// element's conversion.
 template <class V>
 constexpr bool kIsClassElement = false;
 template <class T>
@@ -247,9 +249,9 @@ SWITCHYARD_BINARY(>)
 SWITCHYARD_BINARY(>=)
 #undef SWITCHYARD_BINARY
 
-// T* in checked mode: indexing and pointer arithmetic may go anywhere, and
-// each access is checked when it happens. Do not keep it beyond the kernel's
-// call.
+// Stands for T* in checked mode. Indexing and pointer arithmetic may go
+// anywhere; an access is checked when it happens. Do not keep the pointer
+// beyond the kernel's call.
 template <class T>
 class CheckedPointer {
   static constexpr bool kHasMembers = kernel_internal::FindMembers<T>::kFound;
@@ -268,7 +270,8 @@ class CheckedPointer {
     return CheckedPointer<const T>(view_, offset_);
   }
 
-  // A CheckedElement<T>, or the value if T is const and has no members.
+  // Returns a CheckedElement<T>, or the value if T is const and has no
+  // members.
   template <class Index>
   decltype(auto) operator[](Index&& index) const {
     const ptrdiff_t offset = kernel_internal::OffsetOf<T>(
@@ -339,7 +342,8 @@ class CheckedPointer {
     return p -= std::forward<Index>(index);
   }
 
-  // The difference of addresses; meaningful within one buffer only.
+  // Returns the difference of the addresses, which has a meaning only within
+  // one buffer.
   template <class U>
   ptrdiff_t operator-(CheckedPointer<U> other) const {
     static_assert(std::is_same_v<const T, const U>,
@@ -376,8 +380,8 @@ class CheckedPointer {
   ptrdiff_t offset_;
 };
 
-// The same address as another type: MSL's `(threadgroup int*)p`. As in C++,
-// do not read an object of one type as another type.
+// Converts a pointer to a pointer to another type, as MSL's `(threadgroup
+// int*)p` does. As in C++, do not read an object of one type as another type.
 template <class U, class T>
 U* pointer_cast(T* p) {
   return reinterpret_cast<U*>(p);

@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The simd functions, for every simdgroup of the threadgroup. Call them
-// outside for_each_thread(); checked mode reports other calls. Lanes that do
-// not exist or have returned take no part; a simdgroup without lanes gets
-// T(). Shaders compute with the same code, switchyard_lane_operations.h.
-// Included by kernel.h, which explains the model.
+// The simd functions. A call computes the results of all simdgroups of the
+// threadgroup. Call them outside of for_each_thread(); checked mode reports
+// other calls. Lanes that do not exist or have returned are absent and take
+// no part. If all lanes of a simdgroup are absent, the result is T(). Shaders
+// use the same code for these operations, in switchyard_lane_operations.h.
+// kernel.h includes this file and explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_SIMD_H_
 #define SWITCHYARD_DEVICE_KERNEL_SIMD_H_
@@ -23,12 +24,12 @@ namespace kernel_internal {
 
 template <class T>
 constexpr bool kIsNumber = switchyard_metal::kIsScalar<T>;
-// Types that can be added up: not bool.
+// True for the types that can be added up, which are all but bool.
 template <class T>
 constexpr bool kHasSum = kIsNumber<switchyard_metal::ElementOf<T>> &&
                          !std::is_same_v<switchyard_metal::ElementOf<T>, bool>;
 
-// The address of each lane's value, null for a lane that takes no part.
+// Holds the address of each lane's value, or null for an absent lane.
 template <class T>
 struct PresentLanes {
   const T* values;
@@ -39,8 +40,8 @@ struct PresentLanes {
 };
 
 struct Simd {
-  // Calls of(result, lanes, simdgroup) for each simdgroup that has lanes
-  // left.
+  // Calls of(result, lanes, simdgroup) for each simdgroup with a lane that
+  // has not returned.
   template <class R, class T, class Function>
   static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
     const Threads& threads = Note(v);
@@ -70,9 +71,9 @@ struct Simd {
     });
     return result;
   }
-  // Each thread gets the value of the lane that From computes from
-  // number(thread). An absent lane gives T(), and is an error in checked mode
-  // if `function` is not null.
+  // Gives each thread the value of the lane that From computes from
+  // number(thread). An absent lane gives T(). In checked mode it is also an
+  // error if `function` is not null.
   template <class From, class T, class Number>
   static PerThread<T> Shuffle(const PerThread<T>& v, const char* function,
                               const Number& number) {
@@ -119,7 +120,7 @@ struct Simd {
     using namespace switchyard_metal; /* NOLINT(build/namespaces) */ \
     return kernel_internal::Simd::Reduce<Operation>(v);              \
   }
-// A number wins over NaN, as in Metal.
+// If one value is NaN, the other one wins, as in Metal.
 SWITCHYARD_REDUCTION(simd_max, Fold<LaneMax>, kernel_internal::kIsNumber<T>,
                      "numbers")
 SWITCHYARD_REDUCTION(simd_min, Fold<LaneMin>, kernel_internal::kIsNumber<T>,
@@ -132,12 +133,12 @@ SWITCHYARD_REDUCTION(simd_product, Halve<LaneProduct>,
 SWITCHYARD_REDUCTION(simd_and, Fold<LaneAnd>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_or, Fold<LaneOr>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_xor, Fold<LaneXor>, std::is_integral_v<T>, "integers")
-// The first lane present.
+// Returns the value of the first lane that is present.
 SWITCHYARD_REDUCTION(simd_broadcast_first, Fold<First>, true, "")
 #undef SWITCHYARD_REDUCTION
 
-// Prefix sums and products over the lanes, one after the other; exclusive
-// means without the lane's own value.
+// Prefix sums and products in the order of the lanes. The exclusive functions
+// leave out the lane's own value.
 #define SWITCHYARD_PREFIX(name, Operation, kInclusive)                         \
   template <class T>                                                           \
   PerThread<T> name(const PerThread<T>& v) {                                   \
@@ -152,8 +153,8 @@ SWITCHYARD_PREFIX(simd_prefix_inclusive_product, LaneProduct, true)
 SWITCHYARD_PREFIX(simd_prefix_exclusive_product, LaneProduct, false)
 #undef SWITCHYARD_PREFIX
 
-// The value of lane `lane`. An absent lane gives T(), and is an error in
-// checked mode.
+// Returns the value of lane `lane`. An absent lane gives T(), and is an error
+// in checked mode.
 template <class T>
 PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
   kernel_internal::RunningThread* const checked =
@@ -172,9 +173,9 @@ PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
       });
 }
 
-// Each thread gets the value of the lane that it names, or that all name. An
-// absent lane is an error in checked mode, here and below, and gives T()
-// unchecked.
+// Gives each thread the value of the lane that the thread names, or of one
+// lane that is the same for all. Here and below, an absent lane is an error
+// in checked mode, and gives T() without checks.
 template <class T, class Lane>
 PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
   static_assert(std::is_integral_v<Lane>, "lanes are integers");
@@ -190,12 +191,12 @@ PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
         v, text, [number](size_t) { return number; });             \
   }
 SWITCHYARD_SHUFFLE(simd_shuffle, FromLane, "simd_shuffle")
-// The value of lane (own index ^ mask); T() if that lane is absent, which is
-// not an error.
+// Returns the value of lane (own index ^ mask), or T() if that lane is
+// absent, which is not an error.
 SWITCHYARD_SHUFFLE(simd_shuffle_xor, FromXor, nullptr)
-// The value of the lane that is `number` below or above; outside of the
-// simdgroup, the lane's own value. Rotations continue at the other end
-// instead.
+// Returns the value of the lane that is `number` lanes below or above. If
+// that lane would lie outside of the simdgroup, it returns the lane's own
+// value. Rotations continue at the other end instead.
 SWITCHYARD_SHUFFLE(simd_shuffle_up, FromBelow, "simd_shuffle_up")
 SWITCHYARD_SHUFFLE(simd_shuffle_down, FromAbove, "simd_shuffle_down")
 SWITCHYARD_SHUFFLE(simd_shuffle_rotate_up, FromBelowAround,
@@ -204,7 +205,8 @@ SWITCHYARD_SHUFFLE(simd_shuffle_rotate_down, FromAboveAround,
                    "simd_shuffle_rotate_down")
 #undef SWITCHYARD_SHUFFLE
 
-// Bit l is set if lane l is present and its value is not 0.
+// Returns a mask in which bit l is set if lane l is present and its value is
+// not 0.
 template <class T>
 PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<uint64_t>(
@@ -215,7 +217,8 @@ PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
         }
       });
 }
-// True if the value is not 0 in every lane present, or in at least one.
+// simd_all returns true if the value is not 0 in every lane that is present,
+// simd_any if it is not 0 in at least one.
 template <class T>
 PerSimdgroup<bool> simd_all(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<bool>(

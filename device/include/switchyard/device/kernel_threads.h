@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads of a threadgroup and their variables. Included by kernel.h,
-// which explains the model.
+// The threads of a threadgroup and their variables. kernel.h includes this
+// file and explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_THREADS_H_
 #define SWITCHYARD_DEVICE_KERNEL_THREADS_H_
@@ -34,10 +34,10 @@ struct Threads {
   size_t simdgroups = 0;
   bool some_gone = false;            // have returned
   Size size;                         // of the threadgroup
-  Size origin;                       // of the first thread, in the grid
-  RunningThread* checked = nullptr;  // null: unchecked
-  // A bit for each lane that has not returned; valid once a thread has
-  // returned.
+  Size origin;                       // position of the first thread in the grid
+  RunningThread* checked = nullptr;  // null without checks
+  // Has a bit for each lane that has not returned. Valid only if some_gone is
+  // true.
   uint32_t left[kMaxSimdgroups] = {};
 
   uint32_t Present(size_t simdgroup) const {
@@ -59,7 +59,7 @@ struct Threads {
   }
 };
 
-// Checked mode calls these; they are defined in the library.
+// Checked mode calls these functions, which the library defines.
 void NoteSimdFunction(RunningThread& thread);
 [[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);
@@ -76,7 +76,7 @@ class Threadgroup;
 // One thread of a threadgroup, the argument of for_each_thread()'s function.
 class Thread {
  public:
-  const size_t thread_index_in_threadgroup;  // x fastest, then y, then z
+  const size_t thread_index_in_threadgroup;  // x varies fastest, then y, then z
   const size_t thread_index_in_simdgroup;
   const size_t simdgroup_index_in_threadgroup;
 
@@ -85,8 +85,8 @@ class Thread {
     const Size& origin = threads_->origin;
     return Size(origin.width + x_, origin.height + y_, origin.depth + z_);
   }
-  // Metal's `return` from the kernel: `return t.exit();`. Later calls of
-  // for_each_thread() and simd functions skip this thread.
+  // Stands for Metal's `return` from the kernel. Write `return t.exit();`.
+  // Later calls of for_each_thread() and simd functions skip this thread.
   void exit() const { threads_->Exit(thread_index_in_threadgroup); }
 
  private:
@@ -106,11 +106,11 @@ class Thread {
   const size_t x_, y_, z_;
 };
 
-// A variable of every thread, with the lifetime of the threadgroup: a local
-// variable of a Metal kernel that is live across a barrier or a simd
-// function. Made by Threadgroup::per_thread(). It takes stack for 1024
-// elements at any size of the threadgroup: 4 KB for a float, 256 KB for the
-// largest T.
+// A variable that each thread has, for the lifetime of the threadgroup. It
+// stands for a local variable of a Metal kernel that is used before and after
+// a barrier or a simd function. Threadgroup::per_thread() makes it. It takes
+// stack for 1024 elements, whatever the size of the threadgroup: 4 KB for a
+// float, 256 KB for the largest T.
 template <class T>
 class PerThread {
  public:
@@ -146,7 +146,8 @@ class PerThread {
   T values_[kernel_internal::kMaxThreads];
 };
 
-// The result of a simd function: one value for all lanes of a simdgroup.
+// The result of a simd function that gives one value to all lanes of a
+// simdgroup.
 template <class T>
 class PerSimdgroup {
  public:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The names of MSL's types in kernels: half, bfloat, and vectors with their
-// swizzles. Included by kernel.h.
+// swizzles. kernel.h includes this file.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_TYPES_H_
 #define SWITCHYARD_DEVICE_KERNEL_TYPES_H_

@@ -1,27 +1,30 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The built-in kernels of the device layer. Names, buffer indices, grids and
-// parameter structs are those of the Metal kernels that they replace (ferrum,
-// mlx-native), the structs byte for byte, so that an engine can pass the
-// structs it has.
+// The built-in kernels of the device layer. They replace Metal kernels of
+// ferrum and mlx-native, and have the same names, buffer indices, grids and
+// parameter structs. The structs are the same byte for byte, so that an
+// engine can pass the ones it has.
 //
-// Each kernel calls the function of the plain API named with it. The header
-// of that function has the formula, the order of sums, NaN, ties and the
-// rounding. Matrices are dense, at any address (buffer and offset) that is a
-// multiple of an element's size; buffers may be longer than needed. Scalars
-// go to setBytes, or into a buffer that an earlier dispatch wrote.
+// Each kernel calls the function of the plain API that its entry below names.
+// The header of that function has the formula and the rules for the order of
+// sums, NaN, ties and rounding. Matrices are dense, at any address (buffer
+// and offset) that is a multiple of an element's size; buffers may be longer
+// than needed. Pass parameter structs with setBytes, or in a buffer, which an
+// earlier dispatch may write.
 //
 // Rows may be float, half or bfloat: a name X_* below stands for X_f32, X_f16
-// and X_bf16, with the same indices, grid and struct. An argument marked *
-// has that type; any other is f32 unless its entry names a type:
-//   activations, expert outputs, residuals and normed rows *: GEMMs read and
-//     write these.
-//   logits of the router and of the shared expert's gate *: a GEMV of the same
-//     type writes them.
-//   norm weights *: as the model's file has them.
-//   router weights f32: few, and each the factor of a whole row.
-// The half kernels of these libraries use the same types: ferrum's
+// and X_bf16, with the same indices, grid and struct. An argument marked * has
+// the type of the name. Any other argument is f32, unless its entry names a
+// type.
+// * Activations, expert outputs, residuals and normed rows are marked, because
+//   GEMMs read and write them.
+// * Logits of the router and of the shared expert's gate are marked, because a
+//   GEMV of the same type writes them.
+// * Norm weights are marked, and have the type of the model's file.
+// * Router weights are f32, because they are few, and each one is the factor
+//   of a whole row.
+// The half kernels of ferrum and mlx-native use the same types: ferrum's
 // moe_router_topk_softmax_f16 (half logits, float weights) and
 // weighted_sum_batched_f16 (half slots, float weights, half out),
 // mlx-native's moe_weighted_sum_seq_bf16_input (bfloat rows, float weights)
@@ -29,14 +32,16 @@
 // norm's weights in float). Sums are f32, rounded once: normed rows are
 // computed from the sum before it is rounded to the residual.
 //
-// Grids are in threadgroups. A larger one is cut off at the shapes in the
-// struct, a smaller one covers only its part: fewer rows, or fewer tiles of
-// 256 columns. Dimensions that are not named, and the one of grid (1), must
-// be 1, because more threadgroups would race on Metal. Errors are: a
-// threadgroup size other than the one given, negative dimensions, buffers
-// shorter than the shapes in the struct need, outputs that overlap inputs in
-// a way that the plain API does not allow, and any other argument that it
-// refuses.
+// Grids are in threadgroups. A grid that is larger than the shapes in the
+// struct is cut off. A smaller grid computes only its part: fewer rows, or
+// fewer tiles of 256 columns. Dimensions that an entry does not list, and the
+// dimension of grid (1), must be 1, because more threadgroups would race on
+// Metal. Errors are:
+// * a threadgroup size other than the one given,
+// * negative dimensions,
+// * buffers shorter than the shapes in the struct need,
+// * outputs that overlap inputs in a way that the plain API does not allow,
+// * any other argument that the plain API refuses.
 
 #ifndef SWITCHYARD_DEVICE_KERNELS_H_
 #define SWITCHYARD_DEVICE_KERNELS_H_
@@ -54,21 +59,21 @@ namespace switchyard::device {
 struct MoeRouterTopkSoftmaxParams {
   int32_t num_experts;
   int32_t top_k;
-  int32_t norm_topk_prob;  // not 0: RouteOptions::renormalize
+  int32_t norm_topk_prob;  // RouteOptions::renormalize is true if this is not 0
 };
 
-// moe_compute_ids_tpe_f32 (by this name only, because it has no rows):
-// BucketStrided in ascending order, MakeDispatchArgs
+// moe_compute_ids_tpe_f32 (only this name, because it has no rows):
+// BucketStrided in ascending order, then MakeDispatchArgs
 //   0 selected ids i32 [total_pairs], 1 tpe i32 [num_experts], 2 ids i32
 //   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
 //   5 params
 //   grid (1), 256 threads
-// Entries of ids from tpe[e] on keep their values. A row_stride below the
-// busiest expert's count is an error that reports the count; nothing is
-// written.
+// In row e of ids, the entries from tpe[e] on keep their values. A row_stride
+// below the busiest expert's count is an error, which reports the count, and
+// nothing is written.
 struct MoeComputeIdsTpeParams {
   int32_t num_experts;
-  int32_t row_stride;   // total_pairs is always enough
+  int32_t row_stride;   // total_pairs is always large enough
   int32_t total_pairs;  // tokens * top_k
   int32_t m_gate_up;    // features of the gate and up GEMMs
   int32_t m_down;       // features of the down GEMM
@@ -90,7 +95,7 @@ struct SiluMulBatchedParams {
   int32_t ffn;
 };
 
-// weighted_sum_stacked_*: Combine, of one token
+// weighted_sum_stacked_*: Combine, for one token
 //   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 out* [hidden], 3 params
 // weighted_sum_residual_stacked_*: the same, added to 2 residual* [hidden]
 //   grid (ceil(hidden / 256)), 256 threads
@@ -109,7 +114,7 @@ struct WeightedSumBatchedParams {
   int32_t hidden;
 };
 
-// weighted_sum_residual_norm_stacked_*: Combine with `normed`, of one token
+// weighted_sum_residual_norm_stacked_*: Combine with `normed`, for one token
 //   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 residual* [hidden], read
 //   and written, 3 next_norm_w* [hidden], 4 normed* [hidden], 5 params
 //   grid (1), 256 threads

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs .metal files unchanged. Device::newLibrary() compiles a file with
-// Clang (14 or later) at run time, or CMake's switchyard_add_shaders() does
-// so at build time, and its kernels run thread by thread as on a GPU. In
-// checked mode every access is checked. device/docs/metal.md lists the
-// supported features, and shows how to check shaders in CI.
+// Libraries, which run .metal files unchanged. Device::newLibrary() compiles
+// a file with Clang (14 or later) at run time; switchyard_add_shaders() of
+// the CMake package compiles it at build time. Kernels run thread by thread
+// as on a GPU. In checked mode every access is checked. device/docs/metal.md
+// lists the supported features, and shows how to check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -65,8 +65,8 @@ enum MathFloatingPointFunctions : Integer {
   MathFloatingPointFunctionsPrecise,
 };
 
-// How a .metal file is compiled. Make it as a variable, or by alloc() as in
-// metal-cpp.
+// Options for compiling a .metal file. Make them as a variable, or by alloc()
+// as in metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
  public:
   CompileOptions() = default;
@@ -79,17 +79,17 @@ class CompileOptions : public Referencing<CompileOptions> {
   static Ref<CompileOptions> alloc() noexcept;
   Ref<CompileOptions> init() noexcept;
 
-  // NAME and value, as -DNAME=value.
+  // Names and values of macros, as in -DNAME=value.
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
-  // Folders that #include "..." and <...> search after the folder of the
+  // Folders in which #include "..." and <...> search after the folder of the
   // file.
   std::vector<std::string> include_folders;
   // Files to compile before the shader's text, for shaders that their hosts
   // concatenate from fragments.
   std::vector<std::string> prepended_files;
-  // The kernels to compile, by their names; empty: all. Templates are not
-  // instantiated for other kernels, which saves time: instantiation may take
-  // most of it.
+  // The names of the kernels to compile; empty means all. This saves time,
+  // because templates are not instantiated for other kernels, and
+  // instantiation may take most of the time.
   std::vector<std::string> kernels;
 
   // Sets __METAL_VERSION__ only; the language is always 3.2.
@@ -107,9 +107,10 @@ class CompileOptions : public Referencing<CompileOptions> {
   LanguageVersion version_ = LanguageVersion3_2;
 };
 
-// Values of a shader's constants `constant T x [[function_constant(i)]];`. A
-// constant without a value is not defined: is_function_constant_defined()
-// returns false for it. Make it as a variable, or by alloc() as in metal-cpp.
+// The values of a shader's constants `constant T x
+// [[function_constant(i)]];`. A constant without a value is not defined:
+// is_function_constant_defined() returns false for it. Make this object as a
+// variable, or by alloc() as in metal-cpp.
 class FunctionConstantValues : public Referencing<FunctionConstantValues> {
  public:
   FunctionConstantValues() = default;
@@ -122,14 +123,15 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   void setConstantValue(const void* value, DataType type, size_t index);
   void setConstantValue(const void* value, DataType type,
                         const host_internal::Text& name);
-  // Sets the values for the indices of the range, from consecutive values.
+  // Sets the constants whose indices are in the range to consecutive values
+  // of `values`.
   void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
  private:
   friend class Library;
   struct Value {
-    std::string name;  // empty: by index
+    std::string name;  // empty: the constant is given by its index
     size_t index = 0;
     DataType type = DataTypeBool;
     unsigned char bytes[8] = {};
@@ -137,14 +139,14 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   std::vector<Value> values_;
 };
 
-// A parameter of a kernel, for listings.
+// A parameter of a kernel, for programs that list kernels.
 struct FunctionArgument {
   std::string name;
   std::string declared;  // "device const float* x [[buffer(0)]]"
   bool is_buffer = false;
   bool is_threadgroup_memory = false;
   size_t index = 0;
-  size_t bytes = 0;  // of the type it points to
+  size_t bytes = 0;  // size of the type that it points to
   bool only_reads = false;
 };
 
@@ -157,7 +159,7 @@ class Function : public Referencing<Function> {
   }
   std::string label() const { return label_.Get(); }
   const std::string& name() const noexcept { return name_; }
-  // The place of its definition: "file:line".
+  // Returns where the kernel is defined: "file:line".
   const std::string& place() const noexcept { return place_; }
   const std::vector<FunctionArgument>& arguments() const noexcept {
     return arguments_;
@@ -182,40 +184,42 @@ struct UnsupportedFeature {
   std::string file;
   size_t line = 0;
   size_t column = 0;
-  std::string kernel;  // the kernel left out; empty: no kernel
+  // The kernel that was left out because of it; empty: none.
+  std::string kernel;
 };
 
-// `constant T name [[function_constant(index)]];` of a shader.
+// A constant `constant T name [[function_constant(index)]];` of a shader.
 struct FunctionConstant {
   std::string name;
   size_t index = 0;
-  std::string type;  // MSL's: "uint"
+  std::string type;  // its name in MSL, such as "uint"
 };
 
-// `// switchyard: allow(KIND, ...)` in a shader, for checked mode; see
-// device/docs/metal.md.
+// A comment `// switchyard: allow(KIND, ...)` in a shader, for checked mode;
+// see device/docs/metal.md.
 struct AllowComment {
-  std::string kinds;  // as written
+  std::string kinds;  // the text in the parentheses
   Place where;
-  size_t suppressed = 0;  // findings so far, of the library's kernels
+  size_t suppressed = 0;  // number of findings of the library's kernels so far
 };
 
 // A compiled .metal file. Any thread may use it.
 class Library : public Referencing<Library> {
  public:
   ~Library();
-  // Shown in errors.
+  // Errors show the label.
   void setLabel(const host_internal::Text& label) noexcept {
     label_.Set(label);
   }
   std::string label() const { return label_.Get(); }
-  // Names of kernels in the order of the file, then of the kernels left out
-  // because CompileOptions::kernels does not list them. Kernels that are not
+  // Returns the names of the kernels in the order of the file, and after them
+  // the names of the kernels that were not compiled because
+  // CompileOptions::kernels does not list them. Kernels that are not
   // supported are missing.
   std::vector<std::string> functionNames() const;
-  // nullptr if the kernel does not exist, if it is not supported, or if a
-  // value is not of the constant's type, with the reason in *error unless
-  // `error` is null.
+  // Returns a kernel. If it does not exist, is not supported, or a value is
+  // not of the constant's type, returns nullptr, and the reason in *error
+  // unless `error` is null.
   Ref<Function> newFunction(host_internal::Text name,
                             host_internal::ErrorOut error = nullptr) noexcept;
   Ref<Function> newFunction(
@@ -226,8 +230,9 @@ class Library : public Referencing<Library> {
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
-  // The allow() comments of all its files. Delete a comment that has
-  // suppressed nothing after all kernels have run checked.
+  // Returns the allow() comments of all files of the library. After all
+  // kernels have run in checked mode, delete the comments that have
+  // suppressed nothing.
   std::vector<AllowComment> allowComments() const;
   // True if the library was compiled before and read from the cache.
   bool cached() const noexcept { return cached_; }
@@ -247,16 +252,17 @@ class Library : public Referencing<Library> {
   const std::shared_ptr<const metal::AllowComments> comments_;
   std::shared_ptr<metal::Module> module_;
   std::vector<UnsupportedFeature> unsupported_;
-  const std::vector<std::string> left_out_;  // by CompileOptions::kernels
+  // Kernels that CompileOptions::kernels does not list.
+  const std::vector<std::string> left_out_;
   host_internal::Label label_;
 };
 
-// Compiles a .metal file into `output`, a .metallib. newLibraryFromFile()
-// accepts it instead of the .metal file, on a machine without Clang.
-// switchyard_add_shaders() of the CMake package calls this at build time.
-// Unless `files` is null, *files gets the names of all files that the shader
-// consists of, for build systems. On failure it returns false, with the
-// reason in *error.
+// Compiles a .metal file into `output`, a .metallib. On a machine without
+// Clang, newLibraryFromFile() accepts the .metallib instead of the .metal
+// file. switchyard_add_shaders() of the CMake package calls this function at
+// build time. Unless `files` is null, *files gets the names of all files that
+// the shader consists of, for build systems. On failure the function returns
+// false, with the reason in *error.
 bool CompileMetallib(const DeviceOptions& device, host_internal::Text path,
                      host_internal::Settings<CompileOptions> options,
                      host_internal::Text output,

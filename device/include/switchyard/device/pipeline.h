@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that can be dispatched, and their limits.
+// Pipelines, which are kernels that can be dispatched, and their limits.
 
 #ifndef SWITCHYARD_DEVICE_PIPELINE_H_
 #define SWITCHYARD_DEVICE_PIPELINE_H_
@@ -16,7 +16,7 @@
 
 namespace switchyard::device {
 
-// Apple GPUs' limits.
+// The limits of Apple's GPUs.
 constexpr size_t kMaxThreadsPerThreadgroup = 1024;
 constexpr size_t kMaxThreadgroupMemoryLength = 32768;
 constexpr size_t kThreadExecutionWidth = 32;
@@ -26,7 +26,7 @@ constexpr size_t kMaxSetBytesLength = 4096;
 
 struct Pipeline;  // device/src/core
 
-// A kernel, ready to be dispatched.
+// A kernel that is ready to be dispatched.
 class ComputePipelineState : public Referencing<ComputePipelineState> {
  public:
   ~ComputePipelineState();

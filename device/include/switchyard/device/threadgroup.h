@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that you write for the device layer, one threadgroup at a time.
+// For kernels that you write for the device layer as functions that run one
+// threadgroup at a time.
 
 #ifndef SWITCHYARD_DEVICE_THREADGROUP_H_
 #define SWITCHYARD_DEVICE_THREADGROUP_H_
@@ -26,8 +27,8 @@ class Threadgroup;  // kernel.h
 
 namespace kernel_internal {
 
-// True if a copy of its bytes is a T. This does not ask for trivially
-// copyable types, because vectors have assignment functions.
+// True if a T may be copied as bytes. The condition is not "trivially
+// copyable", because vectors have assignment functions.
 template <class T>
 constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
     std::is_trivially_destructible_v<T>;
@@ -35,7 +36,7 @@ constexpr bool kIsBytes = std::is_trivially_copy_constructible_v<T>&&
 struct RunningThread;      // kernel_memory.h
 class CheckedThreadgroup;  // device/src/checked
 
-// Counts of the threadgroup memory that a kernel has declared.
+// Counts the threadgroup memory that a kernel has declared.
 struct DeclaredArrays {
   size_t count = 0;
   size_t bytes = 0;
@@ -46,7 +47,7 @@ struct DeclaredArrays {
 
 // A number of threads or threadgroups in each dimension.
 struct Size {
-  // A position's names in a kernel.
+  // Kernels use these names if the Size is a position.
   union {
     size_t width = 0;
     size_t x;
@@ -69,29 +70,29 @@ struct Size {
 };
 
 // One threadgroup of a dispatch, for kernels that you write. Names are
-// Metal's; accessors throw a text that becomes the command buffer's error. Do
-// not keep it beyond the call.
+// Metal's. If an accessor fails, it throws an exception, and its text becomes
+// the command buffer's error. Do not keep the object beyond the call.
 class ThreadgroupContext {
  public:
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
   const Size& threads_per_grid;
-  // Smaller at the edge of a grid of dispatchThreads(). The first thread's
-  // position in the grid is threadgroup_position_in_grid times
+  // May be smaller at the edge of a grid of dispatchThreads(). The first
+  // thread's position in the grid is threadgroup_position_in_grid times
   // dispatch_threads_per_threadgroup.
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
-  // The buffer bound at `index`, from its offset to its end, in whole elements.
-  // Throws if nothing is bound, if the address is not aligned for T, or if a T
-  // that is not const meets a read-only buffer.
+  // Returns the buffer that is bound at `index`, from its offset to its end,
+  // in whole elements. Throws if nothing is bound, if the address is not
+  // aligned for T, or if a T that is not const meets a read-only buffer.
   template <class T>
   Span<T> buffer(size_t index) const {
     const Bytes bytes = Bound(index, alignof(T), std::is_const_v<T>);
     return Span<T>(static_cast<T*>(bytes.data), bytes.length / sizeof(T));
   }
-  // A copy of the parameter struct at `index`. Throws if too few bytes are
-  // bound.
+  // Returns a copy of the parameter struct at `index`. Throws if too few
+  // bytes are bound.
   template <class T>
   T params(size_t index) const {
     static_assert(kernel_internal::kIsBytes<T>);
@@ -99,8 +100,9 @@ class ThreadgroupContext {
     CopyParams(index, sizeof(T), &value);
     return value;
   }
-  // The threadgroup memory set at `index`, in whole elements, 64-byte
-  // aligned. It may hold the data of an earlier threadgroup.
+  // Returns the threadgroup memory that was set at `index`, in whole
+  // elements, aligned to 64 bytes. It may hold the data of an earlier
+  // threadgroup.
   template <class T>
   Span<T> threadgroup(size_t index) const {
     const Bytes bytes = Local(index);
@@ -126,12 +128,13 @@ class ThreadgroupContext {
                      kernel_internal::RunningThread* thread) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
-  // The same, without recording that the kernel uses it.
+  // Does the same, but does not record that the kernel uses the binding.
   Bytes Find(size_t index, size_t alignment, bool only_reads) const;
   Bytes Serving(const BindingUse& use) const;
   void Copy(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
-  // `length` bytes behind all memory set and declared before.
+  // Returns `length` bytes after all threadgroup memory that was set or
+  // declared before.
   void* Array(size_t length, kernel_internal::DeclaredArrays* arrays) const;
 
   const RunningDispatch& running_;
@@ -139,27 +142,29 @@ class ThreadgroupContext {
   kernel_internal::RunningThread* const thread_;  // null if unchecked
 };
 
-// A kernel that you write: called once per threadgroup of the grid, several
-// at a time on the threads of the device's executor, in no particular order.
-// It loops over the threadgroup's threads itself.
+// A kernel that you write. It is called once for each threadgroup of the
+// grid, and loops over the threadgroup's threads itself. The threads of the
+// device's executor run several threadgroups at a time, in no particular
+// order.
 //
 // It runs in the default floating-point environment (round to nearest,
-// denormals honoured, no traps), regardless of the settings of these threads
-// and of the thread that waits. The exception is long double on x86, which
-// uses their settings.
+// denormals honoured, no traps), whatever the settings of the executor's
+// threads and of the thread that waits. The exception is long double on x86,
+// which uses the settings of the thread.
 //
-// An exception that it or one of the context's accessors throws fails the
-// dispatch with its text; threadgroups that have not started by then do not
-// run.
+// If the kernel or an accessor of the context throws an exception, the
+// dispatch fails with the exception's text. Threadgroups that have not
+// started by then do not run.
 struct KernelFunction {
   std::string name;
   std::function<void(const ThreadgroupContext&)> threadgroup;
-  // The rough time of one threadgroup, more than 0. Dispatches of less than
-  // 30 us run on one thread.
+  // A rough estimate of the time of one threadgroup, more than 0. Dispatches
+  // that take less than 30 us by this estimate run on one thread.
   double threadgroup_ns = 30000.0;
-  // Runs instead if DeviceOptions::check_kernels is set; MakeKernel() in
-  // kernel.h gives both. If it is empty, `threadgroup` runs, and only its
-  // bindings are checked.
+  // Runs in place of `threadgroup` if DeviceOptions::check_kernels is set.
+  // MakeKernel() in kernel.h makes both functions. If `checked` is empty,
+  // `threadgroup` runs in checked mode too, and only its bindings are
+  // checked.
   std::function<void(const ThreadgroupContext&)> checked = nullptr;
 };
 
