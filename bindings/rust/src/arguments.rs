@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Functions with their inputs and outputs, as the build script writes them from the
-//! C headers. Functions that need more code than that are in other files.
+//! Functions, inputs and outputs that the build script writes from the C headers. Other
+//! files have the functions that need more code.
 
 use crate::error::with_report;
 use crate::options::*;

@@ -8,14 +8,15 @@ use crate::{
     sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error, Pool, Report,
 };
 
-/// The i32 elements of scratch needed; 0 if one thread is best.
+/// Returns the number of i32 elements of scratch with which several threads work, or 0 if
+/// one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
     // SAFETY: numbers, and a pool that is borrowed during the call.
     pool.with(|pool| unsafe { sys::swy_bucket_scratch_size(num_pairs, num_experts, pool) })
 }
 
-/// The largest `offsets[num_experts]` for this number of pairs; `usize::MAX` if
-/// block_size is 0 or the result overflows.
+/// Returns the largest `offsets[num_experts]` that this number of pairs can give, or
+/// `usize::MAX` if block_size is 0 or the result overflows.
 pub fn bucket_aligned_size(
     num_pairs: usize,
     num_experts: usize,
@@ -25,7 +26,8 @@ pub fn bucket_aligned_size(
     unsafe { sys::swy_bucket_aligned_size(num_pairs, num_experts, &options.to_c()) }
 }
 
-/// Packed buckets in blocks: vLLM's and SGLang's moe_align_block_size.
+/// Sorts pairs into packed buckets of whole blocks. vLLM and SGLang call this
+/// moe_align_block_size.
 pub fn bucket_aligned(
     inputs: AlignedInputs<'_>,
     outputs: AlignedBuckets<'_>,
@@ -42,7 +44,8 @@ pub fn bucket_aligned(
     })
 }
 
-/// Threadgroups of an indirect dispatch over (pair tiles, feature tiles, experts).
+/// Writes the numbers of threadgroups of an indirect dispatch over (pair tiles, feature
+/// tiles, experts).
 pub fn make_dispatch_args(
     max_rows: usize,
     num_experts: usize,

@@ -11,7 +11,7 @@ use crate::{Report, Rows, SharedExpert, Source};
 /// The row of each (token, slot).
 #[derive(Clone, Copy)]
 pub enum RowIndex<'a> {
-    /// Row token * top_k + slot.
+    /// The pair (token, slot) has row token * top_k + slot.
     TokenOrder,
     /// i32 `[tokens, top_k]`; -1 skips the slot.
     Rows(Matrix<'a>),
@@ -19,16 +19,16 @@ pub enum RowIndex<'a> {
 /// Inputs of `combine`.
 #[derive(Clone, Copy)]
 pub struct CombineInputs<'a> {
-    /// `[num_rows, hidden]`: down-projection outputs.
+    /// `[num_rows, hidden]`: the outputs of the down product.
     pub rows: Rows<'a>,
     /// `[tokens, top_k]`.
     pub topk_weights: Matrix<'a>,
     /// The row of each (token, slot).
     pub row_index: RowIndex<'a>,
-    /// Optional `[tokens, hidden]`. In place, it is the contents of out or, if only
-    /// normed is written, of normed.
+    /// Optional `[tokens, hidden]`. With `Source::InPlace`, the residual is read from out
+    /// or, if only normed is written, from normed.
     pub residual: Source<'a>,
-    /// `[1, hidden]`, for normed.
+    /// `[1, hidden]`, given if normed is.
     pub norm_weight: Matrix<'a>,
     /// Optional.
     pub shared: SharedExpert<'a>,
@@ -40,11 +40,11 @@ pub struct CombineInputs<'a> {
     pub vectors: CombineVectors<'a>,
 }
 impl<'a> CombineInputs<'a> {
-    /// Inputs for `run_experts`, which sets rows and row_index itself.
+    /// Makes inputs for `run_experts`, which sets rows and row_index itself.
     pub fn of_experts(topk_weights: Matrix<'a>) -> Self {
         CombineInputs::new(Rows::default(), topk_weights, RowIndex::Rows(Matrix::default()))
     }
-    /// The weighted sum of rows alone.
+    /// Makes inputs for the weighted sum of rows alone.
     pub fn new(rows: Rows<'a>, topk_weights: Matrix<'a>, row_index: RowIndex<'a>) -> Self {
         CombineInputs {
             rows,
@@ -67,7 +67,7 @@ pub(crate) fn raw_inputs(
         RowIndex::TokenOrder => (1, sys::SWY_NO_MATRIX),
         RowIndex::Rows(matrix) => (0, matrix.raw),
     };
-    // Without out, the library lets normed lie in the residual's place.
+    // If there is no out, the library accepts a residual that lies in normed.
     let written =
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =
@@ -87,7 +87,7 @@ pub(crate) fn raw_inputs(
     })
 }
 
-/// `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
+/// Computes `out[t] = residual[t] + sum of topk_weights[t, s] * row(t, s) + gate *
 /// shared[t]`, and `normed[t] = RMSNorm(out[t]) * norm_weight` in the same pass.
 pub fn combine(
     inputs: &CombineInputs<'_>,
@@ -103,8 +103,8 @@ pub fn combine(
     })
 }
 
-/// Mixes a token's residual streams, collapses them to one row and takes the RMSNorm
-/// of that row.
+/// Mixes the residual streams of each token, sums them to one row, and computes the
+/// RMSNorm of that row.
 pub fn hyper_connect(
     inputs: &HyperInputs<'_>,
     outputs: HyperOutputs<'_>,

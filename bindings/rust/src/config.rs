@@ -6,7 +6,8 @@ use crate::json::{self, Value};
 use crate::{sys, Error, Preset, Report};
 use std::ffi::{CStr, CString};
 
-/// A field that converts to its C form. C strings point into `texts`.
+/// A field of a configuration, which converts to its C form. C strings point into
+/// `texts`.
 trait Field: Sized {
     type C;
     fn to_c(&self, texts: &mut Vec<CString>) -> Result<Self::C, Error>;
@@ -43,7 +44,8 @@ impl Field for Option<String> {
             Some(text) => CString::new(text.as_str())
                 .map_err(|_| Error::invalid("ModelConfig: a text has a zero byte"))?,
         };
-        // Taken after the move into texts; a later push does not move the bytes.
+        // The pointer is taken after the move into texts. A later push does not move the
+        // bytes.
         texts.push(text);
         Ok(texts.last().map_or(std::ptr::null(), |text| text.as_ptr()))
     }
@@ -58,8 +60,8 @@ impl Field for Option<String> {
 
 macro_rules! config {
     ($($(#[$doc:meta])* $field:ident: $type:ty),* $(,)?) => {
-        /// The fields of a config.json (or of its text_config) on which a layer's
-        /// options depend. `None`: the field is missing, or null.
+        /// The fields of a config.json (or of its text_config) on which a layer's options
+        /// depend. A field is `None` if it is missing or null.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct ModelConfig { $($(#[$doc])* pub $field: Option<$type>),* }
         impl ModelConfig {
@@ -81,11 +83,11 @@ macro_rules! config {
 }
 include!(concat!(env!("OUT_DIR"), "/config.rs"));
 
-/// Objects of a config.json that may have the text model's fields.
+/// Names of the objects in a config.json that may have the text model's fields.
 const TEXT: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
 
-/// The fields of the text model, and the family: the file's model_type, if the library knows
-/// it, or else the model_type beside the fields.
+/// Returns the fields of the text model, and the family. The family is the file's
+/// model_type if the library knows it, or else the model_type beside the fields.
 fn text_part(config: &Value) -> Result<(ModelConfig, Option<&str>), Error> {
     let family = |part: &'_ Value| part.get("model_type").and_then(Value::text).map(str::to_owned);
     let is_known = |part: &Value| family(part).map_or(false, |name| Preset::find(&name).is_ok());
@@ -109,7 +111,8 @@ fn read(text: &str) -> Result<Value, Error> {
         Some(_) => Err(Error::invalid("ModelConfig: the text is not a JSON object")),
     }
 }
-/// The value of all layers, or, if layers differ, NaN, which no field accepts.
+/// Returns the value that all layers share. If layers differ, returns NaN, which no field
+/// accepts.
 fn of_all_layers(list: &[Value]) -> &Value {
     let same = |value: &Value| match (value, &list[0]) {
         (Value::Number(a), Value::Number(b)) => a == b,
@@ -124,9 +127,9 @@ fn of_all_layers(list: &[Value]) -> &Value {
 }
 
 impl ModelConfig {
-    /// The text of a config.json, or of the object in it that has the text model's
-    /// fields (text_config and its like). A list counts if it has one value for all
-    /// layers.
+    /// Reads the text of a config.json, or of the object in it that has the text model's
+    /// fields (such as text_config). A list is read as one value if all layers have the
+    /// same value.
     pub fn from_json(text: &str) -> Result<ModelConfig, Error> {
         text_part(&read(text)?).map(|(fields, _)| fields)
     }
@@ -137,7 +140,8 @@ impl ModelConfig {
         // SAFETY: texts are CStrings.
         Ok(unsafe { ModelConfig::from_c(&raw) })
     }
-    /// The pairs of an object and of inner objects, as "ffn_config.moe_top_k".
+    /// Sets the fields for the pairs of an object and of inner objects, with keys such as
+    /// "ffn_config.moe_top_k".
     fn set_all(
         outer: &str,
         object: &Value,
@@ -181,8 +185,8 @@ impl ModelConfig {
 }
 
 impl Preset {
-    /// The preset of a family, as a checkpoint's configuration has it. An error names
-    /// the field that is missing or wrong.
+    /// Returns the preset of a family with the values of a checkpoint's configuration. An
+    /// error names the field that is missing or wrong.
     pub fn configured(family: &str, config: &ModelConfig) -> Result<Preset, Error> {
         let mut texts = Vec::new();
         let config = config.to_c(&mut texts)?;
@@ -193,7 +197,7 @@ impl Preset {
             |_, preset, route| unsafe { sys::swy_apply_config(&config, preset, route) },
         )
     }
-    /// The same from the text of a config.json; its model_type is the family.
+    /// Does the same with the text of a config.json. Its model_type is the family.
     pub fn from_json(text: &str) -> Result<Preset, Error> {
         let config = read(text)?;
         let (fields, family) = text_part(&config)?;

@@ -9,25 +9,26 @@ use std::fmt;
 /// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// An argument is wrong by itself. Nothing is written.
+    /// An argument is wrong whatever the data. Nothing is written.
     InvalidArgument,
-    /// The executor could not get memory. Outputs are unspecified.
+    /// The executor could not allocate memory. Outputs are unspecified.
     OutOfMemory,
-    /// The arguments do not fit the data. The function's contract lists the outputs
-    /// written by then.
+    /// The arguments do not fit the data. The function's contract lists the outputs that
+    /// are written in this case.
     FailedPrecondition,
     /// The executor failed for another reason. Outputs are unspecified.
     Internal,
 }
 
-/// The numbers of an error as text: "got [15, 2], needs [16, 2]", or "".
+/// The numbers of an error as text, such as "got [15, 2], needs [16, 2]", or "" if it has
+/// none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Details {
     text: [u8; MAX_DETAILS],
     size: u8,
 }
 
-/// The most characters of Status::details() in the C++ API.
+/// The largest number of characters of Status::details() in the C++ API.
 const MAX_DETAILS: usize = 127;
 
 impl Details {
@@ -40,7 +41,7 @@ impl Details {
         details.size = size as u8;
         details
     }
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.text[..self.size.into()]).unwrap_or("")
     }
@@ -56,7 +57,7 @@ impl fmt::Debug for Details {
 pub struct Error {
     /// The kind of error.
     pub code: Code,
-    /// "Function: argument: problem".
+    /// The text "Function: argument: problem".
     pub message: &'static str,
     /// The numbers of the error, if it has any.
     pub details: Details,
@@ -66,7 +67,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without details and counts.
+    /// Makes an error without details and counts.
     pub fn new(code: Code, message: &'static str) -> Error {
         Error { code, message, details: Details::NONE, report: Report::default() }
     }
@@ -85,7 +86,7 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// The result of a call with a status.
+/// Converts the status of a call to its result.
 pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, Error> {
     let code = match status.code {
         sys::SWY_OK => return Ok(report),
@@ -103,7 +104,7 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
     let details = Details::new(details.to_bytes());
     Err(Error { code, message: message.to_str().unwrap_or(""), details, report })
 }
-/// The result of a call that writes a report.
+/// Runs a call that writes a report, and returns its result.
 pub(crate) fn with_report(
     call: impl FnOnce(*mut sys::swy_report) -> sys::swy_status,
 ) -> Result<Report, Error> {

@@ -10,8 +10,8 @@ use std::os::raw::c_void;
 
 /// A view of all experts' weights for one product: `[num_experts, rows, cols]`. A row
 /// of weights gives one column of the product's output, and has as many columns
-/// (`cols`) as the product's input. The default has no data, for products that a
-/// layer does not have.
+/// (`cols`) as the product's input. The default has no data. It stands for a product that
+/// a layer does not have.
 #[derive(Clone, Copy)]
 pub struct ExpertWeights<'a> {
     /// The format of the weights.
@@ -22,10 +22,10 @@ pub struct ExpertWeights<'a> {
     pub rows: usize,
     /// Columns of the product's input.
     pub cols: usize,
-    /// u8 `[num_experts, expert_weights_size]`. Packed weights are faster at addresses
-    /// that are multiples of 64.
+    /// u8 `[num_experts, expert_weights_size]`. Packed weights are faster if their
+    /// addresses are multiples of 64.
     pub data: Matrix<'a>,
-    /// f32 `[num_experts, rows]`, of `WeightFormat::Int8` as stored.
+    /// f32 `[num_experts, rows]`, for `WeightFormat::Int8` in the stored layout only.
     pub scales: Matrix<'a>,
 }
 impl Default for ExpertWeights<'_> {
@@ -35,12 +35,13 @@ impl Default for ExpertWeights<'_> {
     }
 }
 impl<'a> ExpertWeights<'a> {
-    /// Weights without data: for their sizes, and for `pack_weights` of floats.
+    /// Makes weights without data, to compute their sizes, or to quantise floats with
+    /// `pack_weights`.
     pub fn new(format: WeightFormat, rows: usize, cols: usize) -> Self {
         ExpertWeights { format, rows, cols, ..Default::default() }
     }
-    /// Weights as a GGUF or a checkpoint stores them. The length of the slice gives
-    /// the number of experts; a part of an expert is an error.
+    /// Makes a view of weights as a GGUF or a checkpoint stores them. The length of the
+    /// slice gives the number of experts. It is an error if it ends within an expert.
     ///
     /// `WeightFormat::Int8` needs `scales` as well, which the caller sets.
     pub fn stored(
@@ -69,7 +70,7 @@ impl<'a> ExpertWeights<'a> {
             scales: self.scales.raw,
         }
     }
-    /// None: a format or a layout of a newer library.
+    /// Returns None if the format or the layout comes from a newer library.
     ///
     /// # Safety
     /// The memory that the matrices of `raw` describe must be readable, and not
@@ -88,14 +89,14 @@ impl<'a> ExpertWeights<'a> {
     }
 }
 
-/// Bytes of one expert, computed from format, layout, rows and cols alone.
-/// `usize::MAX` if the size overflows or the format does not take this number of
+/// Returns the bytes of one expert, computed from format, layout, rows and cols alone.
+/// Returns `usize::MAX` if the size overflows or the format does not take this number of
 /// columns.
 pub fn expert_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_expert_weights_size(&weights.to_c()) }
 }
-/// The same for the packed layout, whichever layout `weights` has.
+/// Returns the same for the packed layout, whatever `weights.layout` is.
 pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_packed_weights_size(&weights.to_c()) }
@@ -104,16 +105,16 @@ pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
 /// Inputs of `pack_weights`.
 #[derive(Clone, Copy, Default)]
 pub struct PackWeightsInputs<'a> {
-    /// Weights as stored.
+    /// The weights to pack, in the stored layout.
     pub weights: ExpertWeights<'a>,
-    /// Or f32, bf16 or f16 `[num_experts * rows, cols]`, which `pack_weights`
-    /// quantises; set only format, rows and cols of `weights` then.
+    /// Instead of `weights.data`: f32, bf16 or f16 `[num_experts * rows, cols]`, which
+    /// `pack_weights` quantises. Then set only format, rows and cols of `weights`.
     pub floats: Matrix<'a>,
 }
 
 /// Packs weights, or quantises floats and packs them, and returns a view of `memory`,
-/// which is u8 `[num_experts, packed_weights_size]`. To free experts early, call it for a
-/// few experts at a time.
+/// which is u8 `[num_experts, packed_weights_size]`. To free experts early, call the
+/// function for a few experts at a time.
 pub fn pack_weights<'m>(
     inputs: &PackWeightsInputs<'_>,
     memory: MatrixMut<'m>,
@@ -139,8 +140,8 @@ pub fn pack_weights<'m>(
     Ok(unsafe { ExpertWeights::from_raw(packed) }.expect("the format that was asked for"))
 }
 
-/// The format of rows that products with weights of `format` read: for `operands` and
-/// `down_operands` of `ExpertsOptions`.
+/// Returns the format of the rows that products with weights of `format` read, for
+/// `operands` and `down_operands` of `ExpertsOptions`.
 pub fn operands_of(format: WeightFormat) -> RowFormat {
     // SAFETY: the call takes a number only.
     RowFormat::from_c(unsafe { sys::swy_operands_of(format.to_c()) }).expect("the same header's")
@@ -154,8 +155,8 @@ pub fn set_costs(format: WeightFormat, options: &mut ExpertsPlanOptions) {
     *options = ExpertsPlanOptions::from_c(raw).expect("the same header's");
 }
 
-/// `tile.out = tile.rows * weights^T` for the tile's columns, on the calling thread.
-/// `tile.product` is not read.
+/// Computes `tile.out = tile.rows * weights^T` for the tile's columns, on the calling
+/// thread. `tile.product` is not read.
 pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> Result<(), Error> {
     // SAFETY: the views point into slices that are borrowed during the call, and only
     // this tile has `out`.
@@ -163,9 +164,9 @@ pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> 
     check(status, Report::default()).map(drop)
 }
 
-/// The weights of all products of a layer: `gate_up` for layouts with one matrix,
-/// `gate` and `up` for `GateUpLayout::Split`. The `shared_` fields have one expert
-/// each, and stay empty in a layer without a shared expert.
+/// The weights of all products of a layer. Set `gate` and `up` for `GateUpLayout::Split`,
+/// and `gate_up` for the other layouts. The `shared_` fields have one expert each; leave
+/// them empty in a layer without a shared expert.
 ///
 /// ```
 /// use switchyard::*;

@@ -8,9 +8,10 @@ use std::ffi::{CStr, CString};
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa {
-    /// "AVX3_DL", "AVX2", "NEON", ...
+    /// The name: "AVX3_DL", "AVX2", "NEON", ...
     pub name: &'static str,
-    /// True if it has a fused multiply-add. All such ISAs give the same bits.
+    /// True if the ISA has a fused multiply-add. All ISAs that have it give the same
+    /// bits.
     pub fma: bool,
 }
 
@@ -23,27 +24,27 @@ fn isa(raw: sys::swy_isa) -> Option<Isa> {
     Some(Isa { name: name.to_str().unwrap_or(""), fma: raw.fma != 0 })
 }
 
-/// ISAs that the library was compiled for, best first.
+/// Returns the ISAs that the library was compiled for, the best one first.
 pub fn compiled_isas() -> Vec<Isa> {
     // SAFETY: the function accepts any index.
     (0..).map_while(|i| isa(unsafe { sys::swy_compiled_isa(i) })).collect()
 }
-/// The compiled ISAs that this CPU has, best first.
+/// Returns the compiled ISAs that this CPU can run, the best one first.
 pub fn runnable_isas() -> Vec<Isa> {
     // SAFETY: the function accepts any index.
     (0..).map_while(|i| isa(unsafe { sys::swy_runnable_isa(i) })).collect()
 }
-/// The ISA that the next call uses.
+/// Returns the ISA that the next call will use.
 pub fn active_isa() -> Option<Isa> {
     // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_active_isa() })
 }
-/// The ISA that the last call of the process ran on.
+/// Returns the ISA that the last call of the process ran on.
 pub fn last_isa() -> Option<Isa> {
     // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_last_isa() })
 }
-/// Caps the ISA: calls use no better one than `name`; `None` lifts the cap.
+/// Caps the ISA: later calls use no ISA better than `name`. `None` removes the cap.
 pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
     let name = name
         .map(CString::new)
@@ -53,8 +54,8 @@ pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
     // SAFETY: null or a string that outlives the call.
     check(unsafe { sys::swy_cap_isa(name) }, Report::default()).map(drop)
 }
-/// An error if the environment variable SWITCHYARD_ISA names an ISA that cannot run
-/// here; every kernel returns it then.
+/// Returns an error if the environment variable SWITCHYARD_ISA names an ISA that cannot
+/// run here. In that case every kernel returns this error.
 pub fn environment_isa() -> Result<(), Error> {
     // SAFETY: the function takes no arguments.
     check(unsafe { sys::swy_environment_isa() }, Report::default()).map(drop)

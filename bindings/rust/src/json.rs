@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! A parser of as much JSON as a config.json needs, so that the crate has no
-//! dependencies: objects, lists, and the numbers, flags and texts in them.
+//! A parser for the part of JSON that a config.json uses: objects, lists, and the
+//! numbers, flags and texts in them. With it, the crate needs no dependencies.
 
 pub(crate) enum Value {
     Object(Vec<(String, Value)>),
@@ -53,7 +53,7 @@ impl Parser<'_> {
             self.at += 1;
         }
     }
-    /// Skips `word`, if it comes next.
+    /// Skips `word` if it comes next.
     fn eat(&mut self, word: &str) -> bool {
         let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         if found {
@@ -62,7 +62,7 @@ impl Parser<'_> {
         found
     }
 
-    /// `depth` bounds the recursion.
+    /// Parses a value. `depth` limits the recursion.
     fn value(&mut self, depth: usize) -> Option<Value> {
         self.space();
         match self.peek()? {
@@ -122,8 +122,8 @@ impl Parser<'_> {
             }
         }
     }
-    /// Rust's parser accepts JSON's numbers and a few more, such as `01`, which do no
-    /// harm.
+    /// Parses a number. Rust's parser accepts JSON's numbers and a few more, such as
+    /// `01`, which do no harm.
     fn number(&mut self) -> Option<Value> {
         let start = self.at;
         while matches!(self.peek(), Some(b'+' | b'-' | b'.' | b'e' | b'E' | b'0'..=b'9')) {

@@ -14,29 +14,29 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
-/// The work on a layer's experts, cut into tiles, in memory that it borrows. Any
-/// number of calls may use it.
+/// A plan of the work on a layer's experts, which is cut into tiles. It lies in memory
+/// that it borrows. Any number of calls may use a plan at the same time.
 pub struct ExpertsPlan<'a> {
     raw: sys::swy_experts_plan,
     report: Report,
     memory: PhantomData<&'a mut [i32]>,
 }
 impl ExpertsPlan<'_> {
-    /// The report of `plan_experts`: max_rows, dropped and tiles.
+    /// Returns the report of `plan_experts`: max_rows, dropped and tiles.
     pub fn report(&self) -> Report {
         self.report
     }
 }
 
-/// The i32 elements of memory for a plan; `usize::MAX` if the size overflows or
-/// `plan_experts` refuses an option.
+/// Returns the number of i32 elements of memory that a plan needs, or `usize::MAX` if the
+/// size overflows or `plan_experts` refuses an option.
 pub fn experts_plan_size(tokens: usize, top_k: usize, options: &ExpertsPlanOptions) -> usize {
     // SAFETY: the call takes numbers only.
     unsafe { sys::swy_experts_plan_size(tokens, top_k, &options.to_c()) }
 }
 
-/// Sorts pairs to their experts and cuts the experts' products into tiles. `topk_ids`
-/// is `[tokens, top_k]`, and `memory` has at least `experts_plan_size`.
+/// Sorts pairs by expert and cuts the experts' products into tiles. `topk_ids` is
+/// `[tokens, top_k]`. `memory` has at least `experts_plan_size` elements.
 pub fn plan_experts<'a>(
     topk_ids: Matrix<'_>,
     memory: &'a mut [i32],
@@ -73,14 +73,13 @@ pub struct ExpertsOptions {
     /// format are converted once.
     pub operands: RowFormat,
     /// The format of rows that the activation writes and the down product reads.
-    /// None: `operands`.
+    /// `None` means `operands`.
     pub down_operands: Option<RowFormat>,
     /// The type of the gate and up products' output: f32, bf16 or f16.
     pub gate_up_type: Type,
     /// The type of the down products' output: f32, bf16 or f16.
     pub down_type: Type,
-    /// topk_weights scale an expert's input, before the activation, instead of its
-    /// output.
+    /// topk_weights scale an expert's input instead of its output.
     pub weights_on_input: bool,
     /// Options of the shared expert's activation.
     pub shared_activate: ActivateOptions,
@@ -120,8 +119,9 @@ impl ExpertsOptions {
     }
 }
 
-/// The i32 elements of scratch for `workers` workers; a call with less scratch runs
-/// fewer. The number of workers of a pool is `Pool::concurrency`.
+/// Returns the number of i32 elements of scratch for `workers` workers. With less
+/// scratch, `run_experts` runs fewer workers. The number of workers of a pool is
+/// `Pool::concurrency`.
 pub fn experts_scratch_size(
     plan: &ExpertsPlan<'_>,
     options: &ExpertsOptions,
@@ -131,7 +131,7 @@ pub fn experts_scratch_size(
     options.with(|options| unsafe { sys::swy_experts_scratch_size(&plan.raw, options, workers) })
 }
 
-/// Enough scratch for every plan of `tokens` tokens.
+/// Returns a size of scratch that is enough for every plan of `tokens` tokens.
 pub fn experts_scratch_size_of_any(
     tokens: usize,
     top_k: usize,
@@ -157,14 +157,14 @@ pub struct ExpertsInputs<'a> {
     pub gate_bias: Matrix<'a>,
     /// Optional `[num_experts, intermediate]`, with `GateUpLayout::Split` only.
     pub up_bias: Matrix<'a>,
-    /// Made by `CombineInputs::of_experts`, with the layer's residual, norm and
-    /// shared expert added.
+    /// The inputs of the weighted sum. Make them with `CombineInputs::of_experts`, and
+    /// add the layer's residual, norm and shared expert.
     pub combine: CombineInputs<'a>,
-    /// At least `experts_scratch_size`.
+    /// Working memory of at least `experts_scratch_size` elements.
     pub scratch: &'a mut [i32],
 }
 impl<'a> ExpertsInputs<'a> {
-    /// Inputs without biases, and with the same rows for a shared expert.
+    /// Makes inputs without biases, and with the same input rows for a shared expert.
     pub fn new(
         plan: &'a ExpertsPlan<'a>,
         hidden: Rows<'a>,
@@ -183,25 +183,25 @@ impl<'a> ExpertsInputs<'a> {
     }
 }
 
-/// A part of a product, computed by the thread that receives it: `out[r, c] = sum
-/// over i of rows[r, i] * weights[i, first_column + c]`.
+/// A part of a product. The thread that receives a tile computes `out[r, c] = sum over i
+/// of rows[r, i] * weights[i, first_column + c]`.
 pub struct ExpertTile<'a> {
     /// The product.
     pub product: ExpertProduct,
-    /// The expert; None: the shared expert.
+    /// The expert; `None` is the shared expert.
     pub expert: Option<usize>,
     /// The column of the product at which `out` begins.
     pub first_column: usize,
-    /// Below the pool's `concurrency`. No two tiles have the same number at the same
-    /// time.
+    /// The number of the worker, which is below the pool's `concurrency`. No two tiles
+    /// have the same number at the same time.
     pub worker: usize,
     /// `[m, hidden]`, or `[m, intermediate]` for `ExpertProduct::Down`.
     pub rows: Rows<'a>,
-    /// `[m, columns]`: the product must write all of it.
+    /// `[m, columns]`. The product must write all elements.
     pub out: MatrixMut<'a>,
 }
 impl<'a> ExpertTile<'a> {
-    /// None: a product of a newer library.
+    /// Returns None if the product comes from a newer library.
     ///
     /// # Safety
     /// `raw` must be a tile that the library passed to a product, and the product
@@ -225,8 +225,9 @@ impl<'a> ExpertTile<'a> {
             out: unsafe { MatrixMut::from_raw(raw.out) },
         })
     }
-    /// The tile in its C form, for products of the library. The shared expert becomes
-    /// -1. An expert beyond i32 becomes i32::MAX, an expert that no weights have.
+    /// Returns the tile in its C form, for products of the library. The shared expert
+    /// becomes -1. An expert beyond i32 becomes i32::MAX, which is an expert that no
+    /// weights have.
     pub(crate) fn to_raw(&mut self) -> sys::swy_expert_tile {
         sys::swy_expert_tile {
             product: self.product.to_c(),
@@ -241,7 +242,7 @@ impl<'a> ExpertTile<'a> {
 
 struct Product<'a, F> {
     gemm: &'a F,
-    error: Mutex<Option<Error>>, // the first
+    error: Mutex<Option<Error>>, // the first error
 }
 unsafe extern "C" fn multiply<F>(
     context: *mut c_void,
@@ -273,14 +274,14 @@ where
     sys::swy_status { code, message: b"\0".as_ptr() as *const c_char }
 }
 
-/// Runs a layer's experts in one region of the pool: gathers rows, calls `gemm` to
-/// multiply them, applies the activation, calls `gemm` again, and sums up each token
-/// as `combine` does.
+/// Runs a layer's experts in one loop on the pool: gathers rows, calls `gemm` to multiply
+/// them, applies the activation, calls `gemm` again, and sums up each token as `combine`
+/// does.
 ///
-/// `gemm` computes tiles, several at the same time. If it returns an error or panics,
-/// the call ends with this error, and outputs are unspecified. The layer's bits are
-/// those of one thread if an output depends on its row and its column alone, not on
-/// the number of rows or columns of a tile.
+/// `gemm` computes a tile; several threads call it at the same time. If it returns an
+/// error or panics, the call ends with this error, and outputs are unspecified. The
+/// layer's bits do not depend on the number of threads if each output of `gemm` depends
+/// on its row and its column alone, and not on the number of rows or columns of a tile.
 pub fn run_experts<F>(
     inputs: ExpertsInputs<'_>,
     outputs: CombineOutputs<'_>,

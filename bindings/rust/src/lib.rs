@@ -3,15 +3,15 @@
 
 //! SIMD kernels for the steps around the expert GEMMs of a Mixture-of-Experts layer:
 //! top-k routing, sorting tokens to experts, fused activations, weighted sums with
-//! shared expert, residual and norm. [`run_experts`] does all steps except the
-//! products in one call. [`LayerWeights`] has products with quantised weights.
+//! shared expert, residual and norm. [`run_experts`] does all of these steps in one call,
+//! and leaves the matrix products to the caller. [`LayerWeights`] multiplies with
+//! quantised weights.
 //!
 //! Every function is called as `function(inputs, outputs, &options, pool)`. Matrices
 //! are views of slices, and are checked when they are made. The library checks all
 //! other arguments before it writes anything, and returns an [`Error`]. The C++
-//! headers of the library have the full contract of each function. [`sys`] is the C
-//! ABI, with one feature that is missing here: calls by threads that are already
-//! running.
+//! headers of the library have the full contract of each function. [`sys`] is the C ABI.
+//! It has one feature that is missing here: calls by threads that are already running.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 

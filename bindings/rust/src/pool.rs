@@ -6,10 +6,11 @@ use std::ops::Range;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// The work of a thread: it runs a range of indices on behalf of a worker.
+/// The function that does the work of a range of indices. Its first argument is the
+/// number of the worker that runs it.
 pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 
-/// The threads of your engine. Results do not depend on them.
+/// Lends the library the threads of your engine. Results do not depend on them.
 ///
 /// # Safety
 /// Each index writes to memory that no other index uses, so the library relies on
@@ -21,13 +22,13 @@ pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 /// * When `parallel_for` returns or unwinds, no body of the call runs any more.
 /// * `concurrency` is at least 1 and always the same.
 pub unsafe trait Executor: Sync {
-    /// The number of threads that may run bodies at the same time.
+    /// Returns the number of threads that may run bodies at the same time.
     fn concurrency(&self) -> usize;
-    /// Runs `body` for every index. `grain` indices are about `fork_ns` of work; less
-    /// work is not worth a thread.
+    /// Runs `body` for every index. `grain` indices take about `fork_ns` on one thread;
+    /// less work is not worth a thread.
     fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>);
-    /// The present cost of a fork and join, in nanoseconds of serial work. It decides
-    /// which loops are shared out, never bits.
+    /// Returns the current cost of a fork and join, in nanoseconds of serial work. It
+    /// decides which loops run on several threads. It never changes results.
     fn fork_ns(&self) -> usize {
         30_000
     }
@@ -38,21 +39,22 @@ pub unsafe trait Executor: Sync {
 pub enum Pool<'a> {
     /// The calling thread.
     Serial,
-    /// oneTBB.
+    /// The threads of oneTBB.
     Tbb(&'a Tbb),
     /// Your own threads.
     Own(&'a dyn Executor),
 }
 
-/// A pool on oneTBB, dropped with its last use.
+/// A pool on oneTBB's threads.
 pub struct Tbb(*const sys::swy_executor);
 // SAFETY: any thread may call the executor, and several at the same time.
 unsafe impl Send for Tbb {}
 // SAFETY: as above.
 unsafe impl Sync for Tbb {}
 impl Tbb {
-    /// A pool of `threads` threads, counting the caller, or as many as TBB has. None
-    /// if the library was built without TBB, for 0 threads, or if memory is out.
+    /// Makes a pool of `threads` threads including the caller. `None` means as many as
+    /// TBB has. Returns `None` if the library was built without TBB, for 0 threads, or if
+    /// memory is out.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
         // SAFETY: the function accepts any number.
         let raw = unsafe { sys::swy_tbb_executor_create(threads.map_or(-1, i32::from)) };
@@ -70,8 +72,8 @@ impl Drop for Tbb {
     }
 }
 
-/// Threads of the standard library, for programs without a pool. They are started for
-/// each call that has enough work for two.
+/// Threads of the standard library, for programs without a pool. Each call that has
+/// enough work for two threads starts them anew.
 pub struct ScopedThreads(pub std::num::NonZeroUsize);
 // SAFETY: the ranges are disjoint and cover `0..count`, each has its own worker, and
 // the scope ends after all its threads.
@@ -132,7 +134,7 @@ unsafe extern "C" fn fork_ns_of_own(context: *mut c_void) -> usize {
 }
 
 impl Pool<'_> {
-    /// The number of threads that may work at the same time.
+    /// Returns the number of threads that may work at the same time.
     pub fn concurrency(self) -> usize {
         // SAFETY: the pointer is null, of `Tbb::new`, or of `with`.
         self.with(|pool| unsafe { pool.as_ref() }.map_or(1, |pool| pool.concurrency))

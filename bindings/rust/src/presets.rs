@@ -7,35 +7,37 @@ use crate::{sys, ActivateOptions, CombineForm, CombineOptions, Error, Report, Ro
 use std::ffi::{CStr, CString};
 use std::os::raw::c_char;
 
-/// A model family's layer: in its default configuration, or as a checkpoint's
-/// config.json has it.
+/// The options of a model family's layer, in the family's default configuration or with
+/// the values of a checkpoint's config.json.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// model_type of config.json.
+    /// The family's name, which is model_type in config.json.
     pub family: &'static str,
-    /// The other family that this one copies exactly.
+    /// Another family with exactly the same layer.
     pub same_as: Option<&'static str>,
-    /// The source that it follows: a file of transformers, or a description.
+    /// The code that the preset follows: a file of transformers, or a description.
     pub source: &'static str,
-    /// For `route_top_k`.
+    /// The options of `route_top_k`.
     pub route: RouteOptions,
-    /// For `activate`, with the layout of transformers' fused gate_up product.
+    /// The options of `activate`, with the layout of transformers' fused gate_up product.
     pub activate: ActivateOptions,
-    /// For `combine`.
+    /// The options of `combine`.
     pub combine: CombineOptions,
-    /// The inputs of `combine`.
+    /// Tells which inputs `combine` needs.
     pub form: CombineForm,
-    /// True if it has a correction bias.
+    /// True if the layer has a correction bias.
     pub correction_bias: bool,
-    /// True if it has expert scales.
+    /// True if the layer has expert scales.
     pub expert_scale: bool,
-    /// True if its configurations have norm_topk_prob, which is `route.renormalize`.
+    /// True if the family's config.json has norm_topk_prob, which sets
+    /// `route.renormalize`.
     pub norm_topk_prob: bool,
-    /// True if `route.round_to` may be the model's type.
+    /// True if the family computes scores and weights in the model's type: see
+    /// `route.round_to`.
     pub in_model_type: bool,
-    /// 0 where a configuration has to say.
+    /// The number of experts, or 0 if only a config.json has it.
     pub num_experts: usize,
-    /// 0 where a configuration has to say.
+    /// The number of selected experts, or 0 if only a config.json has it.
     pub top_k: usize,
 }
 
@@ -49,16 +51,16 @@ fn text(raw: *const c_char) -> Option<&'static str> {
 }
 
 impl Preset {
-    /// The preset of a family in its default configuration. `route_top_k` refuses its
-    /// options: use [`Preset::from_json`] with a checkpoint's config.json.
+    /// Returns the preset of a family in its default configuration. `route_top_k` refuses
+    /// its options: use [`Preset::from_json`] with a checkpoint's config.json.
     pub fn find(family: &str) -> Result<Preset, Error> {
         // SAFETY: passes a string, and structs with their sizes.
         Preset::get("FindPreset: family: has a zero byte", family, |name, preset, route| unsafe {
             sys::swy_find_preset(name, preset, route)
         })
     }
-    /// The preset that `call` writes. It gets the family, also in the preset that it
-    /// fills.
+    /// Returns the preset that `call` writes. `call` gets the name of the family, which
+    /// the preset to fill has too.
     pub(crate) fn get(
         zero_byte: &'static str,
         family: &str,
@@ -99,7 +101,7 @@ impl Preset {
             top_k: preset.top_k,
         })
     }
-    /// The names of all families, in alphabetical order.
+    /// Returns the names of all families, in alphabetical order.
     pub fn families() -> impl Iterator<Item = &'static str> {
         // SAFETY: the function accepts any index.
         (0..).map_while(|i| text(unsafe { sys::swy_preset_family(i) }))

@@ -7,7 +7,7 @@ use crate::view::{not_empty, View};
 use crate::{sys, ActivateInputs, ActivateOptions, Error, GatherInputs, GatherOptions};
 use crate::{Matrix, Pool, QuantizeOptions, Report, Rows, RowsMut, ScatterOptions};
 
-/// `rows[r] = tokens[pairs[r] / top_k]`.
+/// Copies the tokens of pairs: `rows[r] = tokens[pairs[r] / top_k]`.
 pub fn gather_rows(
     inputs: &GatherInputs<'_>,
     rows: RowsMut<'_>,
@@ -23,7 +23,7 @@ pub fn gather_rows(
     })
 }
 
-/// The inverse of `gather_rows`: `rows[token * top_k + slot] =
+/// Does the inverse of `gather_rows`: `rows[token * top_k + slot] =
 /// packed[row_index[token, slot]]`.
 pub fn scatter_rows(
     packed: &Rows<'_>,
@@ -45,7 +45,8 @@ pub fn scatter_rows(
     })
 }
 
-/// `rows = from`, in the type and format of rows. The report has `overflowed_blocks`.
+/// Copies `from` to `rows`, in the type and format of `rows`. The report has
+/// `overflowed_blocks`.
 pub fn quantize(
     from: &Rows<'_>,
     rows: RowsMut<'_>,
@@ -64,7 +65,7 @@ pub fn quantize(
     })
 }
 
-/// `out[r, i] = activation(gate[r, i], up[r, i])`.
+/// Computes `out[r, i] = activation(gate[r, i], up[r, i])`.
 pub fn activate(
     inputs: &ActivateInputs<'_>,
     out: RowsMut<'_>,

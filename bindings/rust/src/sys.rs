@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! `switchyard.h`: the build script writes its structs, enumerators and functions
-//! from the headers of the linked library. The comments there describe each of them.
+//! The C API of `switchyard.h`. The build script writes its structs, enumerators and
+//! functions from the headers of the linked library. The comments in these headers
+//! describe them.
 #![allow(non_camel_case_types, missing_docs)]
 
 use std::os::raw::{c_char, c_void};
@@ -17,7 +18,7 @@ macro_rules! structs {
             #[derive(Clone, Copy)]
             pub struct $name { $(pub $field: $type),* }
         )*
-        /// The layout of all structs by this compiler.
+        /// Returns the layout that this compiler gives to each struct.
         pub fn layouts() -> Vec<Layout> {
             vec![$({
                 let value = std::mem::MaybeUninit::<$name>::uninit();
@@ -34,7 +35,7 @@ macro_rules! structs {
     };
 }
 
-/// The size of a struct in the type of its `size` field.
+/// Returns the size of a struct, in the type of its `size` field.
 pub(crate) const fn size_of<T>() -> u32 {
     std::mem::size_of::<T>() as u32
 }
@@ -48,7 +49,7 @@ macro_rules! enumerators {
 macro_rules! initial {
     ($($name:ident: $type:ident = $value:expr;)*) => {
         $(pub const $name: $type = $value;)*
-        /// The bytes of each constant, by the name of its struct.
+        /// Returns the bytes of each initial value, with the name of its struct.
         pub fn initial() -> Vec<(&'static str, *const u8)> {
             vec![$((stringify!($type), &$name as *const $type as *const u8)),*]
         }

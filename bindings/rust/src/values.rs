@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Enumerations, which the build script writes from the C headers, and conversions of
+//! Enumerations, which the build script writes from the C headers, and the conversion of
 //! values to and from C.
 
 use crate::sys;
@@ -10,7 +10,7 @@ use crate::sys;
 pub(crate) trait Raw: Sized {
     type C;
     fn to_c(self) -> Self::C;
-    /// None: a value of a newer library.
+    /// Returns None if the value comes from a newer library.
     fn from_c(c: Self::C) -> Option<Self>;
 }
 macro_rules! plain {
@@ -53,14 +53,14 @@ include!(concat!(env!("OUT_DIR"), "/values.rs"));
 /// The format of rows that products read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFormat {
-    /// Values, codes or blocks.
+    /// The type of the values, codes or blocks.
     pub r#type: Type,
-    /// The number of columns that share a scale, 32, 64 or 128, for codes; 0: all of
-    /// a row.
+    /// For codes: the number of columns that share a scale, 32, 64 or 128. 0 means that
+    /// all columns of a row share one.
     pub scale_columns: usize,
-    /// The type of these scales.
+    /// The type of the scales.
     pub scale_type: Type,
-    /// Rows of i8 or u8 have sums.
+    /// True if rows of i8 or u8 have sums.
     pub has_sums: bool,
 }
 impl Default for RowFormat {
@@ -77,7 +77,7 @@ impl RowFormat {
             has_sums: self.has_sums.to_c(),
         }
     }
-    /// None: a type of a newer library.
+    /// Returns None if a type comes from a newer library.
     pub(crate) fn from_c(c: sys::swy_row_format) -> Option<Self> {
         Some(RowFormat {
             r#type: Type::from_c(c.r#type)?,

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 pub unsafe trait Element: Copy {
     /// The element's type at run time.
     const TYPE: Type;
-    /// The number of values in it: more than 1 in GGML's blocks.
+    /// The number of values in an element, which is more than 1 for GGML's blocks.
     const VALUES: usize = 1;
 }
 macro_rules! elements {
@@ -38,7 +38,7 @@ elements! {
     F8E4M3(u8) = F8E4M3;
     /// An fp8 with 5 bits of exponent, by its bits.
     F8E5M2(u8) = F8E5M2;
-    /// A power of two, by its bits.
+    /// A power of two as a scale, by its bits.
     E8M0(u8) = E8M0;
 }
 macro_rules! numbers {
@@ -68,8 +68,8 @@ blocks! {
     BlockQ8K = swy_block_q8_k, Q8K, 256;
 }
 
-/// The view of `rows` rows of `cols` values, which begin `stride` values apart. An
-/// error if they need more than `len` elements.
+/// Makes a view of `rows` rows of `cols` values, which begin `stride` values apart.
+/// Returns an error if they need more than `len` elements.
 fn view<T: Element>(
     data: *mut c_void,
     len: usize,
@@ -93,7 +93,7 @@ fn view<T: Element>(
     Ok(sys::swy_matrix { data, rows, cols, stride, r#type: T::TYPE as i32 })
 }
 
-/// The start of row `r`, and its length.
+/// Returns the start of row `r` and its length.
 fn row<T: Element>(raw: &sys::swy_matrix, r: usize) -> (*mut T, usize) {
     assert!(r < raw.rows, "Matrix: row {} of {}", r, raw.rows);
     assert!(raw.r#type == T::TYPE as i32, "Matrix: it is not of {:?}", T::TYPE);
@@ -102,15 +102,15 @@ fn row<T: Element>(raw: &sys::swy_matrix, r: usize) -> (*mut T, usize) {
     (data, raw.cols / T::VALUES)
 }
 
-/// A matrix that is read: rows of a slice. The default stands for an optional matrix
-/// that is left out.
+/// A matrix that functions read, as a view of a slice. The default stands for an optional
+/// matrix that is left out.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a> {
     pub(crate) raw: sys::swy_matrix,
     slice: PhantomData<&'a [u8]>,
 }
-/// A matrix that is written. The default stands for an optional matrix that is left
-/// out.
+/// A matrix that functions write, as a view of a slice. The default stands for an
+/// optional matrix that is left out.
 pub struct MatrixMut<'a> {
     pub(crate) raw: sys::swy_matrix,
     slice: PhantomData<&'a mut [u8]>,
@@ -124,11 +124,11 @@ unsafe impl Sync for Matrix<'_> {}
 unsafe impl Send for MatrixMut<'_> {}
 
 impl<'a> Matrix<'a> {
-    /// Rows without gaps. In blocks, too, `cols` counts values.
+    /// Makes a matrix of rows without gaps. `cols` counts values, in blocks too.
     pub fn new<T: Element>(slice: &'a [T], rows: usize, cols: usize) -> Result<Self, Error> {
         Matrix::strided(slice, rows, cols, cols)
     }
-    /// Rows that begin `stride` values apart.
+    /// Makes a matrix of rows that begin `stride` values apart.
     pub fn strided<T: Element>(
         slice: &'a [T],
         rows: usize,
@@ -143,7 +143,7 @@ impl<'a> Matrix<'a> {
     pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
         Matrix { raw, slice: PhantomData }
     }
-    /// Row `r`, of elements or blocks.
+    /// Returns the elements or blocks of row `r`.
     ///
     /// # Panics
     /// If row `r` does not exist, or `T` is not the element type of the matrix.
@@ -154,11 +154,11 @@ impl<'a> Matrix<'a> {
     }
 }
 impl<'a> MatrixMut<'a> {
-    /// Rows without gaps. In blocks, too, `cols` counts values.
+    /// Makes a matrix of rows without gaps. `cols` counts values, in blocks too.
     pub fn new<T: Element>(slice: &'a mut [T], rows: usize, cols: usize) -> Result<Self, Error> {
         MatrixMut::strided(slice, rows, cols, cols)
     }
-    /// Rows that begin `stride` values apart.
+    /// Makes a matrix of rows that begin `stride` values apart.
     pub fn strided<T: Element>(
         slice: &'a mut [T],
         rows: usize,
@@ -173,8 +173,8 @@ impl<'a> MatrixMut<'a> {
     pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
         MatrixMut { raw, slice: PhantomData }
     }
-    /// Row `r`, of elements or blocks. The gap between rows may belong to another
-    /// view.
+    /// Returns the elements or blocks of row `r`. The gap between rows may belong to
+    /// another view.
     ///
     /// # Panics
     /// If row `r` does not exist, or `T` is not the element type of the matrix.
@@ -184,7 +184,7 @@ impl<'a> MatrixMut<'a> {
         // self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(data, len) }
     }
-    /// The first element, for a GEMM that takes pointers.
+    /// Returns the first element, for a GEMM that takes pointers.
     pub fn as_mut_ptr(&mut self) -> *mut c_void {
         self.raw.data
     }
@@ -192,19 +192,20 @@ impl<'a> MatrixMut<'a> {
 macro_rules! shapes {
     ($($view:ident),*) => {$(
         impl $view<'_> {
-            /// How many rows it has.
+            /// Returns the number of rows.
             pub fn rows(&self) -> usize {
                 self.raw.rows
             }
-            /// Values of a row.
+            /// Returns the number of values in a row.
             pub fn cols(&self) -> usize {
                 self.raw.cols
             }
-            /// Values from one row to the next.
+            /// Returns the number of values from the start of one row to the start of the
+            /// next.
             pub fn stride(&self) -> usize {
                 self.raw.stride
             }
-            /// The first element, for a GEMM that takes pointers.
+            /// Returns the first element, for a GEMM that takes pointers.
             pub fn as_ptr(&self) -> *const c_void {
                 self.raw.data
             }
@@ -223,7 +224,7 @@ impl Default for MatrixMut<'_> {
     }
 }
 
-/// Rows that are read, which may be quantised: codes with their scales and sums.
+/// Rows that functions read. They may be quantised: codes with their scales and sums.
 #[derive(Clone, Copy, Default)]
 pub struct Rows<'a> {
     /// Values, codes or blocks.
@@ -233,7 +234,7 @@ pub struct Rows<'a> {
     /// `[rows, 1]`, int32.
     pub sums: Matrix<'a>,
 }
-/// Rows that are written.
+/// Rows that functions write.
 #[derive(Default)]
 pub struct RowsMut<'a> {
     /// Values, codes or blocks.
@@ -254,7 +255,7 @@ impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
     }
 }
 
-/// An argument that converts to its C type.
+/// An argument, which converts to its C type.
 pub(crate) trait View {
     type C;
     fn view(self) -> Self::C;
@@ -293,12 +294,13 @@ matrices! {
 pub enum Source<'a> {
     /// A separate matrix.
     From(Matrix<'a>),
-    /// The output is read, and then written. An error if the output is missing.
+    /// The input is read from the output before the output is written. This is an error
+    /// if the output is missing.
     InPlace,
 }
 impl Source<'_> {
-    /// `InPlace` without an output is the error `missing`: the library would see no
-    /// matrix, and take it for an argument that is left out.
+    /// Returns the C form. `InPlace` without an output is the error `missing`, because
+    /// the library would see no matrix, and treat the argument as left out.
     pub(crate) fn raw(
         &self,
         output: sys::swy_matrix,
@@ -322,7 +324,7 @@ impl Default for Source<'_> {
     }
 }
 
-/// For `InPlace` this is no matrix: the function then replaces it by the output.
+/// For `InPlace` this gives no matrix, and the function then replaces it by the output.
 impl View for Source<'_> {
     type C = sys::swy_matrix;
     fn view(self) -> Self::C {
@@ -339,8 +341,8 @@ impl View for Option<&[i32]> {
         self.unwrap_or(&[]).view()
     }
 }
-/// An empty list is the error `empty`, because the library would take it for an
-/// argument that is left out.
+/// Returns the error `empty` for an empty list, because the library would treat the
+/// argument as left out.
 pub(crate) fn not_empty(slice: Option<&[i32]>, empty: &'static str) -> Result<(), Error> {
     match slice {
         Some([]) => Err(Error::invalid(empty)),
@@ -348,7 +350,8 @@ pub(crate) fn not_empty(slice: Option<&[i32]>, empty: &'static str) -> Result<()
     }
 }
 
-// An empty span has null data, because null means that it is not given.
+// An empty list becomes a span with null data, because null means that the argument is
+// left out.
 macro_rules! spans {
     ($($element:ty = $raw:ident;)*) => {$(
         impl View for &[$element] {

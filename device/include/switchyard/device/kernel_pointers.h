@@ -285,7 +285,7 @@ class CheckedPointer {
   }
   decltype(auto) operator*() const { return (*this)[0]; }
 
-  // p->member.
+  // The result of operator->, for p->member.
   class Arrow {
    public:
     Arrow(const kernel_internal::View* view, ptrdiff_t offset)

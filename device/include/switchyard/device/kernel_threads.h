@@ -32,8 +32,8 @@ struct AllReturned {};
 struct Threads {
   size_t count = 0;
   size_t simdgroups = 0;
-  bool some_gone = false;            // have returned
-  Size size;                         // of the threadgroup
+  bool some_gone = false;            // true if a thread has returned
+  Size size;                         // size of the threadgroup
   Size origin;                       // position of the first thread in the grid
   RunningThread* checked = nullptr;  // null without checks
   // Has a bit for each lane that has not returned. Valid only if some_gone is
