@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The operations of atomic functions on a value in memory.
+// The operations of atomic functions, for a value in memory.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
@@ -17,7 +17,8 @@ namespace switchyard_metal {
 template <class T>
 using AtomicBits = typename BitsOf<sizeof(T)>::Type;
 
-// Each operation gives the new value; sums of integers wrap around.
+// Each operation computes the new value from the old one and the operand.
+// Sums of integers wrap around.
 #define SWITCHYARD_FETCH(name, ...)                \
   struct name {                                    \
     template <class T>                             \
@@ -42,7 +43,7 @@ SWITCHYARD_FETCH(FetchXor, return a ^ b)
 #undef SWITCHYARD_FETCH
 #undef SWITCHYARD_FETCH_SUM
 
-// Returns the old value.
+// Applies the operation to the value in memory, and returns the old value.
 template <class Operation, class T>
 SWITCHYARD_NOT_CHECKED T Fetch(volatile AtomicBits<T>* bits, T operand) {
   using B = AtomicBits<T>;
@@ -62,9 +63,9 @@ SWITCHYARD_NOT_CHECKED T Exchange(volatile AtomicBits<T>* bits, T desired) {
       T, __atomic_exchange_n(bits, __builtin_bit_cast(AtomicBits<T>, desired),
                              __ATOMIC_SEQ_CST));
 }
-// Stores `desired` and returns true if the value was `expected`; otherwise
-// puts the value in `expected`. Unlike Metal's weak form, it never fails
-// otherwise.
+// If the value is `expected`, stores `desired` and returns true. Otherwise
+// copies the value to `expected` and returns false. Unlike Metal's weak form,
+// it does not fail if the values are equal.
 template <class T>
 SWITCHYARD_NOT_CHECKED bool CompareExchange(volatile AtomicBits<T>* bits,
                                             T* expected, T desired) {

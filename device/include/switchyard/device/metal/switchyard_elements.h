@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The storage of vectors: elements by name, index and swizzle, with Metal's
-// sizes and alignments (three elements have those of four).
+// The storage of vectors, with access to elements by name, index and swizzle.
+// Sizes and alignments are Metal's: three elements have the size and
+// alignment of four.
 
 #ifndef SWITCHYARD_METAL_ELEMENTS_H_
 #define SWITCHYARD_METAL_ELEMENTS_H_
@@ -14,7 +15,7 @@
 #endif
 
 #ifdef __METAL__
-// The type to which the compiler turns a list in braces.
+// The type that the compiler makes of a list in braces.
 namespace std {
 template <class E>
 class initializer_list {
@@ -40,16 +41,17 @@ namespace switchyard_metal {
 
 using metal::vec;
 
-// Several elements of a vector, which behave like a vector V. V is a
-// parameter so that its operators are found.
+// A swizzle: several elements of a vector, which behave like a vector V. V is
+// a parameter so that the compiler finds V's operators.
 template <class V, int S, int A, int B, int C = -1, int D = -1>
 class Swizzle;
-// Elements without gaps, aligned like one element.
+// A packed vector: elements without gaps, aligned like one element.
 template <class V>
 struct Packed;
 
-// The shape of a function's argument: V is the vector or scalar that it
-// stands for, T the type of its elements, kSize their number.
+// Tells the shape of a function's argument. V is the vector or scalar that
+// the argument stands for, T the type of its elements, and kSize their
+// number.
 template <class A>
 struct Shape {
   using V = A;
@@ -149,8 +151,8 @@ using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));
 
 // Aligns the struct or union that has it as a member. Vectors themselves
 // declare no alignment, so that -fmax-type-align holds for them: a shader may
-// cast a pointer to a pointer to vectors although it is aligned for elements
-// only, because GPUs read and write such vectors.
+// cast a pointer that is only aligned for elements to a pointer to vectors,
+// because GPUs can read and write vectors at such addresses.
 template <int kBytes>
 struct alignas(kBytes) Aligned {
   unsigned char bytes[kBytes];
@@ -165,8 +167,8 @@ struct Elements {
   constexpr const T& At(int i) const { return e[i]; }
 };
 
-// Members common to the specialisations below. Constant expressions use the
-// named elements, because those are the active members of the union.
+// The members that all specialisations below have. Constant expressions use
+// the named elements, because these are the active members of the union.
 #define SWITCHYARD_ELEMENTS(name)                             \
   Elements() = default;                                       \
   Elements(const Elements&) = default;                        \

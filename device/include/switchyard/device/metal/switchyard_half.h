@@ -1,19 +1,19 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The scalar types of Metal that C++ lacks: half and bfloat, and the short
-// names of integers. Halves are computed as floats and rounded once to
+// The scalar types of Metal that C++ lacks: half, bfloat and the short names
+// of integers. Operations on halves are computed in float and rounded once to
 // nearest even, which gives the correctly rounded result.
 //
-// The headers of this folder are compiled in two ways: as a part of Metal's
-// standard library for shaders (__METAL__), which finds no other header, and
-// for kernels in C++ (kernel.h), by any compiler.
+// The headers of this folder are compiled in two ways. For shaders
+// (__METAL__) they are a part of Metal's standard library, and cannot include
+// other headers. For kernels in C++ (kernel.h), any compiler compiles them.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_HALF_H_
 
 #ifndef __METAL__
-#pragma GCC system_header  // Anonymous structs, and pragmas of Clang's.
+#pragma GCC system_header  // Allows anonymous structs and Clang's pragmas.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -63,9 +63,9 @@ constexpr bool kBecomesFloat = std::is_convertible_v<T, float>;
 #endif
 
 struct HalfFormat {
-  // Every half is a float: its bits are shifted into place, and a product
-  // corrects the exponent's bias. The product is exact, and turns subnormals
-  // into normal numbers.
+  // Every half has an equal float. The function shifts the bits into place,
+  // and a multiplication corrects the exponent's bias. The product is exact,
+  // and subnormals become normal numbers.
   static constexpr float ToFloat(uint16_t bits) {
     const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
     uint32_t out = __builtin_bit_cast(
@@ -82,7 +82,8 @@ struct HalfFormat {
     if (absolute >= 0x47800000) {  // 2^16 and more, infinity, NaN
       out = absolute > 0x7f800000 ? 0x7e00 | (absolute >> 13 & 0x1ff) : 0x7c00;
     } else if (absolute < 0x38800000) {  // below 2^-14: subnormal
-      // The addition rounds, because the last bit of the sum is 2^-24.
+      // The addition rounds the value, because the last bit of the sum is
+      // 2^-24.
       const float sum = __builtin_bit_cast(float, absolute) + 0.5f;
       out = __builtin_bit_cast(uint32_t, sum) - 0x3f000000;
     } else {
@@ -105,21 +106,22 @@ struct BfloatFormat {
   }
 };
 
-// Rounds to odd: returns `value` if it is a float, otherwise the neighbouring
-// float with an odd last bit. Rounding the result again then gives the same
-// as rounding `value` once.
+// Rounds to odd: returns `value` if a float can hold it, and otherwise the
+// neighbouring float with an odd last bit. If the result is rounded again, to
+// a smaller type, this gives the same as rounding `value` once.
 constexpr float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = nearest;
   if (back == value || value != value) return nearest;
   uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
-  // Beyond the largest float, both formats have reached their infinity.
+  // The value is beyond the largest float, so half and bfloat are infinite
+  // too.
   if ((bits & 0x7fffffff) == 0x7f800000) return nearest;
   if (value < 0 ? back < value : back > value) --bits;
   return __builtin_bit_cast(float, bits | 1);
 }
 
-// The same for integers. 64 bits may be too many for a double, so all bits
+// Does the same for integers. A double may not hold 64 bits, so all bits
 // beyond its precision are combined into its last bit.
 template <class T>
 constexpr float IntegerToOdd(T value) {
@@ -156,8 +158,8 @@ struct EnableIf<true, T> {
 template <class T>
 using IfScalar = typename EnableIf<kIsScalar<T>>::Type;
 
-// half converts implicitly to float and integers, not to double: with both,
-// expressions would be ambiguous.
+// half converts implicitly to float and integers, but not to double, because
+// some expressions would then be ambiguous.
 template <class T>
 constexpr bool kIsImplicit = __is_same(T, float) || kIsIntegral<T>;
 
@@ -166,13 +168,13 @@ struct SmallFloat {
   SmallFloat() = default;
   template <class T, class = typename EnableIf<kIsArithmetic<T>>::Type>
   constexpr SmallFloat(T value) : bits_(FromAny(value)) {}
-  // Converts a shader's own number class.
+  // Converts from a class of numbers that a shader defines.
   template <class T,
             class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
                                       kBecomesFloat<T>>::Type,
             class = void>
-  constexpr SmallFloat(T value)  // by value, as its conversion may not be const
-      : bits_(FromAny(static_cast<float>(value))) {}
+  // By value, because its conversion may not be const.
+  constexpr SmallFloat(T value) : bits_(FromAny(static_cast<float>(value))) {}
   // Conversions between half and bfloat are explicit.
   template <class F>
   explicit constexpr SmallFloat(SmallFloat<F> value)
@@ -241,8 +243,9 @@ struct SmallFloat {
 using half = SmallFloat<HalfFormat>;
 using bfloat = SmallFloat<BfloatFormat>;
 
-// The result type of an operation on two scalars, one of them a half or
-// bfloat: this type with itself and with integers, float with any other.
+// The result type of an operation on a half or bfloat and another scalar.
+// With the same type or an integer it is the half or bfloat, and with any
+// other type it is float.
 template <class A, class B>
 struct SmallResult {};
 template <class F>
@@ -275,7 +278,7 @@ SWITCHYARD_SMALL_OPERATOR(*)
 SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
-// Compound assignments to a C++ number, which keeps its type.
+// Compound assignments to a C++ number. The number keeps its type.
 #define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
   template <class A, class Format,                             \
             class = typename EnableIf<kIsArithmetic<A>>::Type> \

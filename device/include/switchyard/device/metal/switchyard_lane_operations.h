@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sums, products and similar operations over the lanes of a simdgroup, and
-// the lane that a shuffle reads. at(i) points to the value of lane i, and is
-// null if the lane is absent.
+// Computes sums, products and similar operations over the lanes of a
+// simdgroup, and which lane a shuffle reads. at(i) points to the value of
+// lane i, and is null if the lane is absent.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
@@ -42,7 +42,8 @@ struct LaneProduct {
   }
   static constexpr int kStart = 1;
 };
-// A number wins over NaN, and the lower lane wins a tie.
+// If one value is NaN, the other one wins. If values are equal, that of the
+// lower lane wins.
 template <bool kMost>
 struct LaneBest {
   template <class T>
@@ -57,7 +58,7 @@ struct LaneBest {
 };
 using LaneMax = LaneBest<true>;
 using LaneMin = LaneBest<false>;
-// Bit operations take the bits of floats.
+// Bit operations on floats work on their bits.
 #define SWITCHYARD_LANE_BITS(name, op)                                        \
   struct name {                                                               \
     template <class T>                                                        \
@@ -119,8 +120,8 @@ struct First {
     return a;
   }
 };
-// Calls put(i, value) with the fold of the lanes up to i (inclusive) or below
-// i.
+// For each lane i, calls put(i, value) with the fold of the lanes up to i
+// (kInclusive) or below i.
 template <class F, bool kInclusive>
 struct Prefix {
   template <class T, class At, class Put>
@@ -137,9 +138,9 @@ struct Prefix {
   }
 };
 
-// Shuffles: From::Of(i, n, lanes) is the lane that lane i reads; n is a lane,
-// a mask or a distance. FromBelow and FromAbove keep a lane's own value where
-// its source would lie outside.
+// For shuffles, From::Of(i, n, lanes) is the lane that lane i reads; n is a
+// lane, a mask or a distance. With FromBelow and FromAbove, a lane reads its
+// own value if the other lane would lie outside of the simdgroup.
 #define SWITCHYARD_LANE_FROM(name, lane)         \
   struct name {                                  \
     SWITCHYARD_NOT_CHECKED static uint32_t Of(   \

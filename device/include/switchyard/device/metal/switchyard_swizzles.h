@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included in the union of Elements<T, SWITCHYARD_N> of switchyard_elements.h,
-// once for each N: declares xx, xy, ... wwww and their twins in rgba. No guard.
+// Declares the swizzles xx, xy, ... wwww and the same ones in rgba.
+// switchyard_elements.h includes this file in the union of Elements<T,
+// SWITCHYARD_N>, once for each N, so the file has no include guard.
 
 #ifdef SWITCHYARD_N
 
@@ -21,7 +22,8 @@
 #define SWY_FIRST_W(M)
 #endif
 
-// One level for each letter, because a macro does not expand within itself.
+// There is one level of macros for each letter, because a macro does not
+// expand within itself.
 #define SWY_NEXT(M, n, c, ...)  \
   M(n##x, c##r, __VA_ARGS__, 0) \
   M(n##y, c##g, __VA_ARGS__, 1) \

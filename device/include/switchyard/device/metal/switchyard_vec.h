@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// vec<T, N>: its constructors and operators.
+// vec<T, N>, with its constructors and operators.
 
 #ifndef SWITCHYARD_METAL_VEC_H_
 #define SWITCHYARD_METAL_VEC_H_
@@ -29,10 +29,10 @@ struct Filler {
   }
 };
 
-// Returns the divisor to use. In C++ that is 1 instead of an integer that
-// would end the process with SIGFPE: 0, or -1 if the dividend is the least
-// number. In .metal files every integer division is treated this way, and
-// checked mode reports it.
+// Returns the divisor to use. In C++, integer division by 0, or of the least
+// number by -1, would end the process with SIGFPE, so this function returns 1
+// in these cases. In .metal files every integer division is treated in this
+// way, and checked mode reports it.
 template <class T>
 constexpr T Divisor(T dividend, T divisor) {
 #ifdef __METAL__
@@ -88,7 +88,7 @@ struct vec : switchyard_metal::Elements<T, N> {
     (fill(c), ...);
     for (int i = 0; i < N; ++i) At(i) = all[i];
   }
-  // From a list in braces; missing elements are 0.
+  // Takes a list in braces. Missing elements are 0.
   constexpr vec(std::initializer_list<T> list) : vec(T(), Same()) {
     int i = 0;
     for (const T& element : list) {
@@ -144,7 +144,7 @@ struct vec : switchyard_metal::Elements<T, N> {
   SWITCHYARD_VEC_DIVISION(/)
   SWITCHYARD_VEC_DIVISION(%)
 #undef SWITCHYARD_VEC_DIVISION
-  // A shift by as many bits as the type has does not shift, as on the GPU.
+  // As on the GPU, a shift by as many bits as the type has does nothing.
 #define SWITCHYARD_VEC_SHIFT(op)                                 \
   friend constexpr vec operator op(const vec& a, const vec& b) { \
     constexpr int kMask = 8 * sizeof(T) - 1;                     \
@@ -247,7 +247,7 @@ SWITCHYARD_SWIZZLE_OPERATOR(<<)
 SWITCHYARD_SWIZZLE_OPERATOR(>>)
 #undef SWITCHYARD_SWIZZLE_OPERATOR
 
-// The same bits as another type of the same size.
+// Returns the bits of a value as another type of the same size.
 template <class To, class From>
 constexpr To as_type(const From& from) {
   using Plain = Plain<From>;
