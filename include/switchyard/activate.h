@@ -161,7 +161,7 @@ struct ActivateOptions {
 // sign and payload of a NaN: of two NaNs, AVX2 and AVX-512 pass on different
 // ones. ISAs without FMA differ by a few ulp; in gelu below 0, by up to 80.
 //
-// Errors: in both cases nothing is written.
+// Errors, after which nothing has been written:
 // * kInvalidArgument names the argument: null data, strides, types and shapes
 //   that do not match, an overlap, an option out of range, arguments that do
 //   not go together, a view beyond the address space.

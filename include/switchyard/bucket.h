@@ -18,7 +18,8 @@ namespace switchyard {
 
 // The order of pairs inside one expert's bucket.
 enum class BucketOrder : uint8_t {
-  kAscending,  // by pair index, whatever the number of threads
+  // In the order of pair indices; the same for any number of threads.
+  kAscending,
   // Threads claim slots with atomic adds, for a block of tokens at a time.
   // Each bucket has the same pairs as with kAscending, but in any order if
   // several threads run. Up to 1024 experts this needs no scratch. With more

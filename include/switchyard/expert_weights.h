@@ -87,7 +87,8 @@ enum class WeightLayout : uint8_t {
   // The rows of an expert without gaps:
   // * kInt8: int8 codes.
   // * kQ8_0: BlockQ8_0.
-  // * Floats: elements. The other formats: GGML's blocks, as follows.
+  // * kF32, kBF16, kF16: elements.
+  // The other formats have GGML's blocks:
   // * kQ4_0: an f16 d and 16 bytes. The low nibble of byte i is element i, the
   //   high nibble element i + 16.
   // * kMXFP4: an e8m0 scale and 16 bytes as in kQ4_0.

@@ -45,7 +45,7 @@ enum class ExpertProduct : uint8_t {
   // Gate and up in one matrix, laid out as GateUpLayout says. With kUngated
   // it is the gate alone.
   kGateUp,
-  kGate,  // kGate and kUp: with GateUpLayout::kSplit
+  kGate,  // kGate and kUp are used with GateUpLayout::kSplit only
   kUp,
   kDown,
 };
@@ -165,7 +165,7 @@ struct RowFormat {
   // means that all columns of a row share one.
   size_t scale_columns = 0;
   Type scale_type = Type::kF32;
-  bool has_sums = false;  // rows have sums; for i8 and u8 only
+  bool has_sums = false;  // i8 and u8 only: rows have sums
 };
 
 // Rows of one expert that go through its products together. An ExpertTile has

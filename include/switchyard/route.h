@@ -35,9 +35,9 @@ enum class BiasPlace : uint8_t {
 
 // The value from which a selected expert's weight is computed.
 enum class WeightOf : uint8_t {
-  kScore,              // its score
+  kScore,              // the expert's score
   kSoftmaxOfSelected,  // softmax over the selected logits: Granite, gpt-oss
-  kSigmoidOfSelected,  // sigmoid of its logit: Llama 4, Kolibri
+  kSigmoidOfSelected,  // sigmoid of the expert's logit: Llama 4, Kolibri
 };
 
 // The divisor of the weights with RouteOptions::renormalize. `sum` is the sum
@@ -170,14 +170,17 @@ struct RouteOptions {
 // and computes their weights. The defaults are softmax-top-k. presets.h has
 // the options of many models.
 //
-//   x = clip(softcap * tanh(logit * logit_scale / softcap))    for each expert,
+// For each expert:
+//   x = clip(softcap * tanh(logit * logit_scale / softcap)),
 //       plus the bias with BiasPlace::kLogit and bias_in_weight;
 //   s = score(x), for softmax exp(x - max) / sum over all of exp(x - max),
 //       rounded to round_to;
-//   key = x; with a bias s + bias, or x + bias with BiasPlace::kLogit; with
-//       groups or select_on_rounded_score s; -inf or 0 in a dropped group;
-//   v = s, softmax over the selected of x, or sigmoid(x)   for the selected,
-//       s + bias with BiasPlace::kScore and bias_in_weight;
+//   key = x; with a correction_bias, s + bias, or x + bias with
+//       BiasPlace::kLogit; with groups or select_on_rounded_score, s;
+//       in a dropped group, -inf or 0.
+// For each selected expert:
+//   v = s, the softmax of x over the selected experts, or sigmoid(x), as
+//       weight_of says; with BiasPlace::kScore and bias_in_weight, s + bias;
 //   topk_weights = v / divisor * routed_scaling_factor * expert_scale[id]
 //
 // Selection compares x, not s, if s grows with x and no option needs s. If
@@ -187,10 +190,12 @@ struct RouteOptions {
 // kMaxOfSumAndShare skips the division by the sum over all experts, unless a
 // step is rounded or has a bias:
 //
-//   S_all = sum over all experts of exp(x - max),  S_sel = over the selected
-//   topk_weights[t, j] = exp(x_j - max) / S_all                     without, or
-//   topk_weights[t, j] = exp(x_j - max) / max(S_sel, clamp * S_all)      with
-//                                                               renormalize
+//   S_all = the sum of exp(x - max) over all experts,
+//   S_sel = the same sum over the selected experts.
+//   Without renormalize:
+//     topk_weights[t, j] = exp(x_j - max) / S_all
+//   With renormalize:
+//     topk_weights[t, j] = exp(x_j - max) / max(S_sel, clamp * S_all)
 //
 // Score::kSparsemixer selects the two experts with the largest x, in two
 // rounds; top_k must be 2. Let m be the x of the expert that a round selects.

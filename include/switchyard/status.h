@@ -70,7 +70,7 @@ class [[nodiscard]] Status {
 
   const char* message_ = "";
   StatusCode code_ = StatusCode::kOk;
-  // number of the error whose details these are; 0: no details
+  // number of the error that has the details; 0: no details
   uint32_t number_ = 0;
 };
 static_assert(sizeof(Status) == 16 || sizeof(void*) != 8,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events, with which queues wait for each other's work, and queues and host
-// for each other.
+// Events. A command buffer can wait for work of other queues or of the host,
+// and the host for work of command buffers.
 
 #ifndef SWITCHYARD_DEVICE_EVENT_H_
 #define SWITCHYARD_DEVICE_EVENT_H_

@@ -123,8 +123,8 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   void setConstantValue(const void* value, DataType type, size_t index);
   void setConstantValue(const void* value, DataType type,
                         const host_internal::Text& name);
-  // Sets the constants whose indices are in the range to consecutive values
-  // of `values`.
+  // Sets the constants with the indices of the range. `values` has their
+  // values one after the other.
   void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
