@@ -149,9 +149,10 @@ struct CombineOptions {
 };
 
 // Adds up the experts' outputs of each token. For token t and column h:
-//   sum = 0, then sum = fma(topk_weights[t, s], row(t, s)[h], sum) in slot
-//   order, sum = fma(gate, shared[t, h], sum)     with a shared expert,
-//   out[t, h] = residual[t, h] + sum              with a residual, else sum;
+//   sum = 0, then sum = fma(topk_weights[t, s], row(t, s)[h], sum) in the
+//   order of slots;
+//   with a shared expert, sum = fma(gate, shared[t, h], sum);
+//   out[t, h] = residual[t, h] + sum, or sum if there is no residual.
 // With `normed`, the same pass over memory also computes the RMSNorm that
 // opens the next layer:
 //   normed[t, h] = (out[t, h] * scale) * norm_weight[h],
@@ -161,8 +162,9 @@ struct CombineOptions {
 //   routed = 0, then routed = fma(topk_weights[t, s], row(t, s)[h], routed),
 //   routed = fma(identity.weight[t], identity.rows[t, h], routed),
 //   routed = routed * scales.routed, routed = Norm(routed, norms.routed),
-//   block = fma(gate[t, i], shared[t * num_shared + i, h], block) from routed
-//   on, for each i, or, with norms.shared,
+//   block = routed, then for each i
+//   block = fma(gate[t, i], shared[t * num_shared + i, h], block);
+//   with norms.shared, instead
 //     shared = gate[t, 0] * shared[..], shared = fma(gate[t, i], .., shared),
 //     block = routed + Norm(shared, norms.shared);
 //   block = Norm(block, norms.block), block = block + block_bias[h],
@@ -175,13 +177,14 @@ struct CombineOptions {
 // its input is not given or its factor is 1.
 //
 // Rounding: the computation is in f32, and `normed` is computed from the sum
-// before its rounding to out. With round_like_unfused, where M is the
-// rounding to the type of out (without out, of residual; without both, of
-// normed, f32 if it is quantised), the steps are instead
-//   routed = M(sum over the slots),
-//   sum = M(routed + M(gate * shared[t, h]))       with a shared expert,
-//   out[t, h] = M(residual[t, h] + sum), and normed from that:
-//   normed[t, h] = M(out[t, h] * scale) * norm_weight[h];
+// before the sum is rounded to out. With round_like_unfused, each step is
+// rounded. Let M be the rounding to the type of out; without out, to the type
+// of residual; without both, to the type of normed, or f32 if normed is
+// quantised. The steps are then
+//   routed = M(sum over the slots);
+//   with a shared expert, sum = M(routed + M(gate * shared[t, h]));
+//   out[t, h] = M(residual[t, h] + sum);
+//   normed[t, h] = M(out[t, h] * scale) * norm_weight[h].
 // In the full list, too, every step is rounded with M. The sum over the slots
 // (with identity), the sum over several shared experts and each norm count as
 // one step. In addition, a norm of kWeight, as in Llama, rounds before it

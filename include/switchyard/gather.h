@@ -30,7 +30,7 @@ struct GatherInputs {
 };
 struct GatherOutputs {
   AnyRows rows;              // [n, hidden]
-  Report* report = nullptr;  // sets invalid
+  Report* report = nullptr;  // optional: sets invalid
 };
 struct GatherOptions {
   // Accept pairs outside [0, num_tokens * top_k). If this is false and the
@@ -38,7 +38,7 @@ struct GatherOptions {
   bool allow_invalid = false;
 };
 
-// rows[r, :] = tokens[pairs[r] / top_k, :]
+// Computes rows[r, :] = tokens[pairs[r] / top_k, :].
 //
 // Brings token rows into the order of a pair list, so that each expert's GEMM
 // reads dense rows: the whole packed list of BucketPacked, or one expert's
@@ -46,8 +46,8 @@ struct GatherOptions {
 // GEMM, while the rows are still in the cache.
 //
 // Types: rows has any format of quantize.h. tokens are f32, bf16 or f16, or
-// i8, u8, f8e4m3 or f8e5m2 with f32 scales. They may also have any format
-// that rows has too; they are then copied byte for byte, NaN payloads
+// i8, u8, f8e4m3 or f8e5m2 with f32 scales. If tokens have the same format as
+// rows, whichever it is, they are copied byte for byte, NaN payloads
 // included. topk_ids are int32, uint32 or int64; row_index is int32.
 // Shapes: as above, each matrix with its own stride. With n = 0 or hidden = 0
 // the call does nothing. rows may not overlap an input.
@@ -72,7 +72,7 @@ struct ScatterInputs {
 };
 struct ScatterOutputs {
   AnyRows rows;              // [tokens * top_k, hidden]
-  Report* report = nullptr;  // sets skipped
+  Report* report = nullptr;  // optional: sets skipped
 };
 struct ScatterOptions {
   // Accept values of row_index outside [-1, num_rows). If this is false and
@@ -80,8 +80,8 @@ struct ScatterOptions {
   bool allow_skipped = false;
 };
 
-// outputs.rows[token * top_k + slot, :] = inputs.rows[row_index[token, slot],
-// :]
+// Computes outputs.rows[token * top_k + slot, :] =
+// inputs.packed[row_index[token, slot], :].
 //
 // The inverse of GatherRows. It copies packed rows back into the order of
 // (token, slot), for engines with a graph that needs this order. (Combine

@@ -25,14 +25,16 @@ constexpr uint32_t kNeverWritten = 0x7FA5C3E1u;
 // A stamp records the last access to a word of memory in 64 bits. From the
 // top, it has the phase (32 bits), the thread (10), the number of simd
 // functions called in the phase (12), 2 unused bits, the bytes of the word
-// that were accessed (4), and 4 marks. The marks tell that the stamp also
-// stands for accesses of others:
-// Threads of the same simdgroup, in the phase.
+// that were accessed (4), and 4 marks. The first three marks tell that the
+// stamp also stands for accesses of others:
+// * kOtherThreads: threads of the same simdgroup, in the same phase.
+// * kOtherSimdgroups: threads of the same threadgroup, in the same phase.
+// * kOtherGroups: other threadgroups or dispatches.
+// kAtomic tells that all of these accesses were atomic.
 constexpr uint64_t kOtherThreads = 1;
-// Of the same threadgroup, in the phase.
 constexpr uint64_t kOtherSimdgroups = 2;
-constexpr uint64_t kOtherGroups = 4;  // other threadgroups or dispatches
-constexpr uint64_t kAtomic = 8;       // all of these accesses were atomic
+constexpr uint64_t kOtherGroups = 4;
+constexpr uint64_t kAtomic = 8;
 constexpr int kBytesShift = 4;
 constexpr int kEpochShift = 10;
 constexpr int kThreadShift = 22;

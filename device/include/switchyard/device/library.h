@@ -200,7 +200,8 @@ struct FunctionConstant {
 struct AllowComment {
   std::string kinds;  // the text in the parentheses
   Place where;
-  size_t suppressed = 0;  // number of findings of the library's kernels so far
+  // Findings of the library's kernels that it has suppressed so far.
+  size_t suppressed = 0;
 };
 
 // A compiled .metal file. Any thread may use it.
