@@ -106,16 +106,19 @@ enum class WeightLayout : uint8_t {
   //   codes of block 0, ..., codes of block R - 1, scales,
   // and zeros up to a multiple of 64 bytes.
   //
-  // Codes of a block: bytes 0 to 3 of the block's stored codes for each of the
-  // 16 rows, then bytes 4 to 7 for each row, and so on. Int8 codes (kInt8,
-  // kQ8_0) are code + 128. In kQ6_K, for each 128 columns, a row's bytes 0 to 3
-  // of the first 32 low bytes, of the next 32 low bytes and of the high bits
-  // lie side by side, then bytes 4 to 7 of each, and so on.
+  // Codes of a block are lines of 64 bytes. The first line has bytes 0 to 3 of
+  // the block's stored codes for each of the 16 rows, the next line has bytes 4
+  // to 7, and so on. Int8 codes (kInt8, kQ8_0) are code + 128. kQ6_K has
+  // another order of lines. For each 128 columns, three lines follow each
+  // other: bytes 0 to 3 of the first 32 bytes of low bits, of the next 32 bytes
+  // of low bits, and of the high bits. Then come the lines with bytes 4 to 7 of
+  // each, and so on.
   //
   // Scales: for each block, the d of the 16 rows; in kInt8, the f32 scales of
-  // the 16 rows, once for all blocks. In kQ4_K, the dmin of the 16 rows follow,
-  // then for each row its four s of parts 0 to 3, then of parts 4 to 7, and m
-  // in the same way. In kQ6_K, each row's s of parts 0 to 3 follow, and so on.
+  // the 16 rows, once for all blocks. In kQ4_K, each block then has the dmin of
+  // the 16 rows, the four s of parts 0 to 3 of each row, the s of parts 4 to 7
+  // of each row, and m in the same order. In kQ6_K, each block then has the s
+  // of parts 0 to 3 of each row, of parts 4 to 7 of each row, and so on.
   //
   // Extra rows and columns have codes for 0 (kQ4_K, kQ6_K: zeros), and extra
   // rows have scales 0.
