@@ -67,7 +67,7 @@ constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Matrices are f32, bf16 or f16, each with its own stride.
 struct ActivateInputs {
-  ConstAnyMatrix gate;     // [rows, cols]; with up in it: [rows, 2 * cols]
+  ConstAnyMatrix gate;     // [rows, cols], or [rows, 2 * cols] with up in it
   ConstAnyMatrix up = {};  // with kSplit: [rows, cols], of gate's type
   // The fields below are optional.
   // [num_experts, gate.cols], laid out like gate

@@ -21,11 +21,11 @@ enum swy_bucket_order {
   SWY_ORDER_CLAIM = 1
 };
 
-// Pair p = token * top_k + slot. The number of experts is
-// tokens_per_expert.size. Pairs with an id outside [0, num_experts) are
-// dropped and counted; without allow_dropped, the call then returns
-// SWY_FAILED_PRECONDITION after everything is written. Nothing may overlap an
-// output or scratch.
+// Inputs of swy_bucket_packed and swy_bucket_strided. Pair p = token * top_k
+// + slot. The number of experts is tokens_per_expert.size. Pairs with an id
+// outside [0, num_experts) are dropped and counted; without allow_dropped,
+// the call then returns SWY_FAILED_PRECONDITION after everything is written.
+// Neither an output nor scratch may overlap another view.
 typedef struct swy_bucket_inputs {
   uint32_t size;
   swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
@@ -44,7 +44,8 @@ typedef struct swy_bucket_options {
 #define SWY_BUCKET_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_bucket_options), SWY_ORDER_ASCENDING, 0 }
 
-// Expert e owns pairs[offsets[e] .. offsets[e + 1]).
+// Outputs of swy_bucket_packed. Expert e owns pairs[offsets[e] .. offsets[e +
+// 1]).
 typedef struct swy_packed_buckets {
   uint32_t size;
   swy_i32_span tokens_per_expert;  // [num_experts]
@@ -61,13 +62,14 @@ typedef struct swy_packed_buckets {
         SWY_NO_SPAN, SWY_NO_MATRIX, NULL                            \
   }
 
-// Expert e owns ids[e * row_stride + s] for s < tokens_per_expert[e].
+// Outputs of swy_bucket_strided. Expert e owns ids[e * row_stride + s] for s
+// < tokens_per_expert[e].
 typedef struct swy_strided_buckets {
   uint32_t size;
   int32_t zero_padding;            // write 0 after each row's pairs
   swy_i32_span tokens_per_expert;  // [num_experts]
   swy_i32_span ids;                // the table of pairs
-  size_t row_stride;               // or SWY_TIGHT_STRIDE: max_rows
+  size_t row_stride;   // elements from row to row, or SWY_TIGHT_STRIDE
   swy_report* report;  // optional: gets max_rows, dropped, row_stride
 } swy_strided_buckets;
 #define SWY_TIGHT_STRIDE ((size_t)0)

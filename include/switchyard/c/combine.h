@@ -16,19 +16,20 @@ extern "C" {
 
 // The factor of the shared experts' output.
 enum swy_shared_gate {
-  SWY_GATE_LOGIT = 0,   // sigmoid(gate[t])
-  SWY_GATE_SCALAR = 1,  // gate[t] itself
-  SWY_GATE_NONE = 2     // 1
+  SWY_GATE_LOGIT = 0,   // the factor is sigmoid(gate[t])
+  SWY_GATE_SCALAR = 1,  // the factor is gate[t] itself
+  SWY_GATE_NONE = 2     // the factor is 1
 };
 // How a norm uses its weight w.
 enum swy_norm_kind {
-  SWY_NORM_WEIGHT = 0,         // (x * scale) * w
-  SWY_NORM_WEIGHT_IN_F32 = 1,  // the same, except with round_like_unfused
+  SWY_NORM_WEIGHT = 0,  // (x * scale) * w
+  // As SWY_NORM_WEIGHT, except with round_like_unfused.
+  SWY_NORM_WEIGHT_IN_F32 = 1,
   SWY_NORM_PLUS_ONE = 2,       // (x * scale) * (1 + w)
   SWY_NORM_PLUS_ONE_FIRST = 3  // x * (1 + w), then * scale; not for normed
 };
 
-// Experts that every token passes through.
+// The shared experts, which every token passes through.
 typedef struct swy_shared_expert {
   swy_matrix rows;    // [tokens * num_shared, hidden]; a token's rows together
   swy_matrix gate;    // [tokens, num_shared]; or [1, tokens] if num_shared is 1
@@ -52,8 +53,9 @@ typedef struct swy_block_norms {
 } swy_block_norms;
 // Learned vectors, [1, hidden], each optional.
 typedef struct swy_combine_vectors {
-  swy_matrix block_bias;      // added to the sum of all experts
-  swy_matrix block_scale;     // multiplies that sum
+  swy_matrix block_bias;  // added to the sum of all experts
+  // Multiplies the sum of all experts, after block_bias.
+  swy_matrix block_scale;
   swy_matrix residual_bias;   // added to the residual
   swy_matrix residual_scale;  // multiplies the residual
 } swy_combine_vectors;
@@ -110,9 +112,9 @@ typedef struct swy_combine_options {
   int32_t norm;                // enum swy_norm_kind, for normed
   int32_t block_norm;          // enum swy_norm_kind, for inputs.norms
   float block_eps;             // for inputs.norms
-  swy_combine_scales scales;   // factors
-  // Set by presets of models that open the next layer with a LayerNorm or a
-  // norm with a gate: normed is refused.
+  swy_combine_scales scales;   // factors of sums
+  // Presets set this for models that open the next layer with a LayerNorm or
+  // a norm with a gate. A call with normed is then refused.
   int32_t needs_other_norm;
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
@@ -121,10 +123,10 @@ typedef struct swy_combine_options {
         SWY_NORM_WEIGHT, 1e-6f, SWY_NO_COMBINE_SCALES, 0                 \
   }
 
-// out[t, :] = residual[t, :] + sum over the slots of topk_weights[t, s] *
-// row(t, s) + gate * shared[t, :]; normed[t, :] = RMSNorm(out[t, :]) *
-// norm_weight, in the same pass. In place: out may be exactly residual or the
-// rows of one shared expert.
+// Computes out[t, :] = residual[t, :] + sum over the slots of topk_weights[t,
+// s] * row(t, s) + gate * shared[t, :]; normed[t, :] = RMSNorm(out[t, :]) *
+// norm_weight, in the same pass. out may lie in place: have the data, stride
+// and type of residual, or of shared.rows if there is one shared expert.
 SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_combine_outputs* outputs,
                                const swy_combine_options* options,

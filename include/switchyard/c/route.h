@@ -146,9 +146,9 @@ typedef struct swy_route_options {
         0, 0, 0, 0                                                    \
   }
 
-// For each token the top_k experts with the largest keys, best first, and
-// their weights: RouteTopK. The smaller index wins ties; NaN ranks below
-// every number, and a row with a NaN gets weights NaN.
+// Selects for each token the top_k experts with the largest keys, best first,
+// and computes their weights, as RouteTopK does. The smaller index wins ties.
+// NaN ranks below every number, and a row with a NaN gets weights of NaN.
 SWY_API swy_status swy_route_top_k(const swy_route_inputs* inputs,
                                    const swy_route_outputs* outputs,
                                    const swy_route_options* options,

@@ -145,7 +145,7 @@ enum swy_activate_stores {
 // up or, with SWY_CONCATENATED, of one half of gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
-  // [rows, cols]; with up in it [rows, 2 * cols]; f32, bf16, f16.
+  // [rows, cols], or [rows, 2 * cols] if it has up, too; f32, bf16, f16.
   swy_matrix gate;
   swy_matrix up;  // with SWY_SPLIT: [rows, cols], of gate's type
   // The fields below are optional.

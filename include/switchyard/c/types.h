@@ -163,8 +163,8 @@ typedef struct swy_i64_span {
 #define SWY_NO_SPAN \
   { NULL, 0 }
 
-// Counts that calls found in their data. A function sets the fields below its
-// name and leaves the others unchanged.
+// Counts that calls report beside their results. A function sets the fields
+// below its name and leaves the others unchanged.
 typedef struct swy_report {
   uint32_t size;
   // swy_route_top_k:
