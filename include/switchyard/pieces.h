@@ -105,7 +105,7 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // In a cache line of its own, because claims write to it while all threads
+  // In cache lines of its own, because claims write to it while all threads
   // read the other fields.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };

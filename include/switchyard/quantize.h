@@ -26,14 +26,16 @@ namespace switchyard {
 // | bf16, f16     | none                      | x rounded to nearest even;    |
 // |               |                           | beyond the type's range inf   |
 // | i8            | f32, amax / 127           | x * (127 / amax), to nearest  |
-// | u8            | f32, amax / 127           | the same plus 128             |
+// | u8            | f32, amax / 127           | the code of i8 plus 128       |
 // | f8e4m3        | f32, amax / 448           | x * (448 / amax), to nearest  |
-// | f8e5m2        | f32, amax / 57344         | x * (57344 / amax), the same  |
+// | f8e5m2        | f32, amax / 57344         | x * (57344 / amax), to        |
+// |               |                           | nearest                       |
 // | f8e4m3        | e8m0 of 32 columns: mxfp8 | x / scale, to nearest, at     |
 // |               |                           | most 448 (OCP MX)             |
-// | f8e5m2        | e8m0 of 32 columns: mxfp8 | the same, at most 57344       |
+// | f8e5m2        | e8m0 of 32 columns: mxfp8 | x / scale, to nearest, at     |
+// |               |                           | most 57344 (OCP MX)           |
 // | q8_0, q8_1    | in blocks of 32           | as GGML's reference does      |
-// | q8_k          | in blocks of 256          | the same                      |
+// | q8_k          | in blocks of 256          | as GGML's reference does      |
 //
 // "To nearest" rounds ties to even; GGML's q8_0 and q8_1 round halves away
 // from zero. cols is a multiple of 32 for q8_0 and q8_1, and of 256 for q8_k.
