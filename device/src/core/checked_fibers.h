@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The interface between checked mode and a runner that gives each thread a
-// fiber. It adds to the views and CheckAccess() of kernel.h.
+// A runner that gives each thread a fiber uses this interface to checked
+// mode. The interface adds to the views and CheckAccess() of kernel.h.
 // device/src/checked implements it.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
@@ -22,8 +22,9 @@ namespace switchyard::device {
 class Places {
  public:
   virtual ~Places() = default;
-  // Called only for findings. Returns a Place without a file if the address
-  // is not known.
+  // Returns the place of the code at `where`, or a Place without a file if
+  // the address is not known. Only the code that reports a finding calls
+  // this, so it may be slow.
   virtual Place PlaceOf(const void* where) const = 0;
   // True if an allow() comment in the source suppresses this finding.
   virtual bool Allows(FindingKind, const Place&) const { return false; }
@@ -45,35 +46,37 @@ class CheckedFibers {
   // Call this only in KernelFunction::checked.
   static CheckedFibers& Of(const ThreadgroupContext& context);
 
-  // `threads` threads are about to start. `places` may be null; it must live
-  // until the command buffer has completed, because a later dispatch may race
-  // with this one.
+  // Call this before the threadgroup's `threads` threads start. `places` may
+  // be null. It must live until the command buffer has completed, because a
+  // later dispatch may race with this one.
   virtual void Begin(size_t threads, const Places* places) = 0;
-  // The order in which threads run between two barriers; null: by their
-  // numbers. Each call returns a new order.
+  // Returns the order in which threads run until the next barrier, or null if
+  // they run by their numbers. Each call returns a new order.
   virtual const uint16_t* Order() = 0;
 
-  // Thread `thread` continues: the accesses from now on are its accesses.
+  // Call this when thread `thread` continues: checked mode attributes all
+  // accesses to this thread until the next call.
   virtual void SwitchTo(size_t thread) = 0;
   // The thread accesses `size` bytes of the view from `offset` on. `kind` is
   // an AccessKind. `where` is the address of the code, or null if it is not
   // known.
   virtual void Access(const kernel_internal::View& view, ptrdiff_t offset,
                       size_t size, uint32_t kind, const void* where) = 0;
-  // A fence of device memory for all threadgroups; `kind` is kAcquires,
-  // kReleases or both.
+  // The current thread executes a fence of device memory that orders its
+  // accesses for all threadgroups. `kind` is kAcquires, kReleases or both.
   virtual void Fence(uint32_t kind) = 0;
-  // An access at `offset` has a type that needs an address divisible by
-  // `alignment`.
+  // Reports an access at `offset` that is not aligned: its type needs an
+  // address that is divisible by `alignment`.
   virtual void ReportMisaligned(const kernel_internal::View& view,
                                 ptrdiff_t offset, size_t alignment,
                                 const void* where) = 0;
   // True if the bytes lie in memory that useResource() or useHeap() made
-  // reachable without a binding. Nothing else is known about that memory.
+  // reachable without a binding. Checked mode knows nothing else about that
+  // memory.
   virtual bool IsResident(const void* address, size_t size) const = 0;
-  // The name of a view in messages, instead of "threadgroup array 0", and the
-  // size of its elements (0: the size of each access). The name must live
-  // until the threadgroup has ended.
+  // Sets the name of a view in messages, which otherwise call it "threadgroup
+  // array 0", and the size of its elements (0: the size of each access). The
+  // name must live until the threadgroup has ended.
   virtual void Describe(const kernel_internal::View& view, const char* name,
                         size_t element_bytes) = 0;
 
@@ -100,7 +103,7 @@ class CheckedFibers {
   virtual void Report(FindingKind kind, size_t thread, const void* where,
                       const void* other, const std::string& text,
                       const std::string& help) = 0;
-  // Adds the finding and throws.
+  // Adds the finding, and throws an exception that ends the threadgroup.
   [[noreturn]] virtual void EndThreadgroup(FindingKind kind, size_t thread,
                                            const void* where, const void* other,
                                            const std::string& text,

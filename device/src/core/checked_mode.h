@@ -27,21 +27,22 @@ class GridRunner;
 
 namespace kernel_internal {
 
-// Ends a threadgroup after checked mode has recorded a finding.
+// Thrown to end a threadgroup after checked mode has recorded a finding.
 struct EndsThreadgroup : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 }  // namespace kernel_internal
 
-// Rows of a buffer that a dispatch reads or writes as a whole.
+// Rows of a buffer. A dispatch reads or writes each row as a whole.
 struct Rows {
   const void* data;
   size_t rows, row_bytes, stride_bytes;
-  size_t element = 4;  // bytes, for messages
+  size_t element = 4;  // the element size in bytes; messages use it
 };
 
-// Belongs to a queue; called by the thread that runs its command buffers.
+// Each queue has one object. Only the thread that runs the queue's command
+// buffers calls it.
 class CheckedMode {
  public:
   virtual ~CheckedMode() = default;
@@ -53,9 +54,10 @@ class CheckedMode {
   virtual void End() = 0;
   // Called before dispatch `index` reads any memory.
   virtual void BeginDispatch(size_t index) = 0;
-  // Why command buffers cannot be checked, or an empty string.
+  // Returns the reason why command buffers cannot be checked, or an empty
+  // string.
   virtual const std::string& problem() const = 0;
-  // The findings since Begin().
+  // Returns the findings since Begin().
   virtual const std::vector<Finding>& findings() const = 0;
   // True if no further dispatch of the command buffer may run.
   virtual bool stopped() const = 0;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The records that an encoder leaves for the queue. They are plain data, so
-// that a dispatch costs a few tens of nanoseconds to encode and nothing to
-// free.
+// The records that an encoder leaves for the queue. They are plain data: so
+// an encoder needs only a few tens of nanoseconds for a dispatch, and nothing
+// has to be freed afterwards.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_COMMANDS_H_
@@ -20,13 +20,14 @@ namespace switchyard::device {
 
 class CheckedMode;
 
-// A bound piece of memory: `length` bytes from the binding's offset on.
+// A bound piece of memory. It begins at the binding's offset in the buffer
+// and is `length` bytes long.
 struct Binding {
-  unsigned char* data = nullptr;  // null: nothing is bound
+  unsigned char* data = nullptr;  // null if nothing is bound
   size_t length = 0;
   bool read_only = false;
-  bool fresh = false;              // memory of newBuffer() in checked mode
-  const Buffer* buffer = nullptr;  // null: memory of setBytes()
+  bool fresh = false;  // true for memory of newBuffer() in checked mode
+  const Buffer* buffer = nullptr;  // null for memory of setBytes()
 };
 
 // The labels and debug groups around a dispatch.
@@ -59,22 +60,24 @@ struct EventCommand {
 // The lengths given to setThreadgroupMemoryLength.
 struct ThreadgroupLengths {
   size_t bytes[kMaxThreadgroupMemoryBindings] = {};
-  uint32_t set = 0;  // a bit for each index that was set, even to 0 bytes
+  uint32_t set = 0;  // bit i is set if index i was set, even to 0 bytes
 };
 static_assert(kMaxThreadgroupMemoryBindings <= 32);
 
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
-  Size grid;  // threadgroups, or threads if in_threads
-  // If not null, the grid is read from here.
+  Size grid;  // counts threads if in_threads, else threadgroups
+  // If this is not null, the dispatch reads its grid from here when it runs.
   const unsigned char* indirect = nullptr;
-  const ThreadgroupLengths* local_lengths = nullptr;  // null: no length is set
+  // Null if no length is set.
+  const ThreadgroupLengths* local_lengths = nullptr;
   uint32_t first_binding = 0;  // an index into Commands::bindings
   uint8_t num_bindings = 0;
   bool in_threads = false;
-  bool new_scope = true;        // waits for all earlier dispatches
-  bool indirect_fresh = false;  // like Binding::fresh
-  uint32_t place = 0;           // an index into Commands::places; 0: no labels
+  bool new_scope = true;  // true if the dispatch waits for all earlier ones
+  bool indirect_fresh = false;  // Binding::fresh of the memory at `indirect`
+  // An index into Commands::places; 0 if there are no labels.
+  uint32_t place = 0;
   uint16_t threads_per_threadgroup[3] = {};
 
   Size ThreadsPerThreadgroup() const {
@@ -90,7 +93,8 @@ struct MemoryBarrier {
   size_t length;
 };
 
-// Memory that does not move, for example for the copies of setBytes().
+// Memory that does not move. It holds, for example, the copies that
+// setBytes() makes.
 class Arena {
  public:
   // Returns 16-byte aligned memory; size <= kMaxSetBytesLength.
@@ -118,11 +122,11 @@ class Arena {
   };
   std::vector<std::unique_ptr<Block>> blocks_;
   size_t used_ = 0;    // number of full blocks before the current one
-  size_t offset_ = 0;  // in the current one
+  size_t offset_ = 0;  // the number of bytes used in the current block
 };
 
-// Memory that useResource() or useHeap() has made reachable: dispatches may
-// access it through pointers, bound or not.
+// Memory that useResource() or useHeap() has made reachable. Kernels may
+// access it through pointers, even if it is not bound.
 struct Resident {
   const void* data;
   size_t length;
@@ -135,10 +139,11 @@ struct Commands {
   std::vector<MemoryBarrier> barriers;
   std::vector<Resident> residents;
   std::vector<EventCommand> events;
-  // The first is empty: for dispatches without labels.
+  // The first place is empty; dispatches without labels use it.
   std::vector<EncodedPlace> places;
   Arena arena;
-  // Buffers and pipelines, each only once: see Buffer::retained_by_.
+  // The buffers and pipelines that the commands use, usually each only once:
+  // see Buffer::retained_by_.
   std::vector<std::shared_ptr<const void>> retained;
 
   // Removes all records, releases the retained objects, and keeps the memory.
@@ -166,9 +171,9 @@ struct Commands {
 // Everything that Execute() needs to run a command buffer, and its outputs.
 struct Execution {
   Executor& executor;
-  std::vector<int32_t>& scratch;     // the queue's, reused
+  std::vector<int32_t>& scratch;     // belongs to the queue, which reuses it
   std::vector<DispatchTime>* times;  // may be null
-  CheckedMode* checked;              // the queue's; null: not in checked mode
+  CheckedMode* checked;  // belongs to the queue; null if not in checked mode
   std::vector<std::string>& warnings;
   uint64_t event_timeout_ms;
 };

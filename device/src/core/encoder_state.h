@@ -19,14 +19,16 @@
 namespace switchyard::device {
 
 struct CommandEncoder::State {
-  // Null if the user has released the command buffer: then nothing is
-  // encoded.
+  // Null if the user has released the command buffer; then the encoder
+  // encodes nothing.
   const std::shared_ptr<CommandBuffer> buffer;
   bool ended = false;
   std::string label;
-  std::vector<std::string> groups;  // the encoder's open debug groups
+  // The debug groups that are open in this encoder.
+  std::vector<std::string> groups;
   std::string signpost;
-  // Index into Commands::places for the next dispatch; valid if place_saved.
+  // The index in Commands::places for the next dispatch. It is valid only if
+  // place_saved is true.
   bool place_saved = false;
   uint32_t place = 0;
 
@@ -76,7 +78,7 @@ struct CommandEncoder::State {
         {data, length, commands().dispatches.size()});
   }
 
-  // The current labels and debug groups.
+  // Returns the current labels and debug groups.
   EncodedPlace CurrentPlace() const;
   uint32_t SavePlace();
   void Push(const char* name);

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <functional>
 
-// Sanitizers must be told of each switch, and they support the C library's
-// ucontext.
+// Sanitizers must be told of each switch between stacks. They support the C
+// library's ucontext, so builds with a sanitizer use it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SWITCHYARD_ASAN
@@ -33,9 +33,9 @@
 
 namespace switchyard::device {
 
-// Suspends the current stack, stores its position in *from, and continues
-// `to`: a position stored by an earlier switch on this OS thread, or made by
-// Start().
+// Suspends the current stack, stores its position in *from, and continues the
+// stack at position `to`. An earlier switch on this OS thread stored that
+// position, or Start() returned it.
 extern "C" [[gnu::visibility("hidden")]] void switchyard_fiber_switch(
     void** from, void* to);
 
@@ -55,8 +55,9 @@ class Fiber {
   // destroyed.
   void* Start(void (*function)(void*), void* argument);
 
-  // Instead of Start(), for functions that return:
-  bool running() const { return running_; }  // started and not returned
+  // For functions that return, use these two instead of Start():
+  // True if it started and has not returned.
+  bool running() const { return running_; }
   // Starts `function`, which must not throw, or continues the suspended one.
   // Returns to the calling thread when the function returns or calls
   // Suspend().

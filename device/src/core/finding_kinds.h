@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kinds of findings that can be suppressed, with their names in options and
-// comments.
+// The kinds of findings that can be suppressed, and their names in options
+// and comments.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_FINDING_KINDS_H_
@@ -24,8 +24,9 @@ constexpr FindingKinds kRaces =
     BitOf(FindingKind::kRace) | BitOf(FindingKind::kMissingBarrier) |
     BitOf(FindingKind::kBarrierFlags) |
     BitOf(FindingKind::kMissingMemoryBarrier) | BitOf(FindingKind::kSameValue);
-// All other kinds end the threadgroup. They cannot be suppressed, because
-// then nothing would report that it ended.
+// The kinds that can be suppressed, because the threadgroup goes on after
+// them. All other kinds end the threadgroup. If they were suppressed, nothing
+// would report that it ended.
 constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
                                   BitOf(FindingKind::kMisaligned) |
                                   BitOf(FindingKind::kBeforeOffset) |

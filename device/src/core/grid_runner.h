@@ -20,14 +20,16 @@ namespace switchyard::device {
 constexpr size_t kLocalAlignment = 64;
 // The number of arrays in threadgroup memory that a kernel may declare.
 constexpr size_t kMaxThreadgroupArrays = 32;
-// Enough for all pieces at their largest sizes, each padded.
+// The size of a threadgroup's memory: it has room for all pieces at their
+// largest sizes, each of them padded.
 constexpr size_t kLocalBytes =
     kMaxThreadgroupMemoryLength +
     (kMaxThreadgroupMemoryBindings + kMaxThreadgroupArrays) * kLocalAlignment;
 
 // While an InKernel exists, the thread runs a user's kernel and must not wait
-// for command buffers. Its own buffer would never end; to run another buffer
-// it would call the executor from inside one of the executor's tasks.
+// for command buffers. A wait for the kernel's own buffer would never end. To
+// run another buffer, the thread would have to call the executor from inside
+// one of the executor's tasks.
 class InKernel {
  public:
   InKernel() : outer_(Here()) { Here() = true; }
@@ -50,7 +52,7 @@ class GridRunner {
   void RunOne(const Size& position, void* local,
               kernel_internal::RunningThread* thread);
   Size PositionOf(size_t index) const;
-  // Keeps the first message.
+  // Records an error; only the first message is kept.
   void Fail(const char* what);
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   // Appends to the error. Call this only after all threadgroups have ended.
@@ -66,12 +68,13 @@ class GridRunner {
   void RunRange(size_t begin, size_t end, void* local);
 
   const RunningDispatch& running_;
-  size_t count_ = 0;  // threadgroups in the grid
+  size_t count_ = 0;  // the number of threadgroups in the grid
   size_t taken_at_once_ = 0;
-  std::atomic<size_t> next_{0};  // the first threadgroup not taken yet
+  // The first threadgroup that no worker has taken.
+  std::atomic<size_t> next_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
-  std::string error_;  // the first; guarded by mutex_
+  std::string error_;  // the first error; guarded by mutex_
 };
 
 }  // namespace switchyard::device

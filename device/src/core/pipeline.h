@@ -14,14 +14,14 @@
 
 namespace switchyard::device {
 
-struct BuiltIn;  // device/src/builtin
+struct BuiltIn;  // defined in device/src/builtin
 struct RunningDispatch;
 
 enum class Blit : uint8_t { kNone, kFill, kCopy };
 
 struct Pipeline {
   std::string name;
-  // Exactly one of the three is set:
+  // Exactly one of the following three members is set.
   Blit blit = Blit::kNone;
   const BuiltIn* built_in = nullptr;
   KernelFunction kernel;
@@ -30,7 +30,8 @@ struct Pipeline {
 // Returns null if no built-in kernel has this name. Defined in
 // device/src/builtin.
 const BuiltIn* FindBuiltIn(const char* name);
-// The names of all built-in kernels, the most similar to `name` first.
+// Returns the names of all built-in kernels. The name most similar to `name`
+// comes first.
 std::vector<std::string> BuiltInNames(const std::string& name);
 void RunBuiltIn(const BuiltIn& kernel, RunningDispatch& running);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order of a queue's command buffers, and the threads that run them.
+// Keeps the order of a queue's command buffers, and runs them on threads.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_H_
@@ -25,25 +25,30 @@ namespace switchyard::device {
 class Queue;
 
 struct CommandBuffer::State {
-  // Used by the encoding thread until commit(), then by the thread that runs
-  // the buffer.
+  // The encoding thread uses the commands until commit(). After that the
+  // thread that runs the buffer uses them.
   Commands commands;
   bool encoder_open = false;
-  std::vector<std::string> groups;  // open debug groups around encoders
-  bool closed = false;  // committed; read by encoders without the mutex
-  const uint64_t id;    // so that each object is retained only once
+  // Debug groups opened outside of any encoder.
+  std::vector<std::string> groups;
+  // True after commit(); encoders read it without the mutex.
+  bool closed = false;
+  // Marks retained objects, so that each is stored only once.
+  const uint64_t id;
   const std::shared_ptr<Queue> queue;
-  // Encoders hold this handle, so they keep the buffer alive as its user
-  // does.
+  // Encoders hold this handle. So an open encoder keeps the command buffer
+  // alive, just as the user's reference does.
   std::weak_ptr<Handle> handle;
 
-  // The members from here on are guarded by the queue's mutex.
+  // The queue's mutex guards all members from here on.
   CommandBufferStatus status = CommandBufferStatusNotEnqueued;
   bool committed = false;
   bool failed = false;
-  bool rejected = false;  // had failed before commit(), so it does not run
-  std::string error;      // the first one; empty if out of memory
-  // The list node, which moves into Queue::order_.
+  // True if it failed before commit(), so it does not run.
+  bool rejected = false;
+  std::string error;  // the first error; empty if memory ran out
+  // A list with this buffer's node. enqueue() or commit() moves the node into
+  // Queue::order_, which therefore needs no memory.
   std::list<std::shared_ptr<CommandBuffer>> place;
   std::string label;
   std::vector<ScheduledHandler> scheduled_handlers;
@@ -56,7 +61,8 @@ struct CommandBuffer::State {
   std::vector<Finding> findings;
   std::vector<NeverWritten> never_written;
 
-  // True when all is done, including the handlers. Set under the mutex.
+  // True when the buffer's work and all its handlers have ended. Written
+  // while the mutex is locked.
   std::atomic<bool> done{false};
 
   State(uint64_t buffer_id, std::shared_ptr<Queue> q, Commands empty)
@@ -65,8 +71,8 @@ struct CommandBuffer::State {
 
 // The user's references to a command buffer share this handle.
 struct CommandBuffer::Handle {
-  // The order matters: the queue is destroyed last, because its destructor
-  // may wait for its thread.
+  // Members are destroyed in reverse order. The queue must be destroyed last,
+  // because its destructor may wait for its thread.
   std::shared_ptr<CommandQueue> queue;
   std::shared_ptr<CommandBuffer> buffer;
 
@@ -75,14 +81,16 @@ struct CommandBuffer::Handle {
   ~Handle();
 };
 
-// Only one thread at a time, the runner, executes command buffers. It is the
-// queue's own thread or a thread in Wait(). Handlers run on the runner. A
-// handler may wait for later buffers, which then run nested inside it.
+// Runs command buffers. Only one thread at a time executes them: it is called
+// the runner. It is the queue's own thread, or a thread in Wait(). The runner
+// also calls the handlers. A handler may wait for later buffers, which then
+// run nested inside it.
 class Queue {
  public:
   using State = CommandBuffer::State;
-  // Limits for recycled Commands. A thousand dispatches take 200 KB;
-  // allocating that memory anew would double the time to encode them.
+  // Limits for the Commands that are kept for reuse. A thousand dispatches
+  // take 200 KB; to allocate that memory anew would double the time to encode
+  // them.
   static constexpr size_t kMaxSpare = 4;
   static constexpr size_t kMaxSpareBytes = size_t{4} << 20;
 
@@ -92,8 +100,9 @@ class Queue {
   // The main function of the queue's thread. Releases the queue after
   // Close().
   static void RunThread(std::shared_ptr<Queue> queue);
-  // No more commits follow. The thread ends after all committed buffers have
-  // run. `orphan`: the thread was added to Orphans.
+  // Call this when no more commits follow. The thread ends after all
+  // committed buffers have run. `orphan` says that the thread was added to
+  // Orphans.
   void Close(bool orphan);
 
   // Returns empty Commands that reuse the memory of earlier buffers.
@@ -101,18 +110,18 @@ class Queue {
 
   void Enqueue(State& state);
   void Commit(State& state);
-  // Waits until the work and its handlers have ended, or until the work is
-  // scheduled.
+  // Waits until the buffer's work and its handlers have ended. With
+  // `until_scheduled`, waits only until the work is scheduled.
   void Wait(State& state, bool until_scheduled = false);
   void AddHandler(State& state, CommandBuffer::CompletedHandler handler,
                   bool when_scheduled = false);
   void SetLabel(const char* label) noexcept;
   std::string GetLabel();
-  // The buffer's last user is gone. If it was not committed, it never will
-  // be.
+  // Call this when the last user of the buffer is gone. If the buffer was not
+  // committed, it is removed from the queue.
   void Abandon(State& state);
-  // Stores the first error of a buffer: `error`, `what` and `why` in
-  // sequence.
+  // Stores a buffer's error, unless it already has one. The text is `error`,
+  // `what` and `why` in sequence.
   void Fail(State& state, const char* error, const char* what = "",
             const char* why = "") noexcept;
 
@@ -123,7 +132,8 @@ class Queue {
 
   static void FailLocked(State& state, const char* error, const char* what = "",
                          const char* why = "") noexcept;
-  // Returns when the queue is closed; the result is `orphan` of Close().
+  // Returns when the queue is closed. The result is the value `orphan` that
+  // Close() got.
   bool RunUntilClosed();
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
@@ -141,24 +151,27 @@ class Queue {
   const std::shared_ptr<Executor> executor_;
   const bool time_dispatches_;
   const uint64_t event_timeout_ms_;
-  std::vector<int32_t> scratch_;  // the runner's
+  std::vector<int32_t> scratch_;  // used by the runner
   // Used by the runner; null outside of checked mode.
   const std::unique_ptr<CheckedMode> checked_;
 
   std::mutex mutex_;
-  std::condition_variable work_;  // wakes the queue's thread
-  std::condition_variable done_;  // wakes waiting threads
-  // Guarded by mutex_.
-  std::list<std::shared_ptr<CommandBuffer>> order_;  // enqueued, not started
+  // Wakes the queue's thread when there is work.
+  std::condition_variable work_;
+  std::condition_variable done_;  // wakes threads in Wait()
+  // mutex_ guards the members from here to in_scheduled_handler_.
+  // Enqueued buffers that have not started.
+  std::list<std::shared_ptr<CommandBuffer>> order_;
   std::vector<Commands> spare_;
   std::string label_;
   bool closed_ = false;
   bool orphan_ = false;
   bool thread_sleeps_ = false;
   size_t waiters_asleep_ = 0;
-  size_t scheduled_waiters_asleep_ = 0;  // included in waiters_asleep_
-  std::thread::id runner_;   // the default value: no thread runs a buffer
-  bool in_handler_ = false;  // the runner is in a completed handler
+  // How many of waiters_asleep_ wait until scheduled.
+  size_t scheduled_waiters_asleep_ = 0;
+  std::thread::id runner_;   // the default value if no thread runs a buffer
+  bool in_handler_ = false;  // true while the runner is in a completed handler
   bool in_scheduled_handler_ = false;
 
   // Written under mutex_; the queue's thread polls it before it sleeps.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tracks which threads must not wait for a queue's thread, and the queue
-// threads that are never joined for this reason.
+// Tracks which threads must not wait for a queue's thread to end. Also counts
+// the queue threads that nobody joins for this reason.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
@@ -24,11 +24,11 @@ class AtWork {
   const bool outer_;
 };
 
-// If the last reference to a queue is dropped at work, its thread becomes an
-// orphan: it is detached and ends by itself. exit() waits for orphans,
-// because otherwise static objects would be destroyed while work uses them.
-// (Static objects created after the first orphan are destroyed before that
-// wait.)
+// If a thread at work drops the last reference to a queue, it must not wait
+// for the queue's thread. That thread becomes an orphan: it is detached and
+// ends by itself. exit() waits for orphans, because otherwise static objects
+// would be destroyed while work uses them. (Static objects created after the
+// first orphan are destroyed before that wait.)
 class Orphans {
  public:
   // Call this before the thread can end.

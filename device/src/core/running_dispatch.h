@@ -21,10 +21,10 @@ namespace switchyard::device {
 // A kernel's requirements for the binding at an index.
 struct BindingUse {
   size_t index = 0;
-  size_t bytes = 0;  // minimum length
+  size_t bytes = 0;  // the minimum length of the binding
   size_t alignment = 1;
   bool writes = false;
-  // For error messages; name is null if it is not known.
+  // Error messages use this name. It is null if the name is not known.
   const char* name = nullptr;
   bool has_shape = false;
   size_t rows = 0, cols = 0;
@@ -32,18 +32,19 @@ struct BindingUse {
 
 struct RunningDispatch {
   const Dispatch& dispatch;
-  const Size threads;             // of the whole grid
-  const Size threadgroups;        // of the whole grid
-  const Binding* const bindings;  // [dispatch.num_bindings]
+  const Size threads;             // size of the whole grid in threads
+  const Size threadgroups;        // size of the whole grid in threadgroups
+  const Binding* const bindings;  // an array of dispatch.num_bindings elements
   Executor& executor;
-  std::vector<int32_t>& scratch;       // the queue's
-  CheckedMode* const checked;          // null: not in checked mode
-  std::vector<std::string>& warnings;  // the command buffer's
+  std::vector<int32_t>& scratch;       // belongs to the queue
+  CheckedMode* const checked;          // null if not in checked mode
+  std::vector<std::string>& warnings;  // belongs to the command buffer
   const EncodedPlace& place;
   std::string error = {};
 
   bool ok() const { return error.empty(); }
-  // Keeps the first message and puts the kernel's name before it.
+  // Records an error, with the kernel's name before the message. Only the
+  // first error is kept.
   void Fail(const std::string& what);
   // Fails with the message and the details of a call.
   void Fail(const Status& status) {
@@ -56,7 +57,8 @@ struct RunningDispatch {
   bool IsBound(size_t index) const {
     return index < dispatch.num_bindings && bindings[index].data != nullptr;
   }
-  // Returns the binding, or null; then *why says why it is unusable.
+  // Returns the binding. If it is unusable, returns null and stores the
+  // reason in *why.
   const Binding* Find(const BindingUse& use, std::string* why) const {
     if (use.index < dispatch.num_bindings) {
       const Binding& binding = bindings[use.index];
@@ -69,7 +71,7 @@ struct RunningDispatch {
     *why = WhyNot(use);
     return nullptr;
   }
-  // The label of the bound buffer; empty if it has none.
+  // Returns the label of the bound buffer, or an empty string if it has none.
   std::string LabelOf(size_t index) const;
 
  private:
