@@ -23,7 +23,8 @@ std::unique_ptr<const Pipeline> NewBlit(const char* name, Blit blit) {
 }
 
 const Pipeline& PipelineOf(Blit blit) {
-  // Never destroyed: orphaned queues may run to the end of the program.
+  // This object is never destroyed, because an orphaned queue may use it
+  // until the program ends.
   static const Pipeline& fill = *NewBlit("fillBuffer", Blit::kFill).release();
   static const Pipeline& copy =
       *NewBlit("copyFromBuffer", Blit::kCopy).release();
@@ -35,8 +36,8 @@ const Pipeline& PipelineOf(Blit blit) {
 struct BlitCommandEncoder::State : CommandEncoder::State {
   using CommandEncoder::State::State;
 
-  // Binds `length` bytes of the buffer from `offset` on; data is null after
-  // an error.
+  // Binds `length` bytes of the buffer from `offset` on. After an error, the
+  // data of the returned Binding is null.
   Binding Bind(const char* call, const char* what, const Buffer* b,
                size_t offset, size_t length, bool writes) {
     if (b == nullptr) {

@@ -11,9 +11,9 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
 CommandBuffer::~CommandBuffer() = default;
 
-// Keeps the handle that the user's references share, because it also keeps
-// the queue. The handle may be gone in a handler; then it keeps only the
-// buffer.
+// Retains the handle that the user's references share, because the handle
+// also keeps the queue alive. In a handler the Handle object may be gone;
+// then this retains only the buffer.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));
@@ -59,8 +59,9 @@ void CommandBuffer::popDebugGroup() noexcept {
   }
 }
 
-// Returns the encoder made by make(self). It is already ended, so it cannot
-// encode, if the command buffer is committed or has another open encoder.
+// Returns the encoder that make(self) makes. If the command buffer is
+// committed or has another open encoder, the returned encoder has already
+// ended, so it encodes nothing.
 template <class E, class Make>
 std::shared_ptr<E> CommandBuffer::NewEncoder(const char* call,
                                              const Make& make) noexcept {
@@ -170,7 +171,8 @@ double CommandBuffer::GPUEndTime() const noexcept {
 
 std::vector<DispatchTime> CommandBuffer::dispatchTimes() const {
   const std::lock_guard<std::mutex> lock(state_->queue->mutex());
-  // While the buffer runs, its times belong to the running thread.
+  // While the buffer runs, the thread that runs it writes the times, so they
+  // must not be read here.
   return state_->status < CommandBufferStatusCompleted
              ? std::vector<DispatchTime>()
              : state_->times;

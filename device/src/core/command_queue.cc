@@ -16,13 +16,15 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
                            std::shared_ptr<Queue> queue)
     : device_(std::move(device)),
       queue_(std::move(queue)),
-      // Shares the queue, because a detached thread outlives this object.
+      // The thread shares the queue, because it may be detached and then
+      // outlives this object.
       thread_([shared = queue_]() mutable {
         Queue::RunThread(std::move(shared));
       }) {}
 
 CommandQueue::~CommandQueue() {
-  const bool orphan = AtWork::Here();  // at work, this thread must not join
+  // A thread at work must not join another thread.
+  const bool orphan = AtWork::Here();
   if (orphan) Orphans::Add();
   queue_->Close(orphan);
   if (orphan) {

@@ -18,12 +18,13 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
   size_t offsets[kMaxBufferBindings] = {};
   size_t num_bindings = 0;  // 1 + the highest index that was bound
   ThreadgroupLengths local_lengths;
-  // True if the last dispatch has already saved these in the commands: then
-  // the next dispatch uses the same records.
+  // True if the last dispatch has saved these bindings in the commands. The
+  // next dispatch then uses the same records.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
-  const ThreadgroupLengths* saved_lengths = nullptr;  // null: no length is set
-  bool new_scope = true;                              // for the next dispatch
+  // Null if no length is set.
+  const ThreadgroupLengths* saved_lengths = nullptr;
+  bool new_scope = true;  // Dispatch::new_scope of the next dispatch
 
   State(std::shared_ptr<CommandBuffer> b, DispatchType t)
       : CommandEncoder::State(std::move(b)), type(t) {}
@@ -99,9 +100,9 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
     return true;
   }
 
-  // Adds a dispatch with the current state; returns null after an error. The
-  // caller fills in the rest in place, because copying a record that was just
-  // written stalls for 5 ns.
+  // Adds a dispatch with the current state, and returns it, or null after an
+  // error. The caller sets the other members in the returned record, because
+  // copying a record that was just written stalls for 5 ns.
   Dispatch* NewDispatch(const char* call, const Size& threads) {
     if (!CheckThreadgroup(call, threads)) return nullptr;
     Commands& to = commands();
@@ -234,8 +235,8 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(size_t length,
     if (lengths.set == set && lengths.bytes[index] == length) return;
     lengths.set = set;
     lengths.bytes[index] = length;
-    // A copy, because earlier dispatches keep the lengths they were encoded
-    // with.
+    // Makes a copy, because earlier dispatches must keep the lengths they
+    // were encoded with.
     unsigned char* const copy =
         state_->commands().arena.Allocate(sizeof(lengths));
     std::memcpy(copy, &lengths, sizeof(lengths));
@@ -297,7 +298,8 @@ void ComputeCommandEncoder::dispatchThreads(
   });
 }
 
-// Dispatches always run in order. Only checked mode uses the barriers.
+// Records a barrier. Dispatches run in order in any case; only checked mode
+// uses the barriers.
 void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) noexcept {
   state_->IfOpen("memoryBarrier", [&] {
     if ((scope & BarrierScopeBuffers) != 0) state_->new_scope = true;

@@ -39,7 +39,7 @@ Ref<T> OrNull(const New& make) noexcept {
   }
 }
 
-// Leaves the error unset if memory runs out.
+// Stores the error unless memory runs out, and returns null.
 std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
                           const char* what, const char* name) noexcept {
   try {
@@ -96,7 +96,8 @@ Ref<Fence> Device::newFence() noexcept {
 Ref<Buffer> Device::newBuffer(size_t length, ResourceOptions options) noexcept {
   const std::shared_ptr<Buffer> buffer = Allocate(length, options);
   if (buffer != nullptr && options_.check_kernels && !options_.zeroed_buffers) {
-    // Fills whole words; the last page has room for them.
+    // The length is rounded up to whole words; the buffer's last page has
+    // room for them.
     FillNeverWritten(buffer->contents(), (length + 3) / 4 * 4);
     buffer->fresh_ = true;
   }
@@ -151,8 +152,8 @@ std::shared_ptr<Buffer> Device::WrapBuffer(
   }
   const std::shared_ptr<Buffer> buffer =
       OrNull<Buffer>([&] { return new Buffer(pointer, length, read_only); });
-  // Set only after nothing else can fail: on failure the deallocator must not
-  // be called.
+  // The deallocator is set last, when nothing else can fail, because it must
+  // not be called after a failure.
   if (buffer != nullptr) buffer->deallocator_ = std::move(deallocator);
   return buffer;
 }

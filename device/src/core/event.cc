@@ -19,8 +19,8 @@ void Event::Signal(uint64_t value) noexcept {
     if (value <= value_) return;
     value_ = value;
     changed_.notify_all();
-    // Keep the listeners that wait for higher values, in the order of their
-    // addition.
+    // Moves the listeners that wait for higher values to the front and keeps
+    // their order.
     const auto later = [value](const Listener& l) { return l.value > value; };
     const auto first =
         std::stable_partition(listeners_.begin(), listeners_.end(), later);
@@ -29,7 +29,7 @@ void Event::Signal(uint64_t value) noexcept {
                      std::make_move_iterator(listeners_.end()));
       listeners_.erase(first, listeners_.end());
     } catch (...) {
-      reached.clear();  // out of memory: call them at the next signal
+      reached.clear();  // out of memory: the next signal calls them
     }
   }
   const AtWork at_work;
@@ -43,8 +43,8 @@ void Event::Signal(uint64_t value) noexcept {
 }
 
 bool Event::Wait(uint64_t value, uint64_t milliseconds) noexcept {
-  // With longer timeouts, some clocks would overflow, and the wait would end
-  // at once.
+  // Longer timeouts are cut to this, because some clocks would overflow and
+  // the wait would end at once.
   constexpr uint64_t kForever = uint64_t{1} << 40;
   std::unique_lock<std::mutex> lock(mutex_);
   const std::chrono::milliseconds most(

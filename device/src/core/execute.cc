@@ -27,8 +27,9 @@ size_t Times(size_t threadgroups, size_t threads) {
                                                                  : product;
 }
 
-// Computes the grid in threadgroups and in threads; the encoder has recorded
-// one of them. A number of threads that overflows becomes SIZE_MAX.
+// Computes the size of the grid in threadgroups and in threads. The encoder
+// has recorded only one of the two. A number of threads that overflows
+// becomes SIZE_MAX.
 void GetGrid(const Dispatch& dispatch, Size* threadgroups, Size* threads) {
   const Size per = dispatch.ThreadsPerThreadgroup();
   Size grid = dispatch.grid;
@@ -150,7 +151,7 @@ std::string Execute(const Commands& commands, const Execution& execution) {
   if (execution.checked == nullptr) return ExecuteAll(commands, execution);
   CheckedMode& checked = *execution.checked;
   if (!checked.problem().empty()) return checked.problem();
-  // Calls End() even if memory runs out.
+  // The destructor calls End(), even if memory runs out.
   struct Checking {
     CheckedMode& mode;
     ~Checking() { mode.End(); }

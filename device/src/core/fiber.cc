@@ -31,7 +31,8 @@ size_t PageSize() {
 
 }  // namespace
 
-// The large mapping is cheap: pages that are not touched cost no memory.
+// Maps more than it needs, to find an aligned block in it, and unmaps the
+// rest. This is cheap, because pages that are not touched cost no memory.
 Fiber::Fiber(size_t stack_size) : size_(stack_size) {
   void* const mapped =
       mmap(nullptr, 2 * size_, PROT_READ | PROT_WRITE,
@@ -56,8 +57,9 @@ Fiber::~Fiber() {
   __tsan_destroy_fiber(tsan_);
 #endif
 #ifdef SWITCHYARD_ASAN
-  // Functions that never returned leave poisoned bytes. The ASan runtime of
-  // Clang 14 would report them in the next mapping at this address.
+  // Functions that never returned leave bytes on the stack that ASan regards
+  // as poisoned. The ASan runtime of Clang 14 would report them in the next
+  // mapping at this address.
   __asan_unpoison_memory_region(memory_, size_);
 #endif
   munmap(memory_, size_);
@@ -93,9 +95,9 @@ struct Context {
   ucontext_t registers;
   void (*function)(void*);
   void* argument;
-  Context* before;  // the stack that was suspended to enter this one
-  // For the sanitizers. The bounds of a stack are known after its first
-  // switch.
+  Context* before;  // the stack that entered this one and was suspended
+  // The sanitizers need the following. The bounds of a stack are known after
+  // the first switch away from it.
   [[maybe_unused]] void* fake_stack;
   [[maybe_unused]] const void* stack;
   [[maybe_unused]] size_t stack_size;
@@ -203,7 +205,8 @@ switchyard_fiber_start:
   jmpq *%r13
   .size switchyard_fiber_start, .-switchyard_fiber_start
 )");
-// r15, r14, r13, r12, rbx, rbp, rip, and a return address of 0.
+// The words that a switch leaves on a stack: r15, r14, r13, r12, rbx, rbp,
+// rip, and a return address of 0.
 constexpr size_t kSaved = 8;
 constexpr size_t kFunction = 2, kArgument = 3, kPlace = 6;
 #else

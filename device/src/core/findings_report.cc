@@ -13,7 +13,8 @@
 namespace switchyard::device {
 namespace {
 
-// The length of the UTF-8 character at `at`, or 0 if the bytes are invalid.
+// Returns the length in bytes of the UTF-8 character at `at`, or 0 if the
+// bytes are invalid.
 size_t CharacterAt(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -28,7 +29,7 @@ size_t CharacterAt(const std::string& text, size_t at) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xC0) != 0x80) return 0;
   }
-  // Overlong encodings, surrogates, and values above U+10FFFF.
+  // Rejects overlong encodings, surrogates, and values above U+10FFFF.
   const unsigned second = byte(at + 1);
   const bool wrong =
       (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||

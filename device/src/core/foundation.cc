@@ -8,8 +8,8 @@
 namespace switchyard::device {
 namespace {
 
-// The objects in this thread's autorelease pools; those of the innermost pool
-// are last.
+// Returns the objects in this thread's autorelease pools. The objects of the
+// innermost pool are at the end.
 std::vector<std::shared_ptr<const void>>& Pooled() {
   thread_local std::vector<std::shared_ptr<const void>> pooled;
   return pooled;
@@ -23,7 +23,8 @@ void Object::Keep(std::shared_ptr<const void> self) noexcept {
 }
 
 void Object::release() noexcept {
-  // Declared before the lock, so that it is destroyed after unlocking.
+  // Declared before the lock, so that the object is destroyed after
+  // unlocking.
   std::shared_ptr<const void> last;
   const std::lock_guard<std::mutex> lock(references_mutex_);
   if (references_ != 0 && --references_ == 0) last = std::move(self_);
@@ -38,8 +39,8 @@ void Object::Pool(std::shared_ptr<const void> object) noexcept {
   try {
     Pooled().push_back(std::move(object));
   } catch (...) {
-    // Without memory for the pool, leak one reference: the object must stay
-    // alive.
+    // If there is no memory for the pool, one reference is leaked, because
+    // the object must stay alive.
     new (std::nothrow) std::shared_ptr<const void>(std::move(object));
   }
 }

@@ -16,14 +16,14 @@ namespace switchyard::device {
 
 namespace {
 
-// The number of threads along one dimension of the threadgroup at `position`:
-// `per`, or fewer at the edge of the grid.
+// Returns the number of threads along one dimension of the threadgroup at
+// `position`. It is `per`, or less at the edge of the grid.
 size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// The number of threadgroups that justify a fork. threadgroup_ns comes from
-// the user and can be any double.
+// Returns how many threadgroups together take as long as a fork.
+// threadgroup_ns comes from the user and can be any double.
 size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
   const double fork = static_cast<double>(fork_ns);
@@ -63,8 +63,8 @@ Size GridRunner::PositionOf(size_t index) const {
 }
 
 // The executor gets one index per worker, and each worker takes threadgroups
-// until the grid is finished. So after a failure the workers can skip the
-// rest of the grid.
+// until the grid is finished. This lets the workers skip the rest of the grid
+// after a failure.
 Status GridRunner::RunAll(size_t count) {
   count_ = count;
   taken_at_once_ = count;
@@ -78,8 +78,9 @@ Status GridRunner::RunAll(size_t count) {
     RunWorker();
     return Status();
   }
-  // Taking a batch costs 10 ns. An eighth of the grain keeps that cheap and
-  // lets all workers finish at about the same time.
+  // A worker takes several threadgroups at once, because each time costs it
+  // 10 ns. With an eighth of the grain this cost is small, and all workers
+  // finish at about the same time.
   taken_at_once_ = std::max<size_t>(1, grain / 8);
   return executor.ParallelFor(
       workers, 1,
@@ -104,8 +105,8 @@ void GridRunner::RunWorker() {
 
 void GridRunner::RunRange(size_t begin, size_t end, void* local) {
   const Size& grid = running_.threadgroups;
-  // Divide only once and then increment: a division takes as long as the rest
-  // of an empty threadgroup.
+  // The position is computed by division only once and then incremented,
+  // because a division takes as long as the rest of an empty threadgroup.
   Size position;
   if (begin != 0) position = PositionOf(begin);
   for (size_t i = begin; i < end; ++i) {

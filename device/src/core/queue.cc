@@ -14,14 +14,14 @@
 namespace switchyard::device {
 namespace {
 
-// How long a thread polls for work before it sleeps. Waking it would cost the
-// committing thread 12 us.
+// How long a thread polls for work before it sleeps. To wake it would take
+// the thread that commits work 12 us.
 constexpr std::chrono::microseconds kSpin{50};
 
-// How long the queue's thread leaves new work to the thread that committed
-// it. If that thread waits for the work, it runs it itself, because its cache
-// holds the data. On another core, one token's chain takes 14 us instead of
-// 3.
+// The queue's thread does not take new work for this time, and so leaves it
+// to the thread that committed it. If that thread waits for the work, it runs
+// the work itself, because its cache holds the data. On another core, one
+// token's chain takes 14 us instead of 3.
 constexpr std::chrono::microseconds kLeave{1};
 
 // Returns true if the condition became true in time.
@@ -38,7 +38,8 @@ bool SpinUntil(Condition condition, std::chrono::microseconds most) {
 // Limits nested waits, because each level needs stack frames: 12,000 handlers
 // that each committed a command buffer and waited for it took more than 8 MB.
 constexpr size_t kMostNested = 256;
-// The completed handlers that this thread is running.
+// The number of completed handlers that this thread is running, nested in
+// each other.
 thread_local size_t t_nested = 0;
 
 }  // namespace
@@ -72,12 +73,14 @@ void Queue::Offer() {
   runnable_.store(committed && idle, std::memory_order_release);
   if (!committed) return;
   if (idle && thread_sleeps_) work_.notify_one();
-  // The runner may itself be waiting, inside a handler.
+  // A handler runs on the runner and may wait for a buffer, so wake the
+  // waiting threads then, too.
   if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
 void Queue::RunThread(std::shared_ptr<Queue> queue) {
-  // Until the executor, which may hold a queue, is released.
+  // This thread is at work until the executor is released, because the
+  // executor may hold a queue.
   const AtWork at_work;
   const bool orphan = queue->RunUntilClosed();
   queue.reset();
@@ -91,7 +94,7 @@ bool Queue::RunUntilClosed() {
       RunFront(lock);
       continue;
     }
-    // Nothing can be committed after Close().
+    // The thread can end here, because nothing is committed after Close().
     if (closed_ && runner_ == std::thread::id()) return orphan_;
     const auto runnable = [this] {
       return runnable_.load(std::memory_order_acquire);
@@ -182,8 +185,9 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const char* const call =
       until_scheduled ? "waitUntilScheduled" : "waitUntilCompleted";
   if (state.done.load(std::memory_order_acquire)) return;
-  // A handler may release the last reference during the wait. Declared before
-  // the lock, so that the mutex is released first.
+  // A handler may release the last reference during the wait, so this keeps
+  // one. It is declared before the lock, so that the mutex is unlocked before
+  // the reference is released.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {
@@ -197,7 +201,7 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const auto is_done = [&state] {
     return state.done.load(std::memory_order_acquire);
   };
-  // Needs the mutex to be locked.
+  // The mutex must be locked when this is called.
   const auto is_over = [&] {
     return is_done() || (until_scheduled && state.scheduled);
   };
@@ -255,7 +259,8 @@ void Queue::AddHandler(State& state, CommandBuffer::CompletedHandler handler,
 }
 
 void Queue::Abandon(State& state) {
-  std::list<std::shared_ptr<CommandBuffer>> place;  // outlives the lock
+  // Destroyed after the mutex is unlocked.
+  std::list<std::shared_ptr<CommandBuffer>> place;
   const Lock lock(mutex_);
   if (state.committed) return;
   if (state.status == CommandBufferStatusNotEnqueued) {
@@ -303,13 +308,13 @@ void Queue::FailLocked(State& state, const char* error, const char* what,
 
 void Queue::RunFront(Lock& lock) {
   const AtWork at_work;
-  // Destroyed while the mutex is locked. This is harmless, because the
-  // commands and handlers are already gone.
+  // The buffer is destroyed while the mutex is locked. This is harmless,
+  // because its commands and handlers are already gone.
   const std::shared_ptr<CommandBuffer> buffer = std::move(order_.front());
   order_.pop_front();
   State& state = *buffer->state_;
-  // Restored at the end, because this call may be inside a handler of an
-  // earlier buffer.
+  // The runner is restored at the end, because this call may be inside a
+  // handler of an earlier buffer.
   const std::thread::id outer_runner = runner_;
   const bool outer_in_handler = in_handler_;
   runner_ = std::this_thread::get_id();
@@ -325,8 +330,8 @@ void Queue::RunFront(Lock& lock) {
   bool out_of_memory = false;
   double start, end;
   {
-    // Also covers the timestamps, because the waiting thread may trap
-    // floating-point exceptions.
+    // The default floating-point state also covers the timestamps, because
+    // the waiting thread may trap floating-point exceptions.
     const internal::DefaultFpEnv fp_env;
     start = Now();
     try {
@@ -345,8 +350,8 @@ void Queue::RunFront(Lock& lock) {
     state.findings = checked_->TakeFindings();
     state.never_written = checked_->TakeNeverWritten();
   }
-  // Signal the events of dispatches that did not run, too: otherwise other
-  // buffers would wait for them in vain.
+  // Events are also signalled for dispatches that did not run, because other
+  // buffers would otherwise wait for them in vain.
   for (const EventCommand& event : state.commands.events) event.Signal();
   state.commands.Clear();
   lock.lock();

@@ -15,7 +15,8 @@ namespace switchyard::device {
 namespace {
 
 struct Counted {
-  // A forked child inherits the count but not the threads.
+  // WaitAtExit() compares this process, because a forked child inherits the
+  // count but not the threads.
   const pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable none;
@@ -23,15 +24,15 @@ struct Counted {
 };
 
 Counted& Count() {
-  // Never destroyed, because threads may end after static objects are
-  // destroyed.
+  // The object is never destroyed, because threads may end after static
+  // objects are destroyed.
   alignas(Counted) static unsigned char storage[sizeof(Counted)];
   static Counted* const counted = new (storage) Counted;
   return *counted;
 }
 
 void WaitAtExit() {
-  // If a kernel or handler calls exit(), waiting for it here would be a
+  // If a kernel or handler calls exit(), a wait for its end would be a
   // deadlock.
   if (AtWork::Here() || getpid() != Count().process) return;
   std::unique_lock<std::mutex> lock(Count().mutex);
@@ -46,7 +47,7 @@ bool& AtWork::Here() {
 }
 
 void Orphans::Add() {
-  // If atexit() has no room for the function, exit() does not wait.
+  // If atexit() has no room for another function, exit() does not wait.
   [[maybe_unused]] static const int registered = std::atexit(WaitAtExit);
   const std::lock_guard<std::mutex> lock(Count().mutex);
   ++Count().orphans;
