@@ -12,8 +12,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// As large as the stack of an OS thread, because a variable that every thread
-// of the threadgroup has takes 4 KB or more.
+// The size is that of an OS thread's stack, because a kernel may need much: a
+// variable that every thread of the threadgroup has takes 4 KB or more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {
@@ -26,7 +26,8 @@ WordCells CellsOf(const View& view, uintptr_t address) {
 
 CheckedThreadgroup::CheckedThreadgroup(Checker& checker)
     : checker_(checker),
-      // calloc() leaves pages to be allocated at the first access.
+      // calloc() does not touch the pages, so the system allocates each at
+      // its first access.
       local_cells_(
           static_cast<Cell*>(std::calloc(4 * kLocalCells, sizeof(Cell)))) {
   if (local_cells_ == nullptr) throw std::bad_alloc();
@@ -58,9 +59,9 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
   device.first = uint64_t{checker_.phases().first} << kPhaseShift;
-  // If threadgroups run one after the other, all phases before this
-  // threadgroup's first phase belong to others. If they take turns, any phase
-  // may.
+  // If threadgroups run one after the other, every phase before this
+  // threadgroup's first one belongs to another threadgroup. If they take
+  // turns, any phase may belong to another one.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
   if (parts_written_) std::memset(written_, 0, sizeof(written_));
@@ -80,7 +81,7 @@ void CheckedThreadgroup::Cancel() {
   while (fiber_ != nullptr && fiber_->running()) fiber_->Resume(nullptr);
 }
 
-// Checks the part of an access to `element` that falls into the word of byte
+// Checks the part of an access to `element` that falls into one word, at byte
 // `at`. `bytes` has a bit for each byte of the word that the access touches.
 inline void CheckedThreadgroup::CheckWord(const View& view, size_t at,
                                           const Element& element,
@@ -132,7 +133,7 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
 }
 
 // Checks an access word by word. An element of several words counts as never
-// written only if none of its words was written, because some of them may be
+// written only if none of its words was written. Some of its words may be
 // padding, which no code writes.
 void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
   const size_t begin = static_cast<size_t>(element.offset);
@@ -151,14 +152,15 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
   }
 }
 
-// True if some of the `bytes` (a bit each) of the word at byte `at` were
-// never written. The rule depends on the size of the element, because larger
-// elements may contain padding, which no code writes:
+// True if bytes of the word at byte `at` were never written. `bytes` has a
+// bit for each byte to look at. The rule depends on the size of the element,
+// because larger elements may contain padding, which no code writes:
 // * 1 or 2 bytes: any byte that was never written counts.
 // * 3 or 4 bytes: both bytes of a half must never have been written.
-// * more than 4 bytes: all bytes of the word must never have been written.
-// For buffers, the word must also hold the pattern, because the host may have
-// written it unseen.
+// * more than 4 bytes: all bytes of the word must never have been written. A
+//   word of a buffer counts only if it also holds the pattern of never
+//   written memory. If it does not, the host has written it, which the
+//   checker cannot see.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;
@@ -179,8 +181,8 @@ bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
 }
 
 // Returns the bytes of a word of threadgroup memory that this threadgroup has
-// written. A cell only knows the last write. written_ keeps the bytes of
-// earlier writes to parts of a word.
+// written. The word's cell knows only the last write, so written_ keeps the
+// bytes of earlier writes to parts of the word.
 uint32_t CheckedThreadgroup::WrittenBytes(const View& view,
                                           uintptr_t address) const {
   const WordCells cells = CellsOf(view, address);

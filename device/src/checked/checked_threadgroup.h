@@ -24,11 +24,11 @@
 
 namespace switchyard::device::kernel_internal {
 
-// Waiting loops may make this many accesses while no threadgroup makes
-// progress. A loop that gives up by itself does so long before.
+// The number of accesses that waiting loops may make while no threadgroup
+// makes progress. A loop that gives up by itself does so long before.
 constexpr size_t kMostWaits = size_t{1} << 22;
 
-// View::kind.
+// The values of View::kind.
 enum ViewKind : uint8_t { kBufferView, kMemoryView, kArrayView };
 
 class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
@@ -36,16 +36,16 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   explicit CheckedThreadgroup(Checker& checker);
   ~CheckedThreadgroup() = default;
 
-  // The dispatch of the threadgroups that Begin() starts from now on.
+  // Sets the dispatch of the threadgroups that Begin() starts from now on.
   void BeginDispatch(const RunningDispatch& running);
   void Begin(const Size& position, size_t index);
-  // The threadgroup's kernel has returned.
+  // Call this when the threadgroup's kernel has returned.
   void End() { Settle(); }
   // Starts `function` on a fiber, or continues it, until the next barrier or
   // GiveWay(). Returns true if the function has returned.
   bool Resume(const std::function<void()>& function);
-  // The accesses of waiting loops before this GiveWay(); 0: not stopped
-  // there.
+  // If the threadgroup has stopped at GiveWay(), returns the number of
+  // accesses that its waiting loops made before; otherwise 0.
   size_t waits() const { return waits_; }
   // Makes GiveWay() return false from now on.
   void WaitsInVain() { in_vain_ = true; }
@@ -60,8 +60,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
     return Of(*context.thread_);
   }
-  // Implement the functions of kernel.h. views.cc defines the functions for
-  // memory, meetings.cc the functions for threads that meet.
+  // These implement the functions of kernel.h. views.cc defines the functions
+  // that return memory, meetings.cc the functions in which threads meet.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
@@ -74,8 +74,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void Barrier(const Threads& threads, bool simdgroup, uint32_t flags);
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
-  // Adds a finding "threadgroup (..): what" and throws it. FailThread() is
-  // for findings of the current thread, Fail() for those of several threads.
+  // Both add a finding "threadgroup (..): what" and throw it. FailThread() is
+  // for findings about the current thread, Fail() for findings about several
+  // threads.
   [[noreturn]] void Fail(FindingKind kind, const std::string& what,
                          const std::string& help = std::string());
   [[noreturn]] void FailThread(FindingKind kind, const std::string& what,
@@ -85,7 +86,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
   static std::string LengthOf(const View& view, size_t size);
 
-  // Defined in fibers.cc; checked_fibers.h explains them.
+  // These implement CheckedFibers, which explains them. fibers.cc defines
+  // them.
   void Begin(size_t threads, const Places* places) override;
   const uint16_t* Order() override;
   void SwitchTo(size_t thread) override;
@@ -116,12 +118,12 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   struct Element {
     ptrdiff_t offset;
     size_t size;
-    uint32_t kind;  // AccessKind
+    uint32_t kind;  // a value of AccessKind
   };
-  // A racing write whose value is not known yet: it becomes known when the
-  // checker is called next.
+  // A write that is part of a race. The new value is not known until the
+  // write has happened, so it is read when the checker is called next.
   struct Pending {
-    const View* view = nullptr;  // null: no write is pending
+    const View* view = nullptr;  // null if no write is pending
     Element element = {};
     Conflict conflict;
     uint64_t stamp = 0;
@@ -150,8 +152,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   bool NotesInShort(const View& view, Cell* cell, uint64_t bytes, uint32_t kind,
                     const void* code);
 
-  // Defined in report.cc. Adds each finding only once; throws if the list is
-  // full.
+  // report.cc defines the functions of this group. Note() adds each finding
+  // only once, and throws if the list is full.
   void Note(const FindingList::Key& key, const Checker::Other& other,
             Finding finding, bool may_throw, bool weak = false);
   [[noreturn]] void ThrowEnd();
@@ -162,8 +164,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
-  // True for a read in front of the offset that a buffer is bound with.
-  // Reports it and does not check the bytes.
+  // True for a read of bytes that lie before the offset at which a buffer is
+  // bound. Reports such a read; its bytes are then not checked.
   bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);
@@ -181,7 +183,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
     space.stamp = (space.stamp & ~kEpoch) | uint64_t{meetings.now}
                                                 << kEpochShift;
   }
-  // Notes that `lanes` of the simdgroup have met; UINT32_MAX: all its lanes.
+  // Notes that `lanes` of the simdgroup have met; UINT32_MAX stands for all
+  // its lanes.
   void Meet(size_t simdgroup, uint32_t lanes, bool barrier, uint32_t flags);
   // Lets other threadgroups run.
   void TakeTurns();
@@ -198,7 +201,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   Size position_;
   size_t index_ = 0;
   uint32_t first_phase_ = 0;  // the first phase of this threadgroup
-  size_t fibers_ = 0;         // number of threads; 0: a kernel of kernel.h
+  size_t fibers_ = 0;  // the number of threads; 0 for kernels of kernel.h
   // One element for each simdgroup; kernels of kernel.h use only the first.
   Meetings device_meetings_[kMaxSimdgroups];
   Meetings local_meetings_[kMaxSimdgroups];
@@ -207,26 +210,28 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   View buffers_[kMaxBufferBindings];
   View memory_[kMaxThreadgroupMemoryBindings];
   View arrays_[kMaxThreadgroupArrays];
-  // The cells of threadgroup memory, like Shadow's cells for device memory.
+  // The cells of threadgroup memory, which work like Shadow's cells for
+  // device memory.
   struct Free {
     void operator()(Cell* cells) const { std::free(cells); }
   };
   static constexpr size_t kLocalCells = kLocalBytes / 4 + kLocalBytes / 2;
   std::unique_ptr<Cell[], Free> local_cells_;
-  // The bytes of each word of local_ written by accesses to parts of a word.
-  // Used only if parts_written_ is set.
+  // For each word of local_, written_ has the bytes that were written by
+  // accesses to only a part of the word. It is used only if parts_written_ is
+  // set.
   bool parts_written_ = false;
   uint8_t written_[kLocalBytes / 4] = {};
   std::vector<uint16_t> order_;
-  // True for a kernel without checked code: only its bindings are checked.
-  // noted_ has the bindings that it has used in this dispatch: [0] to read,
-  // [1] to write.
+  // True for a kernel without checked code: then only its bindings are
+  // checked. noted_ says which bindings the kernel has used in this dispatch:
+  // noted_[i][0] for reads, noted_[i][1] for writes.
   bool opaque_ = false;
   bool noted_[kMaxBufferBindings][2] = {};
-  std::unique_ptr<Fiber> fiber_;  // only with a schedule_seed
+  std::unique_ptr<Fiber> fiber_;  // null if there is no schedule_seed
   bool cancelled_ = false;
   size_t waits_ = 0;
-  size_t all_waits_ = 0;  // since the last barrier
+  size_t all_waits_ = 0;  // accesses of waiting loops since the last barrier
   bool in_vain_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };

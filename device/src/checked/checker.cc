@@ -15,14 +15,15 @@ namespace switchyard::device {
 namespace kernel_internal {
 namespace {
 
-// Up to this many bytes of cells are kept for the next command buffer,
-// because mapping and touching new ones takes as long as using them.
+// Cells of up to this many bytes are kept for the next command buffer,
+// because to map and touch new ones takes as long as to use them.
 constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 // When phase numbers reach this value, the next command buffer starts at 1
 // again.
 constexpr uint32_t kManyPhases = uint32_t{1} << 30;
 
-// Calls function(address of a row, its offset) until it returns false.
+// Calls function(address of a row, its offset in bytes) for each row until it
+// returns false.
 template <class Function>
 void ForEachRow(const Rows& rows, const Function& function) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(rows.data);
@@ -53,8 +54,8 @@ void Checker::Begin(const Commands& commands) {
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
-  // A phase that belongs to no threadgroup. memoryBarrier(resources) stores
-  // it as the last write of each written word: the word counts as written,
+  // This phase belongs to no threadgroup. memoryBarrier(resources) stores it
+  // as the last write of each written word. The word then counts as written,
   // but no later access conflicts with it.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
@@ -90,7 +91,8 @@ void Checker::Finish() {
   for (NeverWritten& output : outputs_) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(output.data);
     const uintptr_t end = begin + output.length;
-    // Adds the two bytes from `address` on, or the bound part of them.
+    // Adds the two bytes from `address` on, or the part of them that is
+    // bound.
     const auto add = [&](uintptr_t address) {
       const uintptr_t first = std::max(begin, address);
       const uintptr_t last = std::min(end, address + 2);
@@ -159,7 +161,7 @@ std::string Checker::NameOf(uint32_t dispatch) const {
 bool Checker::FindFresh(const Rows& rows, bool all, size_t* offset) const {
   bool found = false;
   ForEachRow(rows, [&](uintptr_t row, size_t at) {
-    // All words that contain a byte of the row.
+    // These are all words that contain a byte of the row.
     const uintptr_t end = row + rows.row_bytes;
     for (uintptr_t a = row - row % 4; a < end; a += 4) {
       uint32_t word;
@@ -218,8 +220,8 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
     const std::string text = finding.text;
     const FindingList::Key key =
         KeyOf(finding.kind, nullptr, std::hash<std::string>()(what));
-    // Return the error only if no option suppressed the finding. The dispatch
-    // then ends, because it has no useful value to continue with.
+    // Returns the error unless an option suppressed the finding. The error
+    // ends the dispatch, because it has no useful value to continue with.
     if (!list_.Seen(key, nullptr) && Add(key, Other(), std::move(finding))) {
       return text;
     }

@@ -23,8 +23,8 @@
 
 namespace switchyard::device::kernel_internal {
 
-// splitmix64: works with any seed and gives the same numbers on all
-// platforms.
+// Random numbers by splitmix64, which works with any seed and gives the same
+// numbers on all platforms.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -83,19 +83,21 @@ class Checker : public CheckedMode {
   uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
   // Returns "dispatch 2 (name)".
   std::string NameOf(uint32_t dispatch) const;
-  // Phases from this one on belong to the current command buffer.
+  // The phases of the current command buffer have this number or a higher
+  // one.
   uint32_t first_phase() const { return first_phase_; }
   // True if another dispatch may run at the same time.
   bool dispatches_overlap() const { return dispatches_overlap_; }
 
-  // The findings of the running dispatch.
+  // Returns the list to which the running dispatch adds its findings.
   FindingList& list() { return list_; }
   bool list_is_full() const { return list_is_full_; }
   FindingList::Key KeyOf(FindingKind kind, const void* where,
                          uint64_t piece) const;
-  // True if reports distinguish racing writes of the same value.
+  // True if reports must tell races whose two writes store the same value
+  // from other races.
   bool WantsValues() const { return list_.WantsValues() || allows_same_value_; }
-  // The code of the other access in a race.
+  // The other access in a race: its dispatch and the address of its code.
   struct Other {
     uint32_t dispatch = 0;
     const void* where = nullptr;
@@ -105,14 +107,14 @@ class Checker : public CheckedMode {
   // suppressed.
   bool Add(const FindingList::Key& key, const Other& other, Finding finding,
            bool weak = false);
-  // See CheckedFibers.
+  // Implements CheckedFibers::IsResident().
   bool IsResident(const void* address, size_t size) const;
-  // The running dispatch may write the buffer bound at `index`.
+  // Notes that the running dispatch may write the buffer bound at `index`.
   void NoteOutput(size_t index, const Binding& binding);
-  // A threadgroup of the running dispatch could not continue.
+  // Notes that a threadgroup of the running dispatch could not continue.
   void NoteEnd() { ended_ = true; }
-  // Sets the source places for the kernel of the running dispatch; null:
-  // unknown.
+  // Sets the source places for the kernel of the running dispatch, or null if
+  // they are not known.
   void SetPlaces(const Places* places);
   bool has_places() const { return !places_.empty(); }
   Place PlaceOf(uint32_t dispatch, const void* where) const;
@@ -124,10 +126,12 @@ class Checker : public CheckedMode {
   Random& random() { return random_; }
 
  private:
-  // Run threadgroups one after the other, or up to 8 of them in turns.
+  // RunInOrder() runs threadgroups one after the other. RunShuffled() runs up
+  // to 8 of them in turns.
   void RunInOrder(GridRunner& runner, size_t count);
   void RunShuffled(GridRunner& runner, size_t count);
-  // Returns the i-th object for threadgroups that run at the same time.
+  // Returns the i-th of the objects for threadgroups that are in flight
+  // together.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
   const Places* PlacesOf(uint32_t dispatch) const {
@@ -148,9 +152,9 @@ class Checker : public CheckedMode {
   uint32_t first_phase_ = 1;
   const Commands* commands_ = nullptr;
   size_t dispatch_ = 0;
-  size_t next_barrier_ = 0;  // in commands_->barriers
+  size_t next_barrier_ = 0;  // an index into commands_->barriers
   bool dispatches_overlap_ = false;
-  // The phase of Touch() in this dispatch; 0: none yet.
+  // The phase that Touch() uses in this dispatch; 0 if it was not called yet.
   uint32_t touch_phase_ = 0;
   FindingList list_;
   bool list_is_full_ = false;
@@ -159,9 +163,10 @@ class Checker : public CheckedMode {
   std::vector<NeverWritten> never_written_;
   bool in_grid_ = false;  // true while a threadgroup runs
   bool ended_ = false;
-  // By dispatch; empty: no kernel has places.
+  // The places of each dispatch's kernel; empty if no kernel has places.
   std::vector<const Places*> places_;
-  bool allows_same_value_ = false;  // one of places_ allows it
+  // True if one of places_ allows same-value races.
+  bool allows_same_value_ = false;
   std::vector<std::unique_ptr<CheckedThreadgroup>> threadgroups_;
 };
 

@@ -15,7 +15,8 @@ void ThreadgroupFences::Add(std::vector<Known>& known, const Acquired& what,
                             const ThreadSet& threads) {
   for (Known& k : known) {
     if (k.what.releases != what.releases) continue;
-    // Another thread may have seen the same releases when there were fewer.
+    // Another thread may have seen this word's releases when there were
+    // fewer, so the counts may differ.
     if (k.what.count == what.count) {
       k.threads |= threads;
       return;
@@ -103,7 +104,8 @@ bool ThreadgroupFences::Orders(size_t thread, size_t threadgroup,
   for (const Known& known : acquired_) {
     if (known.threads[thread]) left.push_back(known.what);
   }
-  // A release also passes on the releases that its threadgroup had acquired.
+  // Follow the releases further: each also passes on the releases that its
+  // threadgroup had acquired.
   while (!left.empty()) {
     const Acquired acquired = left.back();
     left.pop_back();

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// atomic_thread_fence between threadgroups of a dispatch. A thread that
-// fences and then writes an atomic releases its earlier accesses at that
-// word. A thread that reads the atomic and then fences acquires these
-// releases.
+// Models atomic_thread_fence between threadgroups of a dispatch. If a thread
+// executes a fence and then writes an atomic word, it releases its earlier
+// accesses at this word. If another thread reads the word and then executes a
+// fence, it acquires these releases.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
@@ -23,27 +23,27 @@ namespace switchyard::device::kernel_internal {
 using ThreadSet = std::bitset<kMaxThreadsPerThreadgroup>;
 
 struct Releases;
-// The first `count` of a word's releases.
+// The first `count` releases of a word.
 struct Acquired {
   const Releases* releases;
   size_t count;
 };
 
-// The accesses of a threadgroup that a fence has released: all accesses
-// before `phase`, and the accesses of `threads` in it.
+// The accesses of a threadgroup that a fence has released: all its accesses
+// before phase `phase`, and in that phase the accesses of `threads`.
 struct Release {
-  uint32_t phase = 0;  // 0: no fence
+  uint32_t phase = 0;  // 0 if there was no fence
   ThreadSet threads;
   bool all_threads = false;
   std::vector<Acquired> acquired;
 };
-// The releases at a word, in order.
+// The releases at one word, from first to last.
 struct Releases {
   std::vector<Release> list;
   std::unordered_map<size_t, std::vector<size_t>> by_threadgroup;
 };
 
-// The releases of the running dispatch.
+// All releases of the running dispatch, by word.
 class Fences {
  public:
   void Clear() {
@@ -55,7 +55,8 @@ class Fences {
     const auto found = at_.empty() ? at_.end() : at_.find(word);
     return found == at_.end() ? nullptr : found->second;
   }
-  // Later reads of the word acquire none of its earlier releases.
+  // Forgets the word's releases, so that later reads of the word do not
+  // acquire them.
   void Forget(uintptr_t word) {
     if (!at_.empty()) at_.erase(word);
   }
@@ -66,26 +67,28 @@ class Fences {
   }
 
  private:
-  // A list, because pointers to them must stay valid.
+  // This is a list, because pointers to its elements must stay valid.
   std::list<Releases> releases_;
   std::unordered_map<uintptr_t, Releases*> at_;
 };
 
-// The releases of a threadgroup, and the releases that it has acquired.
+// The releases that a threadgroup has made, and the releases that it has
+// acquired.
 class ThreadgroupFences {
  public:
   void Begin(size_t threadgroup) {
     *this = ThreadgroupFences();
     threadgroup_ = threadgroup;
   }
-  // `kind` is kAcquires, kReleases or both.
+  // Notes a fence by `thread`. `kind` is kAcquires, kReleases or both.
   void Fence(uint32_t kind, size_t thread, uint32_t phase);
-  // Notes an atomic access to the word by `thread`; the threadgroup has
-  // `count` threads.
+  // Notes an atomic access to the word by `thread`. `count` is the number of
+  // threads in the threadgroup.
   void Atomic(Fences& fences, uintptr_t word, uint32_t kind, size_t thread,
               size_t count);
-  // All threads, or all of a simdgroup, have met: from now on each of them
-  // knows every release that one of them knew.
+  // Call this when all threads of the threadgroup, or all of a simdgroup,
+  // have met. From then on each of them knows every release that one of them
+  // knew.
   void Barrier();
   void Meet(size_t simdgroup);
   // True if fences order all accesses of the other threadgroup's `phase`
@@ -94,7 +97,7 @@ class ThreadgroupFences {
               size_t by_thread, bool by_others) const;
 
  private:
-  // Releases, and the threads that know of them.
+  // Releases, and the threads that know them.
   struct Known {
     Acquired what;
     ThreadSet threads;
@@ -103,10 +106,12 @@ class ThreadgroupFences {
                   const ThreadSet& threads);
 
   size_t threadgroup_ = 0;
-  Release own_;  // since the last barrier, separately for each thread
-  Release all_;  // before the last barrier, for any thread
-  std::vector<Known> seen_;      // seen by reads, with no fence since
-  std::vector<Known> acquired_;  // seen by reads, then acquired by a fence
+  Release own_;  // fences since the last barrier; each counts for its thread
+  Release all_;  // fences before the last barrier; they count for every thread
+  // Releases that threads have read, without a fence since.
+  std::vector<Known> seen_;
+  // Releases that threads have read and then acquired by a fence.
+  std::vector<Known> acquired_;
 };
 
 }  // namespace switchyard::device::kernel_internal

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A threadgroup that runs its threads on fibers: see checked_fibers.h.
+// Implements CheckedFibers (checked_fibers.h) for a threadgroup that runs its
+// threads on fibers.
 
 #include <cstring>
 
@@ -34,7 +35,7 @@ void CheckedThreadgroup::SwitchTo(size_t thread) {
 
 void CheckedThreadgroup::Describe(const View& view, const char* name,
                                   size_t element_bytes) {
-  // The view belongs to this threadgroup, so it may be changed.
+  // This const_cast is allowed, because the view belongs to this threadgroup.
   View& own = const_cast<View&>(view);
   own.name = name;
   own.element = element_bytes;
@@ -56,9 +57,10 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
   fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
-// The fast path: the common cases of CheckRead() and CheckWrite() for whole
-// words and halves, with places. Returns false if some part of the access
-// needs the slow path; the parts before it are noted already.
+// The fast path for the common cases of CheckRead() and CheckWrite(): kernels
+// with places, and accesses to whole words and halves. Returns false if some
+// part of the access needs the slow path. The parts before it are noted by
+// then.
 bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {
@@ -118,8 +120,8 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
   } else {
     last = &cell->read;
     if (*last != stamp && *last >= space.first) {
-      // True if this read adds nothing, because `last` has the mark `others`
-      // and covers its bytes.
+      // True if this read adds nothing to the cell, because `last` has the
+      // mark `others` and covers the read's bytes.
       const auto stand_for = [&](uint64_t others) {
         return (*last & (others | kAtomic)) == others && (~*last & bytes) == 0;
       };

@@ -26,14 +26,14 @@ namespace switchyard::device::kernel_internal {
 
 class FindingList {
  public:
-  // Two findings are the same if they agree in the kernel, the kind, the
-  // address of the code and the piece of memory.
+  // The identity of a finding. Two findings are the same if they agree in the
+  // kernel, the kind, the address of the code and the piece of memory.
   using Key = std::tuple<const Pipeline*, FindingKind, const void*, uint64_t>;
 
   FindingList(size_t most, const std::vector<std::string>& suppressions)
       : most_(most), suppressions_(suppressions) {}
 
-  // The error in the suppressions, or an empty string.
+  // Returns the error in the suppressions, or an empty string.
   const std::string& problem() const { return suppressions_.problem(); }
   void Clear() {
     seen_.clear();
@@ -41,8 +41,9 @@ class FindingList {
     weak_.clear();
     findings_.clear();
   }
-  // A weak finding asks for a simdgroup_barrier. This is not enough for a
-  // finding with the same key that asks for a threadgroup_barrier.
+  // Findings can be weak. A weak finding asks for a simdgroup_barrier. If a
+  // finding with the same key asks for a threadgroup_barrier, a
+  // simdgroup_barrier is not enough, so that finding replaces the weak one.
 
   // Returns true if the finding was added before, or if it was suppressed for
   // the same racing code `other`. A race with other code is a new finding,
@@ -51,9 +52,9 @@ class FindingList {
     return (seen_.count(key) != 0 && (weak || weak_.count(key) == 0)) ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
   }
-  // Adds a finding that has not been seen, unless an allow() comment or an
-  // option suppresses it. It replaces a weak finding with the same key.
-  // Returns true if it was added.
+  // Adds a finding that has not been seen, and returns true. If an allow()
+  // comment or an option suppresses the finding, it is not added. The new
+  // finding replaces a weak finding with the same key.
   bool Add(const Key& key, const void* other, bool allowed, bool weak,
            Finding finding) {
     if (allowed || suppressions_.Match(finding)) {
@@ -73,9 +74,10 @@ class FindingList {
   }
   // True if the list has the maximum number of findings.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
-  // True if reports distinguish racing writes of the same value. If only one
-  // finding is allowed, it must be reported before the write changes memory,
-  // and then the new value is not known.
+  // True if reports must tell races whose two writes store the same value
+  // from other races. If the list has room for only one finding, the finding
+  // must be reported before the write changes memory, and the new value is
+  // not known then.
   bool WantsValues() const {
     return most_ != 1 || suppressions_.NameSameValue();
   }
@@ -83,10 +85,10 @@ class FindingList {
   std::vector<Finding> Take() { return std::exchange(findings_, {}); }
 
  private:
-  const size_t most_;  // 0: unlimited
+  const size_t most_;  // the maximum number of findings; 0 if unlimited
   const Suppressions suppressions_;
   std::set<Key> seen_;
-  std::map<Key, size_t> weak_;  // the index in findings_
+  std::map<Key, size_t> weak_;  // indices of weak findings in findings_
   std::set<std::pair<Key, const void*>> passed_;
   std::vector<Finding> findings_;
 };

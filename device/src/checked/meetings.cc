@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Barriers and simd functions, where threads of a threadgroup meet.
+// Barriers and simd functions, in which threads of a threadgroup meet.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// Unwinds the stack of a threadgroup that was cancelled.
+// An exception that unwinds the stack of a cancelled threadgroup.
 struct Cancelled {};
 
 constexpr uint32_t kDevice = static_cast<uint32_t>(mem_flags::mem_device);
@@ -43,7 +43,7 @@ void CheckedThreadgroup::NewPhase(uint32_t flags) {
   meet(device, device_meetings_, kDevice);
   meet(local, local_meetings_, kLocal);
   if ((flags & kLocal) != 0) {
-    // Only this threadgroup uses the memory, so all earlier phases are over.
+    // No other threadgroup uses this memory, so all earlier phases are over.
     local.first = local.others = uint64_t{PhaseOf(stamp)} << kPhaseShift;
   }
   SetThread(0);

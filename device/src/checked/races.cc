@@ -8,7 +8,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// The trail of a cell's stamp, `trails` bytes behind it.
+// Returns the trail of a cell's stamp. It lies `trails` bytes behind the
+// stamp.
 uint64_t& Trail(uint64_t& last, size_t trails) {
   return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
                                       trails);
@@ -23,8 +24,8 @@ uint64_t AsBits(const void* where) {
 
 }  // namespace
 
-// Every access runs this function and the next few; few accesses need the
-// rest.
+// Every access runs this function and the next few functions; few accesses
+// need the others.
 WordAccess::Relation WordAccess::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
   if (phase < first) return Relation::kOver;
@@ -76,8 +77,8 @@ inline void WordAccess::Replace(uint64_t& last, size_t trails,
 
 inline void WordAccess::Note(uint64_t& last, size_t trails, bool read) const {
   const Relation relation = To(last);
-  // If the accesses touch different bytes of the half, keep only the later
-  // one.
+  // If the two accesses touch different bytes of the half, the cell keeps
+  // only the later one.
   if (relation == Relation::kOver || (last & stamp & kAllBytes) == 0 ||
       (relation == Relation::kOthers && IsAcquired(last))) {
     Replace(last, trails, stamp);
@@ -136,8 +137,8 @@ bool WordAccess::CheckHalves(const WordCells& cells, bool write,
     conflict->at = 0;
     found = true;
   }
-  // One cell is enough again. Keep the phase and the bytes of the last write,
-  // because they show which bytes were written.
+  // One cell for the whole word is enough again. It keeps the phase and the
+  // bytes of the last write, because they show which bytes were written.
   const Cell &low = cells.halves[0], &high = cells.halves[1];
   const auto over = [this](uint64_t a, uint64_t b) {
     return To(a) == Relation::kOver && To(b) == Relation::kOver;
@@ -194,7 +195,8 @@ bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
   return false;
 }
 
-// Merges this access with accesses that are not over.
+// Merges this access into the cell's stamp, which stands for accesses that
+// are not over.
 void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
   uint64_t marks = last & kMarks;
@@ -205,9 +207,10 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
                  ? kOtherThreads
                  : kOtherSimdgroups;
   }
-  // A cell can name only one access and keeps the first. The exception: if
-  // the first was atomic and this one is not, it names this one, because
-  // later atomic accesses conflict only with this one.
+  // A cell can name only one access, and keeps the name of the first. There
+  // is one exception: if the first was atomic and this access is not, the
+  // cell names this access, because later atomic accesses conflict only with
+  // this one.
   const bool rename = (last & kAtomic) != 0 && (stamp & kAtomic) == 0;
   const bool is_named =
       rename || (same_thread && relation == Relation::kSamePhase);
@@ -215,8 +218,9 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   constexpr uint64_t kNamed = ~(kAtomic | kAllBytes | kMarks);
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
-  // Remembers the first access by a more distant thread; reports it if the
-  // cell's own access came from the thread that found the race.
+  // The trail remembers the first access by a more distant thread. It is
+  // reported if the cell's own access came from the same thread that found
+  // the race.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Decides whether two accesses to a word conflict, and defines the cells'
-// contents.
+// Decides whether two accesses to a word conflict, and defines the contents
+// of the cells that record accesses.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_RACES_H_
@@ -23,18 +23,19 @@ namespace switchyard::device::kernel_internal {
 struct Phases {
   struct Phase {
     uint32_t dispatch;
-    size_t threadgroup;  // in the order of the grid; SIZE_MAX: all of them
+    size_t threadgroup;  // index in the grid; SIZE_MAX for all threadgroups
   };
   uint32_t first = 1;
   uint32_t next = 1;
-  std::vector<Phase> log;  // starts at phase `first`
+  std::vector<Phase> log;  // log[0] is phase `first`
 
   const Phase& operator[](uint32_t phase) const { return log[phase - first]; }
   uint32_t New(uint32_t dispatch, size_t threadgroup) {
     log.push_back({dispatch, threadgroup});
     return next++;
   }
-  // Later dispatches wait for all earlier work: it cannot conflict any more.
+  // Call this when later dispatches wait for all earlier work, which can then
+  // not conflict with them.
   void NewScope() {
     log.clear();
     first = next;
@@ -50,24 +51,26 @@ inline size_t ThreadOf(uint64_t stamp) {
 inline uint32_t EpochOf(uint64_t stamp) {
   return static_cast<uint32_t>((stamp & kEpoch) >> kEpochShift);
 }
-constexpr uint32_t kLastEpoch = 0xFFF;  // the counter stops here
+constexpr uint32_t kLastEpoch = 0xFFF;  // epochs are counted up to this value
 constexpr uint64_t kMarks = kOtherThreads | kOtherSimdgroups | kOtherGroups;
 
 // The meetings of a simdgroup's lanes in one phase. Each meeting begins an
-// epoch. In kernel.h all simdgroups meet together, so it uses one object for
-// all of them.
+// epoch. In kernels of kernel.h all simdgroups meet together, so they share
+// one object.
 struct Meetings {
-  // A meeting of some lanes: it orders only these lanes.
+  // A meeting of some of the lanes. It orders only the accesses of these
+  // lanes.
   struct Partial {
     uint32_t epoch;
     uint32_t lanes;
     bool barrier;
   };
   uint32_t now = 0;
-  uint32_t reads = 0;    // reads in earlier epochs are over
-  uint32_t barrier = 0;  // reads and writes in earlier epochs are over
-  // The last threadgroup_barrier and simdgroup_barrier without the flag for
-  // this memory: the epoch that began there, and the barrier's flags.
+  uint32_t reads = 0;    // reads in epochs before this one are over
+  uint32_t barrier = 0;  // reads and writes in epochs before this one are over
+  // The last threadgroup_barrier and the last simdgroup_barrier that lacked
+  // the flag for this memory. Skipped holds the epoch that began there, and
+  // the barrier's flags.
   struct Skipped {
     uint32_t epoch = 0;
     uint32_t flags = 0;
@@ -78,21 +81,25 @@ struct Meetings {
   void NewEpoch() { now += now == kLastEpoch ? 0 : 1; }
 };
 
-// A special value of Cell::write: an access has touched only one half of the
-// word, so each half now has a cell. As a stamp, it means other threadgroups
-// in a phase that never comes, so the fast paths of kernel_memory.h do not
-// apply.
+// A special value of Cell::write. It says that an access has touched only one
+// half of the word, so each half now has its own cell. Read as a stamp, it
+// names other threadgroups in a phase that never comes, so the fast paths of
+// kernel_memory.h do not apply to the word.
 constexpr uint64_t kSplit = UINT64_MAX;
 
-// The cells of a word. Each half can have a cell, because different threads
-// access neighbouring elements of two bytes.
+// The cells of a word. Each half can have its own cell, because different
+// threads access neighbouring elements of two bytes.
 struct WordCells {
   Cell* word;
-  Cell* halves;  // the lower one and the upper one
-  // The distance in bytes from a cell to its trails. The first trail has the
-  // stamps of other accesses that the cell stands for; it is valid if kMarks
-  // are set. At twice and three times the distance are the code addresses, of
-  // the cell's accesses and of these other accesses.
+  Cell* halves;  // the cell of the lower half, then of the upper half
+  // The distance in bytes from a cell to its trails. A trail adds to what the
+  // cell records:
+  // * The first has the stamps of other accesses that the cell stands for. It
+  //   is valid if kMarks are set.
+  // * The second, at twice the distance, has the code addresses of the cell's
+  //   own accesses.
+  // * The third, at three times the distance, has the code addresses of the
+  //   other accesses.
   size_t trails;
 
   bool split() const { return word->write == kSplit; }
@@ -101,30 +108,33 @@ struct WordCells {
   }
 };
 
-// The earlier access that an access conflicts with; `last` is 0 for no
-// conflict.
+// The earlier access that an access conflicts with. `last` is 0 if there is
+// no conflict.
 struct Conflict {
-  uint64_t last = 0;  // the cell's stamp
+  uint64_t last = 0;  // the stamp in the cell
   bool was_read = false;
-  uint64_t named = 0;  // one of its accesses, by another thread if possible
-  const void* where = nullptr;  // the code of `named`
-  size_t at = 0;                // first byte of the conflict in the word
+  // The stamp of an access that the cell stands for, if possible by another
+  // thread.
+  uint64_t named = 0;
+  const void* where = nullptr;  // the code address of the access `named`
+  size_t at = 0;                // the first byte in the word that conflicts
 };
 
-// One access to a word, by the thread in the stamp.
+// One access to a word. The stamp names the thread.
 struct WordAccess {
-  uint64_t stamp;            // includes the bytes, and kAtomic for atomics
-  uint32_t first;            // earlier phases are over for all threads
-  const Meetings* meetings;  // of the thread's simdgroup
+  uint64_t stamp;  // includes the bytes, and kAtomic for an atomic access
+  uint32_t first;  // phases before this one are over for all threads
+  const Meetings* meetings;  // the meetings of the thread's simdgroup
   const Phases& phases;
   Phases::Phase by;
-  const void* where;  // null: not known
+  const void* where;  // the address of the code; null if not known
   bool places;        // true if cells keep code addresses
-  // The fences of its threadgroup; null if it has none.
+  // The fences of the thread's threadgroup; null if it has none.
   const ThreadgroupFences* fences = nullptr;
 
-  // Notes the access in its cells. If it conflicts with the access noted
-  // there, replaces that one, describes it in *conflict and returns true.
+  // Notes the access in the word's cells. If it conflicts with an access
+  // noted there, replaces that access, describes it in *conflict and returns
+  // true.
   bool Check(const WordCells& cells, bool write, Conflict* conflict) const;
 
  private:
@@ -135,19 +145,20 @@ struct WordAccess {
                  Conflict* conflict) const;
   void NoteConflict(const uint64_t& last, size_t trails, bool read,
                     Conflict* conflict) const;
-  // True if it conflicts with the last access in a cell, a read or a write.
+  // True if this access conflicts with the last access in a cell. `read` says
+  // whether that one was a read.
   bool ConflictsWith(uint64_t last, bool read) const;
   void Replace(uint64_t& last, size_t trails, uint64_t by_this) const;
   void Note(uint64_t& last, size_t trails, bool read) const;
   void Merge(uint64_t& last, size_t trails, Relation relation) const;
   void Copy(const Cell& from, Cell* to, size_t trails) const;
   Relation To(uint64_t last) const;
-  // True if fences order the last access, by another threadgroup, before this
-  // one.
+  // True if fences order the last access, which another threadgroup made,
+  // before this access.
   bool IsAcquired(uint64_t last) const;
-  // True if the accesses of this phase that `last` stands for are over: this
-  // simdgroup made all of them, before its last barrier, or, for reads,
-  // before its last simd function.
+  // `last` stands for accesses in this phase. True if they are over: this
+  // simdgroup made all of them before its last barrier, or, if they are
+  // reads, before its last simd function.
   bool Follows(uint64_t last, bool read) const;
   bool FollowsInPart(uint64_t last, bool read) const;
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The messages of a threadgroup's findings.
+// Writes the messages for a threadgroup's findings.
 
 #include <cstring>
 
@@ -131,8 +131,8 @@ bool CheckedThreadgroup::IsBeforeOffset(const View& view,
   if (element.kind != kReads || view.kind != kBufferView) return false;
   const uintptr_t address = reinterpret_cast<uintptr_t>(view.data) +
                             static_cast<uintptr_t>(element.offset);
-  // The access is reported for the nearest view, which may be another
-  // buffer's.
+  // The access is reported as one to the nearest view, which may be a view of
+  // another buffer.
   for (const View& own : buffers_) {
     if (own.data == nullptr) continue;
     const auto* const buffer = running_->bindings[own.index].buffer;
@@ -225,7 +225,7 @@ void CheckedThreadgroup::NoteConflict(const View& view, const Element& element,
     NoteClash({view, element, conflict, stamp, where}, false, true);
     return;
   }
-  // Another word of the same element is pending.
+  // Another word of the same element already has a pending write.
   if (pending_.view != nullptr) return;
   pending_.view = &view;
   pending_.element = element;
@@ -261,17 +261,19 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   const size_t other_thread = ThreadOf(named);
   Finding finding;
   finding.thread = ThreadOf(clash.stamp);
-  // A cell may only record that some other thread was involved.
+  // The cell may not name the other thread, but only record that there was
+  // one.
   const bool known = other_thread != finding.thread;
   const bool same_simdgroup =
       known && (conflict.last & kOtherSimdgroups) == 0 &&
       other_thread / kSimdWidth == finding.thread / kSimdWidth;
   if (simdgroups && !same_simdgroup) {
-    // Other flags for the simdgroup_barrier would not be enough.
+    // To pass other flags to the simdgroup_barrier would not be enough.
     kind = FindingKind::kMissingBarrier;
     skipped = nullptr;
   }
-  // A simdgroup_barrier between these two threads is enough.
+  // The finding is weak if a simdgroup_barrier between the two threads is
+  // enough.
   const bool weak = skipped == nullptr
                         ? kind == FindingKind::kMissingBarrier && same_simdgroup
                         : simdgroups;
@@ -320,7 +322,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   } else {
     const size_t i = phase.threadgroup;
     if (i == index_) {
-      // The cell only records that other threadgroups were involved.
+      // The cell does not name a threadgroup, but only records that others
+      // were involved.
       text +=
           "another threadgroup or dispatch" + did + at + " at the same time";
     } else {

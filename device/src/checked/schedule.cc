@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order in which checked mode runs a dispatch's threadgroups. They run on
-// one OS thread, so that each run finds the same first mistake.
+// Chooses the order in which checked mode runs a dispatch's threadgroups. All
+// of them run on one OS thread, so that each run finds the same first
+// mistake.
 
 #include <algorithm>
 #include <exception>
@@ -24,10 +25,12 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
   try {
     threadgroup.End();
   } catch (const std::exception& e) {
-    // Out of memory. Do not rethrow, because this may run on a fiber.
+    // The exception says that memory ran out. It is not rethrown, because
+    // this may run on a fiber.
     runner.Fail(e.what());
   }
-  // The list is full. The dispatch's error is the text of the first finding.
+  // If the list of findings is full, the dispatch's error is the text of the
+  // first finding.
   if (threadgroup.list_is_full()) runner.Fail("");
 }
 
@@ -36,7 +39,7 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
 void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
   const InKernel in_kernel;
   const internal::DefaultFpEnv fp_env;
-  // A destructor resets in_grid_, even if memory runs out.
+  // The destructor resets in_grid_, even if memory runs out.
   struct InGrid {
     bool& in_grid;
     explicit InGrid(bool& b) : in_grid(b) { in_grid = true; }
@@ -79,14 +82,14 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
   }
 }
 
-// Keeps up to 8 randomly drawn threadgroups in flight. Each turn runs a
-// randomly drawn one until its next barrier. If all of them wait in loops,
-// also starts the first remaining threadgroup of the grid, because in a scan
-// each threadgroup waits for the earlier ones.
+// Keeps up to 8 randomly drawn threadgroups in flight. In each turn a
+// randomly drawn one of them runs until its next barrier. If all of them wait
+// in loops, this also starts the first threadgroup of the grid that has not
+// started, because in a scan each threadgroup waits for the earlier ones.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
   constexpr size_t kMostInFlight = 64;
-  // Shuffles the grid in blocks of this size, because the order of all its
+  // The grid is shuffled in blocks of this size, because the order of all its
   // threadgroups might not fit in memory.
   constexpr size_t kShuffled = size_t{1} << 16;
   std::vector<size_t> order;
@@ -95,11 +98,12 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     CheckedThreadgroup* threadgroup = nullptr;
     Size position;
   };
-  // Cancels the remaining threadgroups after a failure, or if memory runs out.
+  // The destructor cancels the remaining threadgroups after a failure, or if
+  // memory runs out.
   struct Flight {
     Running running[kMostInFlight];
     size_t left = 0;
-    size_t awake = 0;  // the threadgroups in front, which do not wait in loops
+    size_t awake = 0;  // how many, from the front on, do not wait in loops
     ~Flight() {
       for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
     }
@@ -130,8 +134,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   };
   const size_t slots = std::min(count, kInFlight);
   while (flight.left != slots) add(false);
-  // Accesses of waiting loops, and turns, since a threadgroup last made
-  // progress.
+  // Since a threadgroup last made progress: the number of accesses that
+  // waiting loops have made, and the number of turns.
   size_t waits = 0, turns = 0;
   while (flight.left != 0 && !runner.failed()) {
     if (flight.awake == 0) {
@@ -139,7 +143,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
         add(true);
       } else {
         flight.awake = flight.left;
-        // One turn may run many waiting threads.
+        // One turn may run many waiting threads, so a few turns can make more
+        // than kMostWaits accesses.
         constexpr size_t kMostTurns = 256;
         if (++turns > kMostTurns && waits > kMostWaits) {
           flight.running[0].threadgroup->WaitsInVain();
@@ -148,8 +153,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     }
     Running& next = flight.running[random_.Below(flight.awake)];
     const bool returned = next.threadgroup->Resume([&runner, &next] {
-      // Copies, because the slot's contents move when another threadgroup
-      // returns.
+      // These are copies, because the slot's contents move when another
+      // threadgroup returns.
       CheckedThreadgroup& threadgroup = *next.threadgroup;
       const Size position = next.position;
       RunOne(runner, threadgroup, position);

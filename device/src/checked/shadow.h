@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cells for device memory: each records the last accesses to a word.
+// The cells for device memory. Each cell records the last accesses to a word.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_SHADOW_H_
@@ -15,8 +15,9 @@
 
 namespace switchyard::device::kernel_internal {
 
-// Finds cells by address, so that all buffers over the same memory share
-// them. The system allocates their pages at the first access.
+// Finds cells by the address of the memory, so all buffers over the same
+// memory share its cells. The system allocates the cells' pages when they are
+// first accessed.
 class Shadow {
  public:
   Shadow() = default;
@@ -27,14 +28,14 @@ class Shadow {
   // Makes cells for `length` bytes. May move the cells of other memory.
   // Throws std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // The address that the cell of address 0 would have. Adding the number of a
-  // word (of a half in HalvesBase()) times sizeof(Cell) gives its cell. The
-  // memory must be covered.
+  // Returns the address that the cell of address 0 would have. To find a
+  // word's cell, add the number of the word times sizeof(Cell). HalvesBase()
+  // works likewise with the number of a half. The memory must be covered.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
-  size_t Trails(const void* data) const;  // see WordCells
-  // Calls function(cells, address) for each covered word of the range, in
-  // order.
+  size_t Trails(const void* data) const;  // WordCells::trails
+  // Calls function(cells, address) for each covered word of the range, from
+  // the lowest address to the highest.
   template <class Function>
   void ForEachWord(const void* data, size_t length, const Function& function) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(data) / 4;
@@ -48,14 +49,16 @@ class Shadow {
     }
   }
   void Clear();
-  // The size of all words' cells, as if all were touched. Excludes the cells
-  // of halves and the trails, because few of these are touched.
+  // Returns the size in bytes that the cells of all words have, even if few
+  // of them were touched. The cells of halves and the trails are not counted,
+  // because few of them are touched.
   size_t bytes() const { return bytes_; }
 
  private:
   struct Region {
-    uintptr_t begin, end;  // in words
-    Cell* cells;           // of the words, then of the halves, then the trails
+    // The numbers of its first word and of the one behind it.
+    uintptr_t begin, end;
+    Cell* cells;  // cells of the words, then of the halves, then the trails
 
     size_t size() const { return (end - begin) * sizeof(Cell); }
     size_t trails() const { return 3 * size(); }
@@ -63,7 +66,7 @@ class Shadow {
     Cell* halves() const { return cells + (end - begin); }
   };
   const Region& Of(const void* data) const;
-  std::vector<Region> regions_;  // in order of addresses, not overlapping
+  std::vector<Region> regions_;  // sorted by address, without overlaps
   size_t bytes_ = 0;
 };
 

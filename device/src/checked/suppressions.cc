@@ -9,7 +9,7 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// True if the text matches the pattern; a * matches any text.
+// True if the text matches the pattern. A * in the pattern matches any text.
 bool Matches(const std::string& pattern, const std::string& text) {
   size_t p = 0, t = 0, star = std::string::npos, after = 0;
   while (t < text.size()) {

@@ -18,7 +18,7 @@ class Suppressions {
  public:
   explicit Suppressions(const std::vector<std::string>& lines);
 
-  // The first invalid line and the reason, or an empty string.
+  // Returns the first invalid line and the reason, or an empty string.
   const std::string& problem() const { return problem_; }
   bool Match(const Finding& finding) const;
   // True if a rule names only races that write the same value.
@@ -28,8 +28,8 @@ class Suppressions {
   struct Rule {
     FindingKinds kinds = 0;
     std::string kernel;  // a pattern, or the text of a "text:" rule
-    std::string file;    // a pattern; empty: any file
-    uint32_t line = 0;   // 0: any line
+    std::string file;    // a pattern; empty for any file
+    uint32_t line = 0;   // 0 for any line
     bool is_text = false;
 
     bool IsAt(const Place& place) const;

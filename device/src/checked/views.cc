@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Creates a threadgroup's views of memory.
+// Creates the views through which a threadgroup accesses memory.
 
 #include <cstring>
 #include <stdexcept>
@@ -86,8 +86,8 @@ void CheckedThreadgroup::Params(const ThreadgroupContext& context, size_t index,
                                 size_t length, void* to) {
   context.Copy(index, length, to);
   const View& view = Buffer(context, index, 1, true);
-  // Padding is never written, so report only a struct without any written
-  // word.
+  // Padding is never written, so a struct is reported only if none of its
+  // words was written.
   bool fresh = view.fresh;
   for (size_t i = 0; i + 4 <= length && fresh; i += 4) {
     const uint32_t word = kNeverWritten;
