@@ -157,10 +157,10 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
 // because larger elements may contain padding, which no code writes:
 // * 1 or 2 bytes: any byte that was never written counts.
 // * 3 or 4 bytes: both bytes of a half must never have been written.
-// * more than 4 bytes: all bytes of the word must never have been written. A
-//   word of a buffer counts only if it also holds the pattern of never
-//   written memory. If it does not, the host has written it, which the
-//   checker cannot see.
+// * more than 4 bytes: all bytes of the word must never have been written.
+// A word of a buffer counts only if it also holds the pattern of never
+// written memory. If it does not, the host has written it, which the checker
+// cannot see.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;

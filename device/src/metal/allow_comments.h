@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `// switchyard: allow(race)` in a shader suppresses findings of checked
-// mode on its line. The preprocessor drops comments, so this reads them from
-// the files.
+// Reads comments such as `// switchyard: allow(race)` in a shader. Such a
+// comment suppresses findings of checked mode on its line. The preprocessor
+// drops comments, so they are read from the shader's files.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_ALLOW_COMMENTS_H_
@@ -24,7 +24,7 @@ struct AllowComment {
   FindingKinds bits = 0;
   std::string file;
   uint32_t line = 0, column = 0;
-  uint32_t code_line = 0;  // the line that it suppresses findings of
+  uint32_t code_line = 0;  // findings on this line are suppressed
   mutable std::atomic<size_t> suppressed{0};
 };
 
@@ -33,13 +33,13 @@ class AllowComments {
   // Reads the comments of a file. Throws std::runtime_error, worded like a
   // compiler's message, if a comment is wrong.
   void Read(std::string_view text, const std::string& file);
-  // Adds a comment that was read before; its counter starts at 0.
+  // Adds a comment that was read earlier. Its counter of uses starts at 0.
   void Add(const AllowComment& comment);
 
-  // True if a comment suppresses findings of this kind at this place; counts
-  // it as used. Any thread may call this.
+  // True if a comment suppresses findings of this kind at this place. The
+  // comment then counts as used. Any thread may call this.
   bool Allows(FindingKind kind, const Place& place) const;
-  // True if a comment allows only same-value.
+  // True if some comment allows only same-value races.
   bool NameSameValue() const { return same_value_; }
   const std::list<AllowComment>& list() const { return list_; }
 

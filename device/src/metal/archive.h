@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A .metallib: the modules that a .metal file was compiled to, one for
-// devices that check kernels and one for devices that do not.
+// A .metallib file. It holds the two modules that a .metal file was compiled
+// to: one for devices that check kernels, and one for devices that do not.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_ARCHIVE_H_
@@ -19,11 +19,13 @@ namespace switchyard::device::metal {
 
 struct Archive {
   struct Part {
-    std::string key;     // in the cache
+    std::string key;     // the module's key in the cache
     std::string module;  // the bytes of its shared object
   };
   std::string
-      made_by;  // hash of the shim: modules of other versions do not run
+      // The hash of the shim that the modules were made with. Modules of
+      // another shim do not run.
+      made_by;
   Part unchecked, checked;
   std::vector<Unsupported> unsupported;
   AllowComments comments;
@@ -31,7 +33,8 @@ struct Archive {
 
 bool IsArchive(std::string_view bytes);
 std::string ToBytes(const Archive& archive);
-// Throws std::runtime_error if bytes are missing or left over.
+// Reads *archive from the bytes. Throws std::runtime_error if bytes are
+// missing or left over.
 void FromBytes(std::string_view bytes, Archive* archive);
 
 }  // namespace switchyard::device::metal

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The folder of compiled modules. HASH.so is a module, HASH.cc its key, the
-// text that it was made from. Any number of processes may use the folder at
-// the same time.
+// The folder of compiled modules. HASH.so is a module. HASH.cc is the
+// module's key: the text that it was made from. Any number of processes may
+// use the folder at the same time.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_CACHE_H_
@@ -27,21 +27,21 @@ class CachedModule {
 
  private:
   const std::string path_;
-  const int file_;  // holds a shared lock, so that Tidy() keeps the file
+  const int file_;  // has a shared lock, so that Tidy() keeps the file
 };
 
-// Throws std::runtime_error if the folder can't be used.
+// The constructor throws std::runtime_error if the folder can't be used.
 class Cache {
  public:
-  // An empty `folder` is the user's cache. Keeps the folder to `max_bytes`;
-  // 0: no limit.
+  // If `folder` is empty, this uses the user's cache. The folder is kept
+  // below `max_bytes`; 0 means no limit.
   Cache(const std::string& folder, uint64_t max_bytes);
 
   const std::string& folder() const { return folder_; }
   // Returns the module with exactly this key, or null.
   std::shared_ptr<const CachedModule> Find(const std::string& key) const;
-  // Moves the two files into the folder, and deletes the modules that were
-  // not used for longest if the folder is too large.
+  // Moves the two files into the folder. If the folder is then too large,
+  // deletes the modules that were not used for longest.
   std::shared_ptr<const CachedModule> Add(const std::string& key,
                                           const std::string& module,
                                           const std::string& key_file) const;
@@ -55,7 +55,8 @@ class Cache {
   const uint64_t max_bytes_;
 };
 
-// FNV-1a. Keys with the same hash are told apart by their text.
+// Returns the FNV-1a hash of the text. The cache compares the text, too,
+// because two keys may have the same hash.
 std::string HashOf(const std::string& text);
 void MakeFolder(const std::string& path);
 // Sets the file's time of use to now.

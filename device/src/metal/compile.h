@@ -18,64 +18,71 @@
 
 namespace switchyard::device::metal {
 
-// A header for shaders, embedded in the library.
+// A header for shaders. Its text is embedded in the library.
 struct EmbeddedFile {
   const char* name;
   const char* text;
 };
-extern const EmbeddedFile kShim[];  // the last has no name
+extern const EmbeddedFile kShim[];  // the last element has no name
 
 struct CompileRequest {
-  // Give one of these two.
+  // Set either `source` or `path`.
   std::string source;
   std::string path;
-  std::vector<std::string> arguments;  // the user's -D and -I
-  std::vector<std::string> prepended;  // files to include first
-  std::vector<std::string> kernels;    // to compile; empty: all
+  std::vector<std::string> arguments;  // the user's -D and -I arguments
+  // Files that the compiler includes first.
+  std::vector<std::string> prepended;
+  // Names of kernels to compile; empty for all.
+  std::vector<std::string> kernels;
   bool checked = false;
-  int language_version = 320;  // __METAL_VERSION__
-  std::string compiler;        // empty: the first in PATH
-  std::string cache;           // the folder; empty: the user's
-  uint64_t cache_bytes = 0;    // limit of its size; 0: none
-  // Time limit of the preprocessor, 0: none. It takes some 50 ms; one that
-  // runs into the limit waits for a file that a macro's #include names.
+  int language_version = 320;  // the value of __METAL_VERSION__
+  std::string compiler;        // path of Clang; empty for the first in PATH
+  std::string cache;           // folder of the cache; empty for the user's
+  uint64_t cache_bytes = 0;    // the cache's largest size; 0 for no limit
+  // The time limit of the preprocessor; 0 for no limit. The preprocessor
+  // takes some 50 ms. If it runs into the limit, it waits for a file that an
+  // #include with a macro names.
   unsigned preprocess_seconds = 60;
 };
 
 struct Compiled {
   std::shared_ptr<const CachedModule> module;
-  std::string key;      // in the cache
-  bool cached = false;  // true if the cache had it
+  std::string key;      // the module's key in the cache
+  bool cached = false;  // true if the module came from the cache
   Translation translation;
   std::shared_ptr<const AllowComments> comments;
-  // Only set if the module was compiled now: `accesses` of a checked module,
-  // `kernels_cut` of an unchecked one.
+  // These are set only if the module was compiled now: `accesses` for a
+  // checked module, `kernels_cut` for an unchecked one.
   Accesses accesses;
-  size_t kernels_cut = 0;  // into regions
+  size_t kernels_cut = 0;  // the number of kernels that were cut into regions
 };
 
-// Throws std::runtime_error with Clang's messages, or the reason why Clang
-// could not be run.
+// Compiles a shader, or finds it in the cache. Throws std::runtime_error with
+// Clang's messages, or with the reason why Clang could not be run.
 Compiled Compile(const CompileRequest& request);
 
-// Compiles the file at request.path for both kinds of devices into `output`,
-// a .metallib. Compile() loads that file without a Clang. Returns the files
-// that the shader includes, its own among them. Throws like Compile().
+// Compiles the file at request.path twice, for devices without and with
+// DeviceOptions::check_kernels, and writes both modules to `output`, a
+// .metallib. Compile() can load that file without Clang. Returns the paths of
+// the shader and of the files that it includes. Throws like Compile().
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output);
 
-// Clang's arguments for the translated text, for any kind of output.
+// Returns the arguments with which Clang reads the translated text, for any
+// kind of output.
 std::vector<std::string> CodeArguments(bool checked);
 
-// Clang's arguments for the LLVM text made from it, once InstrumentRest() has
+// Returns the arguments with which Clang compiles the LLVM text. That text
+// was made from the translated text and then changed: InstrumentRest() has
 // added calls to a checked module, or CutIntoRegions() has cut the kernels of
 // an unchecked one.
 std::vector<std::string> LlvmArguments(bool checked);
 
-// Further arguments for LLVM text with cut kernels.
+// Returns the additional arguments for LLVM text whose kernels were cut.
 std::vector<std::string> RegionArguments();
 
-// Returns the path of Clang. Throws std::runtime_error if it finds no Clang.
+// Returns the path of Clang. `asked` is the compiler that the user asks for,
+// or empty. Throws std::runtime_error if it finds no Clang.
 std::string FindCompiler(const std::string& asked);
 
 }  // namespace switchyard::device::metal

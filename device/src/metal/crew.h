@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the threads of a threadgroup, each on a fiber. They take turns on one
-// thread of the host: each runs until its next barrier or SIMD-group
-// function.
+// Runs the threads of a threadgroup, each on its own fiber. The fibers take
+// turns on one thread of the host: each runs until its next barrier or
+// SIMD-group function.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_CREW_H_
@@ -25,8 +25,8 @@
 
 namespace switchyard::device::metal {
 
-// The functions that modules call. They act on the crew that runs on this
-// thread.
+// The functions that modules call. They act on the crew that runs on the
+// calling thread.
 extern const switchyard_metal::Runtime kRuntime;
 
 class Crew {
@@ -40,27 +40,31 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
-  // A function constant without a value, or a constant computed from one.
+  // A function constant that has no value, or a constant that was computed
+  // from one.
   struct Unset {
     uintptr_t begin, end;
     const char* name;
   };
-  // Facts about the module, for checked mode. `places` must stay until the
-  // command buffer has completed.
+  // What checked mode must know about the module. `places` must stay valid
+  // until the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
-    uintptr_t begin = 0, end = 0;  // readable: holds program-scope constants
+    // The module's readable memory, with program-scope constants.
+    uintptr_t begin = 0, end = 0;
     const std::vector<Unset>* unset = nullptr;
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
 
-  // Gets the accesses of a checked module on this thread while no crew runs:
-  // those of the code that sets up its constants.
+  // Receives the accesses of a checked module on this thread while no crew
+  // runs. These are the accesses of the code that sets up the module's
+  // constants.
   using Listener =
       std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
   static thread_local const Listener* listener;
 
-  // The functions of Runtime, for the crew that runs on this thread.
+  // Returns the crew that runs on this thread. The functions of Runtime call
+  // it, and then the functions below.
   static Crew& Here();
   void ThreadgroupBarrier(uint32_t flags, const void* where);
   void SimdgroupBarrier(uint32_t flags, const void* where);
@@ -73,14 +77,14 @@ class Crew {
   uint32_t lane() const {
     return static_cast<uint32_t>(running_) % switchyard_metal::kSimdWidth;
   }
-  // Ends the threadgroup with an error: the kernel uses a buffer that is not
-  // bound.
+  // Ends the threadgroup with an error, because the kernel uses a buffer that
+  // is not bound.
   [[noreturn]] void NotBound(uint32_t index);
-  // Checked mode: ends the threadgroup with a finding about a SIMD-group
-  // function. Returns if lanes meet, because the call is then on the host's
-  // stack.
+  // Called only in checked mode. Ends the threadgroup with a finding about a
+  // SIMD-group function. If lanes meet, it returns instead, because the call
+  // is then on the host's stack.
   void Fail(const char* what, const void* where);
-  // Reports a division by zero, or one that overflows.
+  // Reports a division that divides by zero or overflows.
   void Divides(bool by_zero, const void* where);
 
  private:
@@ -89,12 +93,12 @@ class Crew {
     kReady,
     kInSimd,
     kAtSimdgroupBarrier,
-    kGivesWay,  // waits in a loop until the others have run as far as they can
+    kGivesWay,  // waits in a loop until the others can run no further
     kAtBarrier,
     kDone,
   };
-  // A class, because GCC exports the functions of a vector of a hidden
-  // enumeration.
+  // This is a class, because GCC would export the functions of a vector of a
+  // hidden enumeration.
   struct Progress {
     State state;
   };
@@ -108,10 +112,12 @@ class Crew {
     const void* arg;
     const char* name;
   };
-  // A fiber's stack. Threads use it one after the other.
+  // A fiber's stack. Several threads use it, one after the other.
   struct Stack {
     explicit Stack(Crew& of);
-    void Start();  // abandons the thread on it, and starts again
+    // Abandons the thread on this stack, and starts the loop of RunHere()
+    // again.
+    void Start();
     Crew& crew;
     Fiber fiber;
     void* top;  // valid while no thread uses it
@@ -120,9 +126,10 @@ class Crew {
     const void* id;
     void* memory;
   };
-  // Zeros, for arguments that a function constant leaves out.
+  // Zeros. The kernel gets a pointer to them for an argument that a function
+  // constant leaves out.
   static unsigned char absent_[4096];
-  // Memory that the kernel may access, in checked mode.
+  // Memory that the kernel may access. It is used only in checked mode.
   struct Range {
     const kernel_internal::View* view;
     uintptr_t begin, end;
@@ -133,37 +140,41 @@ class Crew {
   void Bind(const ThreadgroupContext& context);
   void SetThreads(const ThreadgroupContext& context);
   void RunThreads();
-  // True if the kernel is cut: its threads run as work-item loops, region by
-  // region.
+  // True if the kernel was cut into regions. Its threads then run as
+  // work-item loops, one region after the other.
   bool IsCut() const;
   void RunRegions();
   void MeetInRegion(const switchyard_metal::Meeting* meetings);
   // Runs the simdgroup until all of its threads wait for others or have
   // returned.
   void RunSimdgroup(size_t begin, size_t end);
-  // Lets waiting lanes meet. Returns true if some can go on. None can while
-  // another lane waits in a loop, because that lane may still come.
+  // Lets lanes that wait in the same call meet. Returns true if some lanes
+  // can go on. None can as long as another lane waits in a loop, because that
+  // lane may still reach the call.
   bool Meet(size_t begin, size_t end);
   void Go(size_t thread);
   [[noreturn]] void RunHere(Stack& stack);
-  // Stores the stack's top in *from, and switches to the next thread if it
-  // can run, or else to the host's stack.
+  // Suspends the current thread, and stores its stack's top in *from.
+  // Switches to the next thread if that thread can run, otherwise to the
+  // host's stack.
   void Leave(void** from);
   [[gnu::noinline]] void SwitchChecked(void** from, void* to);
   void Wait(State state);
   void LetOthersRun(const void* where);
-  // Goes back to the host's stack for good; failure_ then ends the
-  // threadgroup.
+  // Switches to the host's stack and never comes back. The error in failure_
+  // then ends the threadgroup.
   [[noreturn]] void End();
 
-  // Additions of checked mode, in crew_checked.cc.
+  // The following functions are for checked mode. crew_checked.cc defines
+  // them.
   void AddRange(const kernel_internal::View& view, const char* name,
                 size_t element_bytes);
-  // Returns the range nearest to an address outside of all ranges; null if
-  // all are far away.
+  // Returns the range nearest to an address that lies outside of all ranges,
+  // or null if all ranges are far away.
   const Range* NearestRange(uintptr_t address) const;
-  // Lets the other threads run if this one waits in a loop for a value that
-  // they write. Ends the threadgroup if no thread writes it.
+  // If this thread waits in a loop for a value that other threads write, lets
+  // the other threads run. Ends the threadgroup if no thread writes the
+  // value.
   void NoteWait(const void* address, size_t bytes, const void* where);
   bool IsOthers(const void* address, size_t bytes, uint32_t kind) const;
   void NoteUnset(uintptr_t address, size_t bytes, const void* where);
@@ -172,7 +183,7 @@ class Crew {
   void MeetAtBarrier();
   void NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                    uint32_t lanes);
-  // Makes the stacks of unfinished threads free again. Those threads never
+  // Marks the stacks of unfinished threads as free. Those threads never
   // continue.
   void AbandonAll();
 
@@ -180,47 +191,48 @@ class Crew {
   const ThreadgroupContext* context_ = nullptr;
   switchyard_metal::Group group_;
   size_t count_ = 0;
-  // A barrier touches only these members and nine bytes per thread besides
-  // its stack. With a fiber and a call for each thread, a reduction tree took
-  // 1.4 times as long.
-  size_t running_ = 0;  // the thread's index
-  size_t end_ = 0;      // below it, a thread hands over to the next index
+  // A barrier reads and writes only the members from here to stacks_, nine
+  // bytes per thread, and the thread's stack. With a Fiber object and a call
+  // for each thread instead, a reduction tree took 1.4 times as long.
+  size_t running_ = 0;  // the index of the running thread
+  size_t end_ = 0;  // threads below this index switch directly to the next one
   void* host_ = nullptr;
   std::vector<Progress> progress_;
-  std::vector<void*> stacks_;  // tops of the stacks of waiting threads
+  std::vector<void*> stacks_;  // the tops of the stacks of waiting threads
   // The error that ended the threadgroup.
   std::exception_ptr failure_;
-  CheckedFibers* checked_ = nullptr;  // null: unchecked
+  CheckedFibers* checked_ = nullptr;  // null for an unchecked module
   Surroundings around_;
   std::vector<Range> ranges_;
-  // The last atomic or volatile access, and how often a thread has repeated
-  // it in a row and found the same value.
+  // The last atomic or volatile access, and how often in a row the thread has
+  // repeated it and found the same value.
   struct {
     const void* address;
     uint64_t value;
     size_t thread, count;
   } wait_ = {};
-  size_t waits_ = 0;  // accesses of threads in kGivesWay
-  // Run order of simdgroups, and of the threads in each, up to the next
-  // barrier. Empty: by index.
+  size_t waits_ = 0;  // the number of accesses by threads in kGivesWay
+  // The order in which simdgroups run, and the order of the threads, up to
+  // the next barrier. Both are empty if all run in the order of their
+  // indices.
   std::vector<size_t> simdgroups_;
   std::vector<uint16_t> order_;
-  const Call* meeting_ = nullptr;  // while lanes of a simdgroup meet
+  const Call* meeting_ = nullptr;  // set while lanes of a simdgroup meet
   std::vector<switchyard_metal::Thread> threads_;
   std::vector<Call> calls_;
   std::vector<Variable> variables_;
   struct alignas(64) Line {
     unsigned char bytes[64];
   };
-  std::unique_ptr<Line[]> values_;  // live values between regions
+  std::unique_ptr<Line[]> values_;  // values that are live between regions
   size_t num_values_ = 0;
   kernel_internal::DeclaredArrays arrays_;
   std::vector<std::unique_ptr<Stack>> all_;
   std::vector<Stack*> free_;
 };
 
-// Idle crews, for reuse: as many as threads that have run the kernel at the
-// same time.
+// Idle crews, which are kept for reuse. There are as many crews as threads
+// that have run the kernel at the same time.
 class Crews {
  public:
   class Borrowed {

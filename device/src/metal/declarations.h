@@ -1,8 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Declarations in namespaces and classes: their parts, duplicates that differ
-// only by address space, which C++ lacks, and integer constants.
+// Reads the declarations in a shader's namespaces and classes:
+// * ReadDeclaration() finds the parts of one declaration.
+// * Duplicates finds declarations that differ only in address spaces. C++ has
+//   no address spaces, so it would refuse them as redefinitions.
+// * Constants evaluates integer constants.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_DECLARATIONS_H_
@@ -17,19 +20,21 @@
 
 namespace switchyard::device::metal {
 
-// Token indices; kNone for a missing part.
+// The parts of a declaration, as indices of tokens. A part that the
+// declaration lacks is kNone.
 struct Declaration {
   uint32_t begin = 0;
-  uint32_t end = 0;             // behind the ; or }
-  uint32_t head = 0;            // behind template <...>
+  uint32_t end = 0;             // the token behind the ; or }
+  uint32_t head = 0;            // the token behind template <...>
   uint32_t parameters = kNone;  // the < of the innermost template <...>
   bool is_instantiation = false;
   uint32_t class_key = kNone;
-  uint32_t name = kNone;  // of a function, unqualified
-  uint32_t open = kNone;  // of a function's parameters
+  uint32_t name = kNone;  // a function's name, without its scope
+  uint32_t open = kNone;  // the ( of a function's parameters
   uint32_t close = kNone;
-  uint32_t initializer = kNone;  // the =, or : of a constructor
-  uint32_t body = kNone;         // the { of a function or class
+  // The = of a variable, or the : of a constructor.
+  uint32_t initializer = kNone;
+  uint32_t body = kNone;  // the { of a function or class
 
   bool IsTemplate() const { return parameters != kNone; }
   bool IsFunction() const { return open != kNone; }
@@ -47,39 +52,41 @@ class Duplicates {
 
   enum class Found {
     kNew,
-    kSame,       // differs from an earlier one in address spaces only
-    kDifferent,  // has another body as well: the earlier one stays
-    kReplaces,   // as above, and in thread memory: replaces the earlier one
+    kSame,       // it differs from an earlier one only in address spaces
+    kDifferent,  // its body differs, too; the earlier one stays
+    // Its body differs and it is for thread memory: it replaces the earlier
+    // one.
+    kReplaces,
   };
-  // `scope` tells namespaces and classes apart. `earlier` gets the tokens of a
-  // replaced declaration.
+  // `scope` says in which namespace or class the declaration is. If it
+  // replaces an earlier one, *earlier gets the tokens of that one.
   Found Add(const std::string& scope, const Declaration& declaration,
             Piece* earlier);
 
  private:
   struct Seen {
-    uint64_t original;  // hash of the declaration, address spaces included
+    uint64_t original;  // the declaration's hash, with its address spaces
     uint64_t body;
     Piece tokens;
-    bool is_thread;  // names no address space but `thread`
+    bool is_thread;  // true if it names no address space other than `thread`
   };
 
   const Text& text_;
   std::unordered_map<std::string, Seen> seen_;
 };
 
-// Integer constants of the shader. Attributes use them: [[buffer(kInput)]]
-// often names an enumerator.
+// The integer constants of the shader. They are needed for attributes:
+// [[buffer(kInput)]] often names an enumerator.
 class Constants {
  public:
-  // Without a value, Evaluate() fails for the name.
+  // Adds a constant. If it has no value, Evaluate() fails for its name.
   void Add(std::string_view name, std::optional<uint32_t> value);
-  // Adds the enumerators between { and its match.
+  // Adds the enumerators between the { at `open` and the matching }.
   void AddEnumerators(const Text& text, uint32_t open);
 
-  // Returns the value of the expression in tokens first to last - 1, or
-  // nothing: for tokens other than operators, literals and known names, a
-  // negative value, or a value above 65535.
+  // Returns the value of the expression in tokens first to last - 1. Returns
+  // nothing if the value is negative or above 65535, or if a token is not an
+  // operator, a literal or a known name.
   std::optional<uint32_t> Evaluate(const Text& text, uint32_t first,
                                    uint32_t last) const;
 

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer divisions in a module's LLVM text. x86 raises SIGFPE, which ends
-// the process, if the divisor is zero or the quotient overflows (INT_MIN /
-// -1). Metal leaves these results unspecified and goes on.
+// Changes integer divisions in a module's LLVM text. On x86 a division raises
+// SIGFPE, which ends the process, if the divisor is zero or if the quotient
+// overflows (INT_MIN / -1). In Metal the result is then unspecified and the
+// kernel goes on.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_DIVISIONS_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_DIVISIONS_H_
@@ -13,16 +14,16 @@
 
 namespace switchyard::device::metal {
 
-// Part of a cached module's key. Change it with the code, so that cached
-// modules are compiled again.
+// This text is part of a cached module's key. Change it whenever the code
+// changes, so that cached modules are compiled again.
 constexpr char kDivisionsVersion[] = "divisions 1";
 
-// Replaces the divisor by 1 where the division would trap. The quotient is
+// Makes each division that would trap divide by 1 instead. The quotient is
 // then the dividend, which is right for INT_MIN / -1, and the remainder is 0.
-// A checked module also reports the division to the library. Returns the
-// number of changed divisions.
+// In a checked module such a division is also reported to the library.
+// Returns the number of changed divisions.
 //
-// Run this before Clang's optimisations, because they take a division for
+// Run this before Clang's optimisations, because they take a division as
 // proof that its divisor is not zero.
 size_t DefineDivisions(std::string& llvm, bool checked);
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Maps addresses in a shared object to source lines, by its .debug_line
-// (DWARF 2 to 4).
+// Finds the source line of an address in a shared object, with the object's
+// .debug_line section (DWARF 2 to 4).
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_LINE_TABLE_H_
@@ -22,13 +22,13 @@ namespace switchyard::device::metal {
 class LineTable {
  public:
   // Reads the bytes of a 64-bit little-endian ELF file. Returns an empty
-  // text, or the error in the file; the table is then empty. Throws only
-  // std::bad_alloc.
+  // text, or a description of the error in the file; the table is then empty.
+  // Throws only std::bad_alloc.
   std::string Read(const unsigned char* bytes, size_t size);
   std::string ReadFile(const std::string& path);
 
-  // Returns the source place of the instruction at an address. Addresses
-  // count as in the file, without the base of the loaded module.
+  // Returns the source place of the instruction at an address. The address is
+  // that in the file, without the base of the loaded module.
   Place Find(uint64_t address) const;
   bool empty() const { return rows_.empty(); }
 
@@ -36,22 +36,22 @@ class LineTable {
   friend class LineProgram;
   struct Row {
     uint64_t address;
-    uint32_t file;  // in files_
-    uint32_t line;  // 0: code of no line
+    uint32_t file;  // an index into files_
+    uint32_t line;  // 0 for code that belongs to no line
     uint32_t column;
-    bool end;  // the address is the first one behind a piece of code
+    bool end;  // true if the address is the first behind a piece of code
   };
-  std::vector<Row> rows_;  // by address
+  std::vector<Row> rows_;  // sorted by address
   std::vector<std::string> files_;
 };
 
-// Source places in a module that is loaded at `base`. Reads the file at the
-// first question.
+// Finds source places in a module that is loaded at `base`. Reads the
+// module's file when it is first asked.
 class ModulePlaces : public Places {
  public:
   ModulePlaces(std::string path, const void* base,
                std::shared_ptr<const AllowComments> comments);
-  // Returns the place of a call. `where` is its return address.
+  // Returns the place of a call. `where` is the call's return address.
   Place PlaceOf(const void* where) const override;
   bool Allows(FindingKind kind, const Place& place) const override {
     return comments_->Allows(kind, place);

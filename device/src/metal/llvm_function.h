@@ -22,11 +22,11 @@ namespace switchyard::device::metal {
 constexpr size_t kNoIndex = static_cast<size_t>(-1);
 
 struct Instruction {
-  size_t value = kNoIndex;  // the defined value, if any
+  size_t value = kNoIndex;  // the value that it defines, or kNoIndex
   std::string code;         // the text behind "%1 = ", without !dbg
   std::string_view op;      // "load", "call", ...: a part of `code`
   std::vector<size_t> uses;
-  // A phi's values, and the blocks that they come from by label.
+  // The values of a phi. Each has the label of the block that it comes from.
   struct Incoming {
     std::string value, label;
     size_t block = kNoIndex;
@@ -37,16 +37,20 @@ struct Instruction {
   Instruction(const Instruction&) = delete;
   Instruction& operator=(const Instruction&) = delete;
   Instruction(Instruction&&) = delete;
-  // Returns the function that a call names: "@sqrtf", or nothing.
+  // Returns the function that a call names, such as "@sqrtf". Returns an
+  // empty text for other instructions.
   std::string_view FindCallee() const;
 };
 
-// A basic block. It ends with LLVM's terminator, or with a barrier: a call in
-// which threads wait for each other. So a barrier cuts LLVM's block in two.
+// A basic block. It ends with LLVM's terminator or with a barrier, which is a
+// call in which threads wait for each other. So a block of LLVM with a
+// barrier is cut in two.
 struct BasicBlock {
   std::string label;
-  std::vector<const Instruction*> instructions;  // without the terminator
-  const Instruction* terminator = nullptr;       // or the barrier
+  // All instructions but the last.
+  std::vector<const Instruction*> instructions;
+  // The last instruction: a terminator or a barrier.
+  const Instruction* terminator = nullptr;
   std::vector<size_t> successors;
 
   bool ends_with_barrier() const { return terminator->op == "call"; }
@@ -60,17 +64,18 @@ class LlvmFunction {
       std::string_view text,
       const std::function<bool(std::string_view callee)>& is_barrier);
 
-  // The names of values: "%12". The first is the only parameter.
+  // Returns the names of values, such as "%12". The first value is the
+  // function's only parameter.
   const std::vector<std::string>& values() const { return values_; }
   const std::vector<BasicBlock>& blocks() const { return blocks_; }
   const Instruction* definition(size_t value) const {
     return definitions_[value];
   }
   size_t block_of(size_t value) const { return blocks_of_[value]; }
-  // Finds a value's type in the text of its definition or of a use; empty if
-  // neither has it.
+  // Returns the type of a value, from the text of its definition or of a use.
+  // Returns an empty text if neither has the type.
   std::string FindType(size_t value) const;
-  // Returns the value of that name, or kNoIndex.
+  // Returns the index of the value with this name, or kNoIndex.
   size_t Find(std::string_view name) const;
   // Returns `code` with each value's name replaced by name(value).
   std::string Replace(std::string_view code,

@@ -25,7 +25,8 @@ inline bool IsOpcode(std::string_view op,
   return std::find(all.begin(), all.end(), op) != all.end();
 }
 
-// Reads the digits at the beginning of the text; 0 without digits.
+// Returns the number at the beginning of the text, or 0 if it does not begin
+// with a digit.
 size_t ParseNumber(std::string_view text);
 
 template <class Function>
@@ -37,20 +38,21 @@ void ForEachLine(std::string_view text, const Function& function) {
   }
 }
 
-// Finds the first `what` from `at` on, outside of brackets and quotes.
-// Returns the text's size if it finds nothing.
+// Returns the position of the first `what` at or behind `at` that is outside
+// of brackets and quotes, or the text's size if there is none.
 size_t FindOutside(std::string_view text, char what, size_t at = 0);
 
 std::vector<std::string_view> SplitOutside(std::string_view text, char at);
 
-// Splits "<4 x i64>* %4" into type and value. Only a function's type has
-// blanks outside of brackets.
+// Splits "<4 x i64>* %4" into type and value at the blank. The only types
+// with blanks outside of brackets are those of functions.
 struct Operand {
   std::string_view type, value;
 };
 Operand ParseOperand(std::string_view text);
 
-// Returns the function that "call void @f(i32 1)" names: "@f", or nothing.
+// Returns the function that a call names: "@f" for "call void @f(i32 1)".
+// Returns an empty text if it names none.
 std::string_view FindCallee(std::string_view call);
 
 }  // namespace switchyard::device::metal

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A compiled .metal file, loaded into this process.
+// A compiled .metal file that is loaded into this process.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_MODULE_H_
@@ -18,20 +18,20 @@
 
 namespace switchyard::device::metal {
 
-// The value of a function constant, by index or by name.
+// The value of a function constant, which is named by index or by name.
 struct ConstantValue {
   bool by_name;
   uint32_t index;
   std::string name;
-  std::string type;  // Metal's name
+  std::string type;  // Metal's name of the type
   std::vector<unsigned char> bytes;
 };
 
 class Module {
  public:
-  // Throws std::runtime_error. `comments` are those of the shader's source. A
-  // `private_copy` has separate variables, so that its function constants can
-  // get separate values.
+  // `comments` are the allow() comments of the shader's source. A
+  // `private_copy` has its own variables, so that its function constants can
+  // get their own values. Throws std::runtime_error.
   Module(std::shared_ptr<const CachedModule> compiled,
          std::shared_ptr<const AllowComments> comments, bool private_copy);
   ~Module();
@@ -41,8 +41,8 @@ class Module {
   const switchyard_metal::Module& table() const { return *table_; }
   const switchyard_metal::Kernel* Find(const std::string& name) const;
   // Sets function constants. Call this once, before any kernel runs. Returns
-  // the error in a value, or an empty text. Ignores values of unknown
-  // constants, as Metal does.
+  // an error if a value is wrong, or an empty text. Values of unknown
+  // constants are ignored, as in Metal.
   std::string Set(const std::vector<ConstantValue>& values);
 
   Crews& crews() { return crews_; }

@@ -11,19 +11,21 @@
 namespace switchyard::device::metal {
 
 struct Finished {
-  int status;          // of exit(), or 128 + the signal that ended it
-  std::string errors;  // the text on stderr
-  bool timed_out;      // it was killed at the time limit
+  int status;          // its exit status, or 128 + the signal that ended it
+  std::string errors;  // the text that it wrote to stderr
+  bool timed_out;      // true if it was killed at the time limit
 };
 
-// 0: no limit.
+// The limits of a process; 0 means no limit.
 struct Limits {
   unsigned seconds = 0;
-  uint64_t bytes = 0;  // limit of its memory, and of each written file
+  // Limit for its memory, and for each file that it writes.
+  uint64_t bytes = 0;
 };
 
-// Runs a program to its end, without a shell. Its stdin is empty, its stdout
-// goes to the file. Throws std::runtime_error if it can't be started.
+// Runs a program to its end, without a shell. Its stdin is empty, and its
+// stdout goes to the file `output`. Throws std::runtime_error if it can't be
+// started.
 Finished RunProcess(const std::vector<std::string>& arguments,
                     const std::string& output, const Limits& limits = {});
 
