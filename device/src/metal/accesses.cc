@@ -14,8 +14,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Returns the bits of a type; 0 if only the compiler knows them, as of a
-// struct.
+// Returns the number of bits in a type. Returns 0 if only the compiler knows
+// it, as for a struct.
 size_t BitsOf(std::string_view type) {
   if (type == "ptr" || (!type.empty() && type.back() == '*')) return 64;
   if (type == "half" || type == "bfloat") return 16;
@@ -48,7 +48,7 @@ class Reader {
   }
 
  private:
-  // Returns the value in "key: value, ...", or nothing.
+  // Returns the value of `key` in a line "key: value, ...", or an empty text.
   static std::string_view Field(std::string_view line, std::string_view key) {
     const size_t at = line.find(key);
     if (at == std::string_view::npos) return std::string_view();
@@ -56,8 +56,9 @@ class Reader {
     return value.substr(0, value.find_first_of(",)"));
   }
 
-  // Reads "attributes #4 = { ... sanitize_thread ... }" of checked functions,
-  // names of constants, and source places such as !7.
+  // Reads from global lines: the attributes of checked functions, "attributes
+  // #4 = { ... sanitize_thread ... }", the names of constants, and source
+  // places such as !7.
   void ReadGlobals(std::string_view line) {
     if (BeginsWith(line, "attributes #")) {
       if (line.find(" sanitize_thread ") == std::string_view::npos) return;
@@ -82,8 +83,8 @@ class Reader {
     }
   }
 
-  // Copies that Clang inserts have places in the shim. Returns the place in
-  // the shader where that code was inlined.
+  // Clang inserts copies whose source place is in the shim. Returns the place
+  // in the shader where that code was inlined.
   std::string_view InShader(std::string_view place) const {
     for (;;) {
       const auto found = locations_.find(place);
@@ -109,8 +110,8 @@ class Reader {
   }
 
   // Lowers alignments above 8 bytes to 8. GPUs accept vectors that are
-  // aligned only like their elements; with 8, no instruction here faults on
-  // them.
+  // aligned only like their elements. With an alignment of 8, no instruction
+  // of this CPU faults on such vectors.
   void AppendUnaligned(std::string_view line) {
     const bool is_access = line.find(" load ") != std::string_view::npos ||
                            BeginsWith(line, "  store ") ||
@@ -119,7 +120,7 @@ class Reader {
          is_access && (at = line.find(" align ")) != std::string_view::npos;) {
       const size_t end =
           std::min(line.find_first_not_of("0123456789", at + 7), line.size());
-      const bool is_more = end - at > 8;  // 16, 32, ...
+      const bool is_more = end - at > 8;  // the alignment is 16, 32, ...
       out_->append(line.substr(0, is_more ? at : end));
       if (is_more) out_->append(" align 8");
       line = line.substr(end);
@@ -164,7 +165,8 @@ class Reader {
                BeginsWith(code, "getelementptr ") ||
                BeginsWith(code, "bitcast ")) {
       definitions_[name] = code;
-      if (BeginsWith(code, "bitcast ")) return;  // between call and access
+      // May stand between the call and the access.
+      if (BeginsWith(code, "bitcast ")) return;
     }
     if (code.find("@__tsan_aligned(") != std::string_view::npos) return;
     if (code.find("call ") != std::string_view::npos &&
@@ -175,8 +177,8 @@ class Reader {
     }
   }
 
-  // True for accesses that Clang replaces with calls, so that none should be
-  // left.
+  // True for accesses that Clang replaces with calls. None of them should be
+  // left in the text.
   static bool IsUnknownAccess(std::string_view code) {
     return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");
@@ -201,12 +203,13 @@ class Reader {
               ? std::to_string((bits + 7) / 8)
               : "ptrtoint (" + of + " getelementptr (" + std::string(type) +
                     ", " + of + " null, i64 1) to i64)",
-          // Clang's calls for up to 8 bytes imply the alignment.
+          // Clang's calls for accesses of up to 8 bytes imply this alignment.
           std::min<size_t>(bits / 8, 8)},
          parts, line);
   }
 
-  // "call void @llvm.memcpy.p0.p0.i64(ptr align 4 %1, ptr %2, i64 5, i1 false)"
+  // Reads a line such as "call void @llvm.memcpy.p0.p0.i64(ptr align 4 %1,
+  // ptr %2, i64 5, i1 false)".
   void Memory(std::string_view code, std::string_view line) {
     const size_t open = code.find('(', code.find("@llvm.mem"));
     const size_t close = FindOutside(code, '!', open);
@@ -230,8 +233,9 @@ class Reader {
     }
   }
 
-  // Finds where the value begins in "i8* align 4 %1". A constant expression
-  // has blanks: "i8* align 4 bitcast ([2 x i32]* @table to i8*)".
+  // Finds where the value begins in an argument such as "i8* align 4 %1". The
+  // value may be a constant expression, which contains blanks: "i8* align 4
+  // bitcast ([2 x i32]* @table to i8*)".
   static size_t FindValue(std::string_view argument) {
     const size_t expression =
         std::min(argument.find(" bitcast ("), argument.find(" getelementptr "));
@@ -271,8 +275,8 @@ class Reader {
     }
   }
 
-  // True if a call in front of the access gets the pointer, its bitcast or a
-  // constant expression with it.
+  // True if a call in front of the access gets the pointer, its bitcast, or a
+  // constant expression that contains it.
   bool IsCalled(std::string_view pointer) const {
     const auto is = [&](std::string_view value) {
       for (size_t at = 0;
@@ -300,18 +304,18 @@ class Reader {
     return false;
   }
 
-  // Returns "%4" of "%4)".
+  // Returns the name in a value, such as "%4" for "%4)".
   static std::string_view NameIn(std::string_view value) {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // True for constants, and for a thread's own variables: Clang skips these,
-  // too.
+  // True for constants, and for a thread's own variables. Clang puts no calls
+  // before accesses to them, either.
   bool IsOwnOrConstant(std::string_view pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {
       if (BeginsWith(pointer, "getelementptr ") ||
           BeginsWith(pointer, "bitcast ")) {
-        // A constant expression of a global.
+        // The pointer may be a constant expression with a global's name.
         const size_t at = pointer.find('@');
         if (at == std::string_view::npos) return false;
         pointer = NameIn(pointer.substr(at));
@@ -335,8 +339,8 @@ class Reader {
     return false;
   }
 
-  // Adds "call void @__tsan_name(pointer, i64 value)", with the access's
-  // source place.
+  // Adds the line "call void @__tsan_name(pointer, i64 value)", with the
+  // source place of the access.
   void Call(const char* name, const Operand& pointer, const std::string& value,
             const std::vector<std::string_view>& parts) {
     std::string place;
@@ -363,7 +367,7 @@ class Reader {
   }
 
   const std::string_view llvm_;
-  std::string* const out_;  // null: only count
+  std::string* const out_;  // null if accesses are only counted
   Accesses counts_;
   std::unordered_set<std::string_view> checked_, constants_, shim_files_;
   struct Location {
@@ -371,11 +375,12 @@ class Reader {
   };
   std::unordered_map<std::string_view, Location> locations_;
   std::unordered_map<std::string_view, std::string_view>
-      scopes_;  // to their files
+      scopes_;  // from a scope to its file
   bool in_checked_ = false;
   std::unordered_map<std::string_view, std::string_view> definitions_;
-  size_t next_ = 0;                      // number for the next name
-  std::vector<std::string_view> calls_;  // directly before the line
+  size_t next_ = 0;  // the number in the next name
+  // The calls directly before the current line.
+  std::vector<std::string_view> calls_;
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Parses the text between the parentheses. Returns the error, or an empty
-// text.
+// Parses the text between the parentheses of allow(). Returns an error or an
+// empty text.
 std::string ParseKinds(std::string_view list, FindingKinds* all) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
@@ -39,7 +39,7 @@ std::string ParseKinds(std::string_view list, FindingKinds* all) {
   return std::string();
 }
 
-// Reads the comments of one file.
+// Reads the allow() comments of one file.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file,
@@ -48,7 +48,7 @@ class Reader {
 
   void Run() {
     for (const Comment& comment : text_.comments()) ReadComment(comment);
-    // The lexer makes comments in directives a part of the directive.
+    // The lexer returns a comment in a directive as a part of the directive.
     for (const Pragma& pragma : text_.pragmas()) ReadDirective(pragma);
   }
 
@@ -58,7 +58,7 @@ class Reader {
   }
 
   // Sets the comment's place to that of byte `at`. `begin` is a byte before
-  // it, on line `line`.
+  // `at`. It is on line `line`, which begins at byte `line_begin`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {
@@ -93,7 +93,8 @@ class Reader {
       const size_t open =
           allows ? rest.find_first_not_of(" \t", word + 5) : rest.npos;
       if (open == rest.npos || rest[open] != '(') {
-        // In the middle of a sentence, "switchyard:" is only a name.
+        // In the middle of a sentence, "switchyard:" may be just the
+        // project's name.
         if (begin != first) continue;
         Fail(comment, "what there is is allow(KIND, ...)");
       }
@@ -109,8 +110,8 @@ class Reader {
     }
   }
 
-  // Sets the line that the comment is about: its own line if code stands
-  // before it, or else the next line with code.
+  // Finds the line to which the comment applies. It is the comment's own line
+  // if code stands before the comment, or else the next line with code.
   void SetCode(const Comment& c, AllowComment& comment) const {
     const auto on_line = [&](uint32_t i) {
       return i < text_.size() && text_.token(i).file == c.file &&
@@ -148,7 +149,7 @@ class Reader {
 }  // namespace
 
 void AllowComments::Read(std::string_view text, const std::string& file) {
-  // Most files have no such comment, and need no lexing.
+  // Most files have no allow() comment, so the lexer need not run.
   if (text.find(kName) == text.npos) return;
   Reader(text, file, this).Run();
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kMagic = "SWYMTLB1";
 
-// Numbers are 8 bytes in this machine's order. A text follows its length.
+// Writes numbers as 8 bytes in this machine's order, and a text behind its
+// length.
 class Writer {
  public:
   void operator()(uint64_t number) {

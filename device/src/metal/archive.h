@@ -22,10 +22,9 @@ struct Archive {
     std::string key;     // the module's key in the cache
     std::string module;  // the bytes of its shared object
   };
-  std::string
-      // The hash of the shim that the modules were made with. Modules of
-      // another shim do not run.
-      made_by;
+  // The hash of the shim that the modules were made with. Modules of another
+  // shim do not run.
+  std::string made_by;
   Part unchecked, checked;
   std::vector<Unsupported> unsupported;
   AllowComments comments;

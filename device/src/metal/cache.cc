@@ -43,8 +43,8 @@ std::string FolderOf(const std::string& asked) {
   return "/tmp/switchyard-" + std::to_string(getuid());
 }
 
-// A lock of the whole folder: shared to look up modules, exclusive to change
-// them.
+// A lock of the whole folder. It is shared to look up modules, and exclusive
+// to change them.
 class Lock {
  public:
   Lock(const std::string& folder, int operation)
@@ -59,7 +59,7 @@ class Lock {
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
-  // False on file systems without locks: Add() then deletes no modules.
+  // False on file systems that have no locks. Add() then deletes no modules.
   bool held() const { return held_; }
 
  private:
@@ -67,8 +67,8 @@ class Lock {
   bool held_ = false;
 };
 
-// Deletes a module, and returns true, unless a CachedModule of some process
-// uses it.
+// Deletes a module and returns true. If a CachedModule in some process uses
+// the module, keeps it and returns false.
 bool RemoveUnused(const std::string& base) {
   const std::string module = base + ".so";
   const int file = open(module.c_str(), O_RDONLY | O_CLOEXEC);
@@ -174,13 +174,13 @@ std::shared_ptr<const CachedModule> Cache::Add(
     const std::string& key, const std::string& module,
     const std::string& key_file) const {
   const Lock lock(folder_, LOCK_EX);
-  // Another process may have added the same module, and may use it already:
-  // take that one.
+  // If another process has added the same module, that process may already
+  // use it, so this returns that module.
   std::shared_ptr<const CachedModule> added = FindLocked(key);
   if (added == nullptr) {
     const std::string base = Base(key);
-    // The module first, because a reader looks for the key, and then needs
-    // the module.
+    // The module is moved before its key, because a reader looks for the key
+    // first and then needs the module.
     if (std::rename(module.c_str(), (base + ".so").c_str()) == 0 &&
         std::rename(key_file.c_str(), (base + ".cc").c_str()) == 0) {
       added = FindLocked(key);
@@ -208,7 +208,8 @@ void Cache::Tidy() const {
     const std::string hash = name.substr(0, name.find('.'));
     const std::string ending = name.substr(hash.size());
     if (S_ISDIR(status.st_mode)) {
-      // Folders of processes that were killed, and headers of other versions.
+      // These folders belong to processes that were killed, or have headers
+      // of other versions of the shim.
       const bool is_old = (starts("work-") && age > kDay) ||
                           (starts("shim-") && age > 30 * kDay);
       std::error_code ignored;
@@ -221,7 +222,7 @@ void Cache::Tidy() const {
       bytes += static_cast<uint64_t>(status.st_size);
     } else if (IsHash(hash) && ending.compare(0, 4, ".so.") == 0 &&
                age > kDay) {
-      unlink(path.c_str());  // a FileCopy of a process that was killed
+      unlink(path.c_str());  // a FileCopy, left by a process that was killed
     }
   }
   std::vector<Entry> oldest;

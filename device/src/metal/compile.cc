@@ -28,7 +28,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// Metal's name for a source that is no file.
+// The name that Metal gives a source that does not come from a file.
 constexpr char kSourceName[] = "program_source";
 
 bool IsProgram(const std::string& path) {
@@ -83,7 +83,7 @@ void WriteFile(const std::string& path, const std::string& text) {
   if (!file) throw std::runtime_error("can't write " + path);
 }
 
-// Temporary folder; the destructor deletes it and its contents.
+// A temporary folder. The destructor deletes it with its contents.
 class WorkFolder {
  public:
   explicit WorkFolder(const std::string& in) : path_(in + "/work-XXXXXX") {
@@ -148,7 +148,8 @@ std::string WriteShim(const std::string& cache) {
     std::ostringstream text;
     if (there) text << there.rdbuf();
     if (there && text.str() == file->text) continue;
-    // Renamed when complete, because another process may be reading it.
+    // The folder is renamed when it is complete, because another process may
+    // read it at any time.
     const std::string temporary = path + "." + std::to_string(getpid());
     WriteFile(temporary, file->text);
     std::rename(temporary.c_str(), path.c_str());
@@ -156,8 +157,9 @@ std::string WriteShim(const std::string& cache) {
   return folder;
 }
 
-// Reads one of the shader's files. The text is empty if the file can't be
-// read: a #line may name any file, and a text from a pipe is "/dev/stdin".
+// Reads one of the shader's files. Returns an empty text if the file can't be
+// read: a #line may name any file, and text that comes from a pipe has the
+// name "/dev/stdin".
 std::string ReadShaderFile(const std::string& file,
                            const CompileRequest& request) {
   if (request.path.empty() && file == kSourceName) return request.source;
@@ -177,11 +179,13 @@ void RunClang(const Arguments& arguments, const std::string& output) {
                                : finished.errors);
 }
 
-// Runs the preprocessor with a limit of time and memory, because only it sees
-// an #include that a macro makes, which may name a device.
+// Runs the preprocessor with a limit of time and memory. The limits are
+// needed because an #include may name a device through a macro, and only the
+// preprocessor sees that name.
 void RunPreprocessor(const Arguments& arguments, const std::string& output,
                      const std::string& name, unsigned seconds) {
-  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // also Translate()'s limit
+  // Translate() has the same limit.
+  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
     throw std::runtime_error(
@@ -192,7 +196,8 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   if (finished.status == 1 && !finished.errors.empty()) {
     throw std::runtime_error(finished.errors);
   }
-  if (finished.status > 128) {  // ended by a signal, such as out of memory
+  // A signal ended it, for example because memory ran out.
+  if (finished.status > 128) {
     throw std::runtime_error(
         name + ": is not preprocessed with " + std::to_string(kMaxBytes >> 30) +
         " GiB of memory: " + DescribeStatus(arguments[0], finished));
@@ -204,8 +209,8 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   }
 }
 
-// Loads the part of a .metallib for this kind of device. The module goes
-// through the cache, because the loader needs a file.
+// Loads the module in a .metallib that is for the request's kind of device.
+// The module is added to the cache, because the loader needs a file.
 Compiled LoadFromArchive(const std::string& bytes,
                          const CompileRequest& request, const Cache& cache) {
   Archive archive;
@@ -256,7 +261,8 @@ std::vector<std::string> CompileArchive(CompileRequest request,
     }
     files = compiled.translation.files;
   }
-  // Renamed when complete, so that readers never find half a file.
+  // The file is renamed when it is complete, so that readers never find half
+  // a file.
   const std::string temporary = output + "." + std::to_string(getpid());
   WriteFile(temporary, ToBytes(archive));
   if (std::rename(temporary.c_str(), output.c_str()) != 0) {
@@ -267,26 +273,26 @@ std::vector<std::string> CompileArchive(CompileRequest request,
 
 namespace {
 
-// The part of CodeArguments() for optimisations.
+// Returns those arguments of CodeArguments() that concern optimisations.
 Arguments OptimisationArguments(bool checked) {
   if (checked) {
-    // The shim defines the functions that the sanitizer calls.
-    // Read-before-write also reports reads in front of a write to the same
-    // address, which Clang leaves out otherwise; the last option reports
-    // volatile accesses as such.
+    // The shim defines the functions that the sanitizer calls. With
+    // read-before-write, reads before a write to the same address are
+    // reported, too, which Clang otherwise leaves out. The last option
+    // reports volatile accesses as volatile.
     return {"-O1",    "-fsanitize=thread",
             "-mllvm", "-tsan-instrument-memintrinsics=0",
             "-mllvm", "-tsan-instrument-read-before-write",
             "-mllvm", "-tsan-distinguish-volatile"};
   }
-  // Clang vectorises only after the kernels are cut, because regions are
-  // loops, too. Both passes without source places take less time than one
-  // pass with them.
+  // Clang vectorises only after the kernels were cut, because regions are
+  // loops, too. Two passes without source places take less time than one pass
+  // with them.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
-// Arguments that optimise the LLVM text of an unoptimised build with
-// CodeArguments().
+// Returns the arguments that optimise LLVM text that was made with
+// CodeArguments() but without optimisation.
 Arguments OptimiseArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
   Append(OptimisationArguments(checked), arguments);
@@ -298,20 +304,22 @@ Arguments OptimiseArguments(bool checked) {
 Arguments CodeArguments(bool checked) {
   Arguments arguments = {
       "-x", "c++", "-std=c++17", "-fPIC",
-      // Keep the kernel's order of operations, as in the library.
+      // Like the library, shaders keep the order of operations that their
+      // code has.
       "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
       "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-w",
-      // Metal's rules: 2.0 is a float, and char is signed.
+      // These are Metal's rules: 2.0 is a float, and char is signed.
       "-cl-single-precision-constant", "-fsigned-char",
-      // The place of a call in which threads meet identifies the meeting.
-      // Clang must not duplicate the call, as it otherwise does between two
-      // ifs.
+      // When threads meet in a call, the place of the call identifies the
+      // meeting. So Clang must not duplicate the call, as it would otherwise
+      // do between two ifs.
       "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
       "-ferror-limit=20",
-      // Source places name files like the text, without the folder where
-      // Clang runs.
+      // Source places name files exactly as the text does. They must not
+      // depend on the folder where Clang runs.
       "-fdebug-compilation-dir=/",
-      // Metal has no inline assembly, and .incbin would read any file.
+      // Metal has no inline assembly, and an .incbin in it could read any
+      // file.
       "-fno-gnu-inline-asm",
       // Digraphs are off, because the translation looks only for #.
       "-fno-digraphs"};
@@ -319,15 +327,15 @@ Arguments CodeArguments(bool checked) {
   if (checked) {
     Append({"-g1", "-gdwarf-4"}, arguments);
   } else {
-    // GPUs accept vectors that are aligned only like their elements; with 8,
-    // no instruction here faults on them. In checked modules accesses.cc
-    // lowers the alignments.
+    // GPUs accept vectors that are aligned only like their elements. With an
+    // alignment of 8, no instruction of this CPU faults on such vectors. In
+    // checked modules accesses.cc lowers the alignments.
     arguments.push_back("-fmax-type-align=8");
   }
   return arguments;
 }
 
-// The part of CodeArguments() for machine code.
+// Returns those arguments of CodeArguments() that concern machine code.
 Arguments LlvmArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w", "-c"};
   if (checked) {
@@ -341,11 +349,11 @@ Arguments LlvmArguments(bool checked) {
 Arguments RegionArguments() {
   // "llvm.loop.parallel_accesses" says that no thread depends on another one.
   // Clang's vectoriser then assumes that the accesses of one thread do not
-  // depend on each other either. Where it joins accesses with a stride, it
-  // moves loads in front of stores: each of 64 threads missed its own write.
-  // Clang 14 to 22 know this option. A tiled product, a reduction tree, a
-  // softmax and complex products of float2 take at most 1.04 times as long
-  // with it.
+  // depend on each other, either. Where it joins accesses with a stride, it
+  // moves loads in front of stores: in one kernel each of 64 threads missed
+  // its own write. This option turns that off. Clang 14 to 22 know it. With
+  // it a tiled product, a reduction tree, a softmax and complex products of
+  // float2 take at most 1.04 times as long.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
@@ -368,9 +376,9 @@ std::string FindCompiler(const std::string& asked) {
 
 namespace {
 
-// Compiles one shader for one kind of device: Preprocess(), Translate(),
-// MakeObject() and LinkModule(), in this order. The files between the steps are
-// in a temporary folder.
+// Compiles one shader for one kind of device. The steps are Preprocess(),
+// Translate(), MakeObject() and LinkModule(), in this order. Each step leaves
+// files for the next one in a temporary folder.
 class Compilation {
  public:
   Compilation(const CompileRequest& request, const Cache& cache)
@@ -394,7 +402,8 @@ class Compilation {
   }
 
  private:
-  // Returns the preprocessed text of the shader and its includes.
+  // Returns the preprocessed text of the shader and the files that it
+  // includes.
   std::string Preprocess(const std::string& shader) {
     if (input_.empty()) {
       input_ = work_.File(kSourceName);
@@ -407,13 +416,14 @@ class Compilation {
     RunPreprocessor(PreprocessArguments(), preprocessed, name,
                     request_.preprocess_seconds);
     std::string metal = ReadFile(preprocessed);
-    // A preprocessor's output has at least the shim.
+    // The output is never empty after a success, because it contains at least
+    // the shim.
     if (metal.empty()) {
       throw std::runtime_error("metal_compiler: " + compiler_ + " is no Clang");
     }
     if (request_.path.empty()) {
-      // The temporary folder's name must not be in the key, so that the same
-      // shader is found in the cache.
+      // The temporary folder's name is replaced, because it becomes part of
+      // the key: otherwise the cache would never find the same shader again.
       const std::string quoted = '"' + input_ + '"';
       for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
         metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
@@ -438,12 +448,12 @@ class Compilation {
     Arguments arguments = {
         compiler_, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
         "-isystem", shim_, "-include", "switchyard_module.h",
-        // Metal's compiler also includes it, so shaders without an #include
-        // compile.
+        // Metal's compiler includes it, too, so that shaders compile without
+        // an #include.
         "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
         "-D__METAL_VERSION__=" + std::to_string(request_.language_version),
-        // No warnings: a binary file would get one for each of many bytes,
-        // which takes minutes.
+        // Warnings are off, because a binary file would get one for each of
+        // many bytes, which takes minutes.
         "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
         "-fno-digraphs"};
     if (request_.checked) arguments.push_back("-DSWITCHYARD_METAL_CHECKED=1");
@@ -469,8 +479,8 @@ class Compilation {
     result_.comments = std::move(comments);
   }
 
-  // Returns everything that the module depends on. The compiler's size and
-  // date are part of it, so a new compiler makes a new module.
+  // Returns the module's key: everything that the module depends on. It has
+  // the compiler's size and date, so that a new compiler makes a new module.
   std::string MakeKey() const {
     std::string key;
     const auto add = [&](const std::string& line) {
@@ -494,8 +504,9 @@ class Compilation {
     return key + result_.translation.code;
   }
 
-  // Compiles the C++ to LLVM text, adds checked mode's calls or cuts an
-  // unchecked module's kernels, and compiles the result.
+  // Compiles the C++ to LLVM text. Then adds the calls of checked mode, or
+  // cuts the kernels of an unchecked module. Then compiles the result to an
+  // object.
   void MakeObject() {
     WriteFile(code_, result_.translation.code);
     std::string llvm = EmitLlvm();
@@ -510,16 +521,16 @@ class Compilation {
       CompileLlvm(llvm,
                   result_.kernels_cut != 0 ? RegionArguments() : Arguments());
     } catch (const std::runtime_error&) {
-      // If this Clang rejects the regions' text or arguments, compile the
-      // kernels uncut.
+      // If this Clang rejects the text of the regions, or the arguments for
+      // it, the kernels are compiled without cuts.
       llvm = uncut;
       result_.kernels_cut = CutIntoRegions(llvm, false);
       CompileLlvm(llvm, {});
     }
   }
 
-  // Returns the LLVM text of the C++, with DefineDivisions() applied and
-  // optimised.
+  // Returns LLVM text for the C++. DefineDivisions() has changed it, and it
+  // is optimised.
   std::string EmitLlvm() {
     Arguments arguments = Join(compiler_, CodeArguments(request_.checked));
     Append({"-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", code_, "-o",
@@ -559,8 +570,8 @@ class Compilation {
                                  module,    "-lm",     "-Wl,-z,defs"};
     Finished finished = RunProcess(arguments, output_);
     if (finished.status != 0) {
-      // Compile again with source places, because the linker's messages name
-      // them.
+      // The linker's messages name source places, so the code is compiled
+      // again with them.
       Arguments with_places = Join(compiler_, CodeArguments(request_.checked));
       Append({"-g1", "-gdwarf-4", "-c", code_, "-o", object_}, with_places);
       RunClang(with_places, output_);
@@ -580,9 +591,9 @@ class Compilation {
   const Cache& cache_;
   const std::string compiler_;
   WorkFolder work_;
-  std::string shim_;   // the folder
-  std::string input_;  // the shader's file
-  // Files between the steps; `output_` gets Clang's output.
+  std::string shim_;   // the folder with the shim's headers
+  std::string input_;  // the file with the shader's text
+  // The files between the steps. Clang's output goes to `output_`.
   const std::string code_ = work_.File("code");
   const std::string llvm_ = work_.File("llvm");
   const std::string object_ = work_.File("object");

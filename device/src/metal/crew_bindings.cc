@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Crew: binds the resources of a dispatch to the kernel's arguments.
+// The part of Crew that binds the resources of a dispatch to the kernel's
+// arguments.
 
 #include <exception>
 #include <stdexcept>
@@ -43,7 +44,8 @@ void* Crew::BufferAt(const abi::Parameter& parameter) {
   const RunningDispatch& running = context_->running_;
   const Binding* const binding = running.Find(use, &why);
   if (binding == nullptr) {
-    if (!running.IsBound(use.index)) return nullptr;  // see NotBound()
+    // If the kernel uses it, it calls NotBound().
+    if (!running.IsBound(use.index)) return nullptr;
     throw std::invalid_argument(why);
   }
   if (checked_ != nullptr) {
@@ -73,15 +75,15 @@ void Crew::Bind(const ThreadgroupContext& context) {
   group_ = {};
   for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
     const abi::Parameter& parameter = kernel_->parameters[i];
-    // A function constant leaves this parameter out. A GPU's compiler removes
-    // the code that reads it; here that code may run, to no effect, and reads
-    // zeros.
+    // A function constant leaves this parameter out. A GPU's compiler then
+    // removes the code that reads it. Here that code may run, so it gets
+    // zeros to read; the result has no effect.
     if (!IsArgument(parameter) && parameter.input == abi::Input::kBuffer) {
       group_.buffers[parameter.index] = absent_;
     }
   }
-  // Several parameters may share an index. Function constants choose one of
-  // them.
+  // Several parameters may have the same index. Function constants then
+  // choose one of them.
   for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {
     const abi::Parameter& parameter = kernel_->parameters[i];
     if (!IsArgument(parameter)) continue;
@@ -101,7 +103,7 @@ void Crew::Bind(const ThreadgroupContext& context) {
 }
 
 void Crew::NotBound(uint32_t index) {
-  {  // End() abandons this stack, so destructors must run before it
+  {  // its destructors must run before End(), which abandons this stack
     BindingUse use;
     use.index = index;
     for (uint32_t i = 0; i < kernel_->num_parameters; ++i) {

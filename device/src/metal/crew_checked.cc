@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Crew: reports to checked mode, and checks of the crew itself.
+// The part of Crew that reports to checked mode, and its own checks.
 
 #include <algorithm>
 #include <cstring>
@@ -29,13 +29,14 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
 }
 
 const Crew::Range* Crew::NearestRange(uintptr_t address) const {
-  // An index that is wrong by a row or a matrix stays below this distance.
+  // Ranges further away than this are not considered. An index that is wrong
+  // by a row or a matrix stays below this distance.
   constexpr uintptr_t kFar = uintptr_t{16} << 20;
   const Range* nearest = nullptr;
   uintptr_t least = kFar;
   for (const Range& range : ranges_) {
-    // Distances before a range count twice, because more accesses run over an
-    // end than before a beginning.
+    // A distance before a range counts twice, because more accesses go beyond
+    // an end than before a beginning.
     const uintptr_t distance =
         address < range.begin
             ? std::min(range.begin - address, UINTPTR_MAX / 2) * 2
@@ -48,8 +49,9 @@ const Crew::Range* Crew::NearestRange(uintptr_t address) const {
 }
 
 void Crew::NoteWait(const void* address, size_t bytes, const void* where) {
-  // No other thread runs before this one waits. So a thread that reads the
-  // same value so often in a row waits in a loop.
+  // No other thread runs before this one waits, so nothing changes the value.
+  // If the thread reads the same value this often in a row, it waits in a
+  // loop.
   constexpr size_t kInARow = 16;
   uint64_t value = 0;
   std::memcpy(&value, address, std::min(bytes, sizeof(value)));
@@ -77,19 +79,20 @@ void Crew::GiveWay() {
                       : ": all that run wait"));
 }
 
-// True if an access outside of all ranges is allowed.
+// True if an access that is outside of all ranges is allowed.
 bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const auto in = [at](const void* data, size_t size) {
     return at - reinterpret_cast<uintptr_t>(data) < size;
   };
-  // Memory that the shim reads.
+  // The shim reads this memory.
   if (ranges_.empty() || in(&kRuntime, sizeof(kRuntime)) ||
       in(&group_, sizeof(group_)) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return true;
   }
-  // A program-scope constant, which no kernel writes, or the zeros.
+  // These are program-scope constants, which no kernel writes, and the zeros
+  // of absent_.
   const bool constant =
       in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
   return (constant && (kind & abi::kWrites) == 0) ||
@@ -98,7 +101,8 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
 
 void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
-  // While lanes meet, an access is to memory that they passed to the call.
+  // While lanes meet, the shim accesses memory that they passed to the call,
+  // which needs no check.
   if (meeting_ != nullptr) return;
   if (bytes == 0) return checked_->Fence(kind);
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
@@ -124,7 +128,8 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
     const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
     if ((kind & (abi::kAtomically | abi::kVolatile)) != 0) {
       kind &= ~uint32_t{abi::kVolatile};
-      // Bytes outside of the range may not be readable.
+      // Bytes outside of the range may not be readable, so the value is
+      // compared only inside.
       if (at >= range->begin && at < range->end && bytes <= range->end - at) {
         NoteWait(address, bytes, where);
       }
@@ -141,8 +146,8 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   } catch (...) {
     failure_ = std::current_exception();
   }
-  // Behind the catch, because End() never returns and the exception would
-  // never be released.
+  // End() is called behind the catch. It never returns, so inside the catch
+  // the exception would never be released.
   End();
 }
 
@@ -162,7 +167,7 @@ void Crew::Divides(bool by_zero, const void* where) {
   } catch (...) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
-  // Behind the catch, for the same reason as in Access().
+  // End() is called behind the catch for the same reason as in Access().
   if (meeting_ == nullptr) End();
 }
 
@@ -179,7 +184,8 @@ void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
   }
 }
 
-// Orders the simdgroups by the first of their threads in the checker's order.
+// Sorts the simdgroups by the position that their first thread has in the
+// checker's order.
 void Crew::TakeOrder() {
   order_.clear();
   simdgroups_.clear();
@@ -194,7 +200,7 @@ void Crew::TakeOrder() {
   }
 }
 
-// Runs when all threads wait at a barrier or have returned.
+// Called when all threads wait at a barrier or have returned.
 void Crew::MeetAtBarrier() {
   size_t waits = count_, other = count_, gone = count_;
   uint32_t flags = 0;
@@ -223,7 +229,8 @@ void Crew::MeetAtBarrier() {
   checked_->ThreadgroupBarrier(flags);
 }
 
-// `lanes` are the lanes of the simdgroup that make the call.
+// Reports a meeting. `lanes` are the lanes of the simdgroup that make the
+// call.
 void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        uint32_t lanes) {
   uint32_t here = lanes;

@@ -8,7 +8,7 @@
 namespace switchyard::device::metal {
 namespace {
 
-// True if parentheses behind the word are not a parameter list.
+// True if parentheses behind the word do not contain a parameter list.
 bool TakesParentheses(std::string_view word) {
   return IsOneOf(word, {"decltype", "__attribute__", "alignas", "noexcept",
                         "__declspec", "sizeof", "static_assert", "alignof",
@@ -24,11 +24,12 @@ bool IsArithmetic(std::string_view word) {
                         "unsigned", "signed"});
 }
 
-// Skips from the : of a constructor to its body.
+// Skips the initializers of a constructor. Returns the token at which its
+// body begins.
 uint32_t SkipInitializers(const Text& text, uint32_t i, uint32_t limit) {
   for (++i; i < limit && !text.Is(i, ";"); i = text.Skip(i)) {
     if (!text.Is(i, "{")) continue;
-    // The brace initialises a member, or begins the body.
+    // This brace either initialises a member, or begins the body.
     const bool is_of_member = text.IsIdentifier(i - 1) || text.Is(i - 1, ">");
     if (!is_of_member) break;
   }
@@ -61,7 +62,8 @@ class NormalizedNames {
   void AddParameters(uint32_t first, uint32_t last) {
     for (const Piece& p : text_.SplitAtCommas(first, last)) {
       const uint32_t name = text_.FindDeclaredName(p.first, p.last);
-      // A single name is the type's; a name behind `const` may be, too.
+      // A parameter's only name is the name of its type. A name behind
+      // `const` may be a type's, too.
       if (name == kNone || name == p.first) continue;
       const std::string_view before = text_.word(name - 1);
       if (before != "::" && before != "const" && before != "struct" &&
@@ -91,7 +93,7 @@ class NormalizedNames {
   std::unordered_map<std::string_view, size_t> names_;
 };
 
-// Evaluates integer expressions with operator precedence.
+// Evaluates integer expressions and respects the precedence of operators.
 class Evaluator {
  public:
   using Values = std::unordered_map<std::string_view, std::optional<uint32_t>>;
@@ -141,7 +143,7 @@ class Evaluator {
     return digits.empty() || *end != '\0' || value > 0xffffff ? Fail() : value;
   }
 
-  // Evaluates a name, qualified or not.
+  // Evaluates a name, with or without its scope.
   int64_t EvaluateName() {
     while (Peek() == "::" && at_ + 1 < last_) at_ += 2;
     const auto found = values_.find(text_.word(at_ - 1));
@@ -149,7 +151,7 @@ class Evaluator {
     return *found->second;
   }
 
-  // Evaluates operators of precedence `level` and above.
+  // Evaluates operators that have the precedence `level` or a higher one.
   int64_t EvaluateBinary(int level, int depth) {
     if (level == 3) return EvaluatePrimary(depth);
     int64_t value = EvaluateBinary(level + 1, depth);
@@ -198,7 +200,7 @@ Declaration ReadDeclaration(const Text& text, uint32_t begin, uint32_t limit) {
     if (text.Opens(i + 1)) {
       if (text.match(i + 1) > i + 2) d.parameters = i + 1;
       i = text.match(i + 1) + 1;
-    } else {  // template <>: its < has no match
+    } else {  // for template <>, whose < has no match
       ++i;
       while (i < limit && !text.Is(i, ">") && !text.Is(i, ";")) ++i;
       ++i;
@@ -329,8 +331,8 @@ Duplicates::Found Duplicates::Add(const std::string& scope,
 
 void Constants::Add(std::string_view name, std::optional<uint32_t> value) {
   const auto [found, is_new] = values_.emplace(name, value);
-  // Two scopes use the name. No pass resolves scopes, so its value is
-  // unknown.
+  // Two scopes use the name for different values. The translation does not
+  // resolve scopes, so the name's value is unknown.
   if (!is_new && found->second != value) found->second.reset();
 }
 

@@ -11,10 +11,10 @@
 namespace switchyard::device::metal {
 namespace {
 
-// "i32", or "<4 x i32>" with 4 elements.
+// An integer type, such as "i32", or "<4 x i32>" with 4 elements.
 struct IntegerType {
-  size_t elements = 0;  // 0: not a vector
-  size_t bits = 0;      // 0: not an integer
+  size_t elements = 0;  // 0 if it is not a vector
+  size_t bits = 0;      // 0 if it is not an integer
 };
 
 IntegerType TypeOf(std::string_view type) {
@@ -29,7 +29,8 @@ IntegerType TypeOf(std::string_view type) {
   return result;
 }
 
-// Returns -2^(bits - 1) in decimal digits, for any number of bits.
+// Returns the least integer with this number of bits, -2^(bits - 1), in
+// decimal digits.
 std::string LeastOf(size_t bits) {
   std::string digits = "1";  // the last digit first
   for (size_t bit = 1; bit < bits; ++bit) {
@@ -44,7 +45,7 @@ std::string LeastOf(size_t bits) {
   return "-" + std::string(digits.rbegin(), digits.rend());
 }
 
-// True for a constant divisor that can't trap.
+// True if the divisor is a constant by which a division can't trap.
 bool IsHarmless(std::string_view divisor) {
   if (divisor.empty() || divisor == "0" || divisor == "-1") return false;
   if (divisor[0] == '-') divisor = divisor.substr(1);
@@ -57,14 +58,16 @@ class Rewriter {
 
   size_t count() const { return count_; }
 
-  // Appends the line, after the instructions that make its division safe.
+  // Appends the line. If it is a division, appends the instructions that make
+  // it safe before it.
   void Line(std::string_view line) {
     if (!Divide(line)) out_->append(line).append("\n");
   }
 
  private:
-  // Appends a division such as "  %7 = sdiv exact i32 %5, %6, !dbg !12", made
-  // safe. Returns false for other lines and for harmless divisors.
+  // If the line is a division such as "  %7 = sdiv exact i32 %5, %6, !dbg
+  // !12", appends it in a safe form and returns true. Returns false for other
+  // lines, and if the divisor can't trap.
   bool Divide(std::string_view line) {
     const size_t equals = line.find(" = ");
     if (equals == std::string_view::npos || !BeginsWith(line, "  %"))
@@ -139,7 +142,8 @@ class Rewriter {
     return all + ">";
   }
 
-  // Returns the flag that is true if any element's is.
+  // Emits code that is true if a flag of any element is true, and returns the
+  // name of its result.
   std::string Any(const IntegerType& type, const std::string& flags) {
     if (type.elements == 0) return flags;
     const std::string bits = "i" + std::to_string(type.elements);
@@ -150,7 +154,7 @@ class Rewriter {
 
   const bool checked_;
   std::string* const out_;
-  std::string place_;  // the division's !dbg
+  std::string place_;  // the division's source place, its !dbg
   size_t count_ = 0, next_ = 0;
 };
 

@@ -22,15 +22,16 @@ bool NamesSmallFloats(const Text& text) {
   return false;
 }
 
-// The expression in one bracket, statement or argument: its beginning and its
-// conditionals.
+// The expression in a bracket, a statement or an argument: where it begins,
+// and its conditionals.
 struct Expression {
   struct Conditional {
     uint32_t begin, question, colon;
   };
-  // True in []: they contain only integers, and may be in a local class.
+  // True in []. Expressions there contain only integers, and may be in a
+  // local class.
   bool is_left_alone = false;
-  uint32_t begin = kNone;  // kNone: not to be marked
+  uint32_t begin = kNone;  // kNone if it is not to be marked
   std::vector<Conditional> conditionals;
 };
 
@@ -44,14 +45,14 @@ class ConditionalMarker {
   }
 
  private:
-  // Returns the next token to look at.
+  // Handles token i, and returns the next token to handle.
   uint32_t Step(uint32_t i) {
     const std::string_view text = text_.word(i);
     if (text == "(" || text == "[") {
       Push(text == "[");
       BeginExpression(i + 1);
     } else if (text == "{") {
-      // The brace of an initializer list, or of statements.
+      // This brace begins an initializer list or statements.
       const bool is_list =
           text_.Is(i - 1, "=") || text_.Is(i - 1, "(") || text_.Is(i - 1, ",");
       Reset();
@@ -68,15 +69,15 @@ class ConditionalMarker {
       EndExpression(i);
       if (Top().begin != kNone) BeginExpression(i + 1);
     } else if (text == "return" || IsAssignment(i)) {
-      // The left side of an assignment is no part of a conditional on the
-      // right.
+      // The left side of an assignment is not part of a conditional on the
+      // right side.
       if (Top().conditionals.empty()) BeginExpression(i + 1);
     } else if (text == "?") {
       Top().conditionals.push_back({FindBegin(), i, kNone});
     } else if (text == ":") {
       SetColon(i);
     } else if (text == "<" && text_.Opens(i)) {
-      // Template arguments, or a comparison that looks like them.
+      // These are template arguments, or a comparison that looks like them.
       const uint32_t next = text_.match(i) + 1;
       if (!text_.Is(next, "(") && !text_.Is(next, "::")) Reset();
       return next;
@@ -98,8 +99,8 @@ class ConditionalMarker {
     Top().begin = Top().is_left_alone ? kNone : i;
     Top().conditionals.clear();
   }
-  // Finds where the next conditional begins: at an arm of another one, or
-  // with the expression.
+  // Finds where the conditional of a ? begins: at an arm of an outer
+  // conditional, or at the beginning of the expression.
   uint32_t FindBegin() {
     if (Top().begin == kNone || Top().conditionals.empty()) return Top().begin;
     const Expression::Conditional& outer = Top().conditionals.back();
@@ -112,14 +113,14 @@ class ConditionalMarker {
     const std::string_view text = text_.source();
     const char before = at > 0 ? text[at - 1] : ' ';
     if (at + 1 < text.size() && text[at + 1] == '=') return false;
-    if (before == '<' || before == '>') {  // <<= assigns, <= does not
+    if (before == '<' || before == '>') {  // <<= is an assignment, <= is not
       return at > 1 && text[at - 2] == before;
     }
     return before != '=' && before != '!';
   }
 
-  // Gives the colon to the innermost conditional without one. Conditionals
-  // inside its second part end here.
+  // Gives the colon to the innermost conditional that has no colon yet.
+  // Conditionals inside its second part end here.
   void SetColon(uint32_t i) {
     std::vector<Expression::Conditional>& all = Top().conditionals;
     while (!all.empty() && all.back().colon != kNone) {
@@ -127,7 +128,7 @@ class ConditionalMarker {
       all.pop_back();
     }
     if (all.empty()) {
-      Reset();  // a label, or for (a : b)
+      Reset();  // the colon of a label, or of for (a : b)
     } else {
       all.back().colon = i;
     }
@@ -141,8 +142,8 @@ class ConditionalMarker {
     Top().conditionals.clear();
   }
 
-  // True for a literal that is no half or bfloat. It is not marked, because a
-  // 0 may be a null pointer.
+  // True for a literal that is not a half or bfloat. Such an arm is not
+  // marked, because a 0 may be a null pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;
     const std::string_view text = text_.word(first);
@@ -178,7 +179,7 @@ class ConditionalMarker {
   std::vector<Expression> stack_;
 };
 
-// Returns the index of a letter in xyzw or rgba.
+// Returns the index that a letter has in xyzw or rgba.
 size_t FindElement(char letter) {
   const size_t position = std::string_view("xyzw").find(letter);
   return position != std::string_view::npos
@@ -192,8 +193,9 @@ bool IsSwizzle(std::string_view word) {
           word.find_first_not_of("rgba") == word.npos);
 }
 
-// Returns the swizzle that both are together. Empty if the second is no
-// swizzle, or names elements that the first lacks.
+// Returns the swizzle that two swizzles in a row are together. Returns an
+// empty text if the second is no swizzle, or names elements that the first
+// lacks.
 std::string ComposeSwizzles(const std::string& first, std::string_view second) {
   std::string both;
   if (!IsSwizzle(second)) return both;
@@ -224,9 +226,11 @@ class SwizzleResolver {
   }
 
  private:
-  // Collects members named like swizzles, and functions with a body.
+  // Collects the names of members that look like swizzles, and of functions
+  // that have a body.
   void FindNames() {
-    std::vector<bool> is_class = {false};  // for each open brace
+    // Has an element for each open brace.
+    std::vector<bool> is_class = {false};
     bool begins_class = false;
     for (uint32_t i = 0; i < text_.size(); ++i) {
       const std::string_view text = text_.word(i);
@@ -267,7 +271,8 @@ class SwizzleResolver {
            declared_.count(text_.word(i)) == 0 && !text_.Is(i + 1, "(");
   }
 
-  // Composes a swizzle with the swizzles behind it. Returns its last token.
+  // Joins a swizzle with the swizzles behind it into one. Returns the last
+  // token.
   uint32_t Compose(uint32_t first) {
     std::string letters(text_.word(first));
     uint32_t last = first;
@@ -306,8 +311,8 @@ class SwizzleResolver {
     }
   }
 
-  // Puts a plus before a swizzle of an operand without operators that goes up
-  // to `end`.
+  // If the tokens from `first` up to `end` are an operand without operators
+  // that ends in a swizzle, puts a plus before it.
   void MakeVector(uint32_t first, std::string_view end) {
     uint32_t i = first;
     if (!text_.IsIdentifier(i) && !text_.Is(i, "(")) return;

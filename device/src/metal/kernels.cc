@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Walker: kernels with their parameters and instantiations, and declarations
-// that can't be in the module.
+// The part of Walker for kernels, their parameters and instantiations, and
+// for declarations that can't be in the module.
 
 #include <algorithm>
 #include <utility>
@@ -14,10 +14,11 @@ namespace {
 
 using switchyard_metal::Input;
 
-// Higher than the number of Metal's inputs.
+// This limit is higher than the number of inputs that Metal allows.
 constexpr size_t kMostParameters = 100;
 
-// Names the feature of an unsupported type; null if token i is no such type.
+// Returns the name of an unsupported feature if token i is a type of it, or
+// null.
 const char* NameUnsupportedType(const Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   const auto starts = [&](std::string_view with) {
@@ -36,7 +37,7 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
                      "depth2d_ms_array", "depthcube", "depthcube_array"})) {
     return "textures";
   }
-  // A shader may use this word for something else, too.
+  // A shader may also use "sampler" as a name, so look at the next token.
   if (word == "sampler" && text.IsIdentifier(i + 1)) return "samplers";
   if (word == "mpp" || word == "tensor_ops" || word == "cooperative_tensor" ||
       (word == "tensor" && text.Is(i + 1, "<"))) {
@@ -62,8 +63,8 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
   return nullptr;
 }
 
-// Names the feature of a function that is no kernel ("vertex functions"), or
-// null.
+// Returns the name of an unsupported feature, such as "vertex functions", if
+// the attribute marks a function of it, or null.
 const char* NameUnsupportedFunction(std::string_view attribute) {
   if (attribute == "vertex") return "vertex functions";
   if (attribute == "fragment") return "fragment functions";
@@ -116,7 +117,8 @@ KernelParameters ReadParameters(const Text& text, const Constants& constants,
       if (text.IsOfClang(a)) continue;
       const Input input = FindInput(word);
       if (input == Input::kUnsupported) {
-        // Textures and samplers were refused by their types before.
+        // The types of textures and samplers are unsupported, so they were
+        // refused before.
         refuse(a.name, "[[" + std::string(word) + "]]");
         continue;
       }
@@ -235,13 +237,14 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
     // The function stays in the code, but not in the table.
     if (!IsAskedFor(host_name)) return true;
     const std::string pointer = "swy_kernel_" + number;
-    // Call() inlines the kernel (switchyard_module.h). Inline functions
-    // without a caller leave no code behind.
+    // The kernel becomes an inline function, because Call() inlines it
+    // (switchyard_module.h), and an inline function without a caller leaves
+    // no code behind.
     uint32_t type = d.head;
     while (type < d.name && text_.IsErased(type)) ++type;
     text_.PutBefore(type, "inline ");
-    // At program scope the name needs ::, because functions of metal with
-    // that name are visible there.
+    // At program scope the name needs a ::, because functions in the
+    // namespace metal that have the same name are visible there.
     std::string code = " static constexpr auto " + pointer + " = &" +
                        (scope.empty() ? "::" : "") + id + ";";
     if (!max_threads.empty()) {
@@ -261,7 +264,7 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
 void Walker::TranslateInstantiation(const Declaration& d,
                                     const std::string& scope) {
   if (d.end < d.head + 3 || d.class_key != kNone) return;
-  uint32_t end = d.end - 1;  // behind the name and template arguments
+  uint32_t end = d.end - 1;  // behind the name and its template arguments
   uint32_t open = kNone;
   while (text_.Is(end - 1, "]") && text_.match(end - 1) < end - 1) {
     end = text_.match(end - 1);
@@ -319,8 +322,9 @@ void Walker::TranslateInstantiation(const Declaration& d,
                                       " = " + max_threads + ";");
     max_threads = scope + constant;
   }
-  // A pointer replaces the explicit instantiation, because Clang would report
-  // its errors twice, and Metal allows several names for one kernel.
+  // A pointer to the function replaces the explicit instantiation. Clang
+  // would report the errors of an instantiation twice. Also, Metal allows
+  // several names for one kernel.
   for (uint32_t i = d.begin; i < d.end - 1; ++i) {
     if (i < first || i >= end) text_.Erase(i);
   }
@@ -355,7 +359,8 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // No shader has more overloads, and comparing them takes time.
+  // No shader has more overloads of a template, and it takes time to compare
+  // them.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;
@@ -376,7 +381,8 @@ const Walker::KernelTemplate* Walker::FindTemplate(
       if (i >= k.arguments.size()) {
         fits = fits && !k.arguments.empty() && k.arguments.back().is_pack;
       } else if (i >= given.size()) {
-        // Parameters may deduce the remaining arguments.
+        // The compiler may deduce the remaining arguments from the
+        // parameters.
         fits = fits && (k.arguments[i].is_optional || has_parameters);
       } else {
         const std::string_view first = text_.word(given[i].first);

@@ -24,14 +24,15 @@ struct TypeName {
   const char* name;
   size_t bytes;
 };
-// The types in the order of DataType.
+// The names of types, in the order of DataType.
 constexpr TypeName kTypes[] = {
     {"bool", 1},   {"char", 1}, {"uchar", 1},  {"short", 2},
     {"ushort", 2}, {"int", 4},  {"uint", 4},   {"long", 8},
     {"ulong", 8},  {"half", 2}, {"bfloat", 2}, {"float", 4},
 };
 
-// Returns make(), or nullptr with the reason in `error`.
+// Returns make(). If it throws, returns null and stores the reason in
+// `error`.
 template <class Make>
 auto OrError(const ErrorOut& error, const Make& make) noexcept
     -> decltype(make()) {
@@ -45,7 +46,7 @@ auto OrError(const ErrorOut& error, const Make& make) noexcept
   return nullptr;
 }
 
-// Returns nullptr if memory runs out.
+// Returns null if memory runs out.
 template <class T>
 std::shared_ptr<T> Made() noexcept {
   try {
@@ -139,7 +140,8 @@ KernelFunction Function::AsKernel() const {
   KernelFunction kernel;
   kernel.name = name_;
   const switchyard_metal::Kernel* const run = module_->Find(name_);
-  // The function keeps the module loaded as long as the pipeline exists.
+  // The function holds the module, which stays loaded as long as the pipeline
+  // exists.
   kernel.threadgroup = [module = module_,
                         run](const ThreadgroupContext& context) {
     metal::Crews::Borrowed crew(module->crews());

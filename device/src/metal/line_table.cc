@@ -14,8 +14,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Reads bytes from front to back. A read behind the end gives 0, and makes
-// ok() false from then on.
+// Reads bytes from front to back. Reading beyond the end gives 0, and from
+// then on ok() is false.
 class Reader {
  public:
   Reader() = default;
@@ -24,8 +24,8 @@ class Reader {
 
   bool ok() const { return ok_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
-  // Returns a reader of the next `size` bytes, or of the rest if it is
-  // shorter.
+  // Returns a reader for the next `size` bytes, or for the remaining bytes if
+  // there are fewer.
   Reader Take(uint64_t size) {
     if (size > left()) {
       ok_ = false;
@@ -55,7 +55,7 @@ class Reader {
     return value;
   }
   uint64_t Leb() { return Leb128(false); }
-  // Returns two's complement, for sums that wrap around.
+  // Returns the number in two's complement, for sums that wrap around.
   uint64_t SignedLeb() { return Leb128(true); }
   std::string Text() {
     const void* const nul = std::memchr(at_, 0, left());
@@ -91,7 +91,8 @@ class Reader {
 
 struct Sections {
   Reader lines;
-  // Addresses of code: begin and end.
+  // The pieces of the file that hold code: the addresses of their beginning
+  // and end.
   std::vector<std::pair<uint64_t, uint64_t>> code;
 };
 
@@ -142,7 +143,7 @@ std::string FindSections(const unsigned char* bytes, size_t size,
 
 }  // namespace
 
-// Runs one compilation unit's program in .debug_line.
+// Runs the line-number program of one compilation unit in .debug_line.
 class LineProgram {
  public:
   LineProgram(const Sections& sections, LineTable* table)
@@ -155,8 +156,9 @@ class LineProgram {
     }
     Reader header = unit.Take(unit.Unsigned(offset_bytes));
     min_length_ = header.Get<uint8_t>();
-    if (version >= 4) header.Get<uint8_t>();  // operations per instruction
-    header.Get<uint8_t>();                    // default_is_stmt
+    // Skips the operations per instruction.
+    if (version >= 4) header.Get<uint8_t>();
+    header.Get<uint8_t>();  // skips default_is_stmt
     line_base_ = header.Get<int8_t>();
     line_range_ = header.Get<uint8_t>();
     opcode_base_ = header.Get<uint8_t>();
@@ -164,7 +166,8 @@ class LineProgram {
     for (unsigned i = 1; i < opcode_base_; ++i) {
       lengths_.push_back(header.Get<uint8_t>());
     }
-    folders_.assign(1, std::string());  // 0: where the compiler was run
+    // Folder 0 is the one where the compiler ran.
+    folders_.assign(1, std::string());
     for (std::string s = header.Text(); !s.empty(); s = header.Text()) {
       folders_.push_back(s);
     }
@@ -187,8 +190,8 @@ class LineProgram {
   }
   void AddFile(std::string name, Reader* reader) {
     const uint64_t folder = reader->Leb();
-    reader->Leb();  // time of last change
-    reader->Leb();  // size
+    reader->Leb();  // skips the time of the last change
+    reader->Leb();  // skips the size
     if (name[0] != '/' && folder < folders_.size() &&
         !folders_[folder].empty()) {
       name = folders_[folder] + "/" + name;
@@ -215,8 +218,8 @@ class LineProgram {
                                    int64_t{adjusted % line_range_});
     Emit(false);
   }
-  // Ends a piece of code. Drops its rows if the linker has left it out: its
-  // address is then outside of all sections with code.
+  // Ends a piece of code. If the linker has left the piece out, drops its
+  // rows. Its address is then outside of all sections with code.
   void EndPiece() {
     Emit(true);
     std::vector<LineTable::Row>& rows = table_->rows_;
@@ -263,7 +266,7 @@ class LineProgram {
       case 9:
         address_ += unit->Get<uint16_t>();
         return;
-      default:  // opcodes without use here, and unknown ones
+      default:  // an unknown opcode, or one that is not needed here
         for (unsigned i = 0; i < lengths_[opcode - 1u]; ++i) unit->Leb();
     }
   }
@@ -272,12 +275,14 @@ class LineProgram {
   LineTable* const table_;
   uint8_t min_length_ = 1, line_range_ = 1, opcode_base_ = 1;
   int8_t line_base_ = 0;
-  std::vector<uint8_t> lengths_;  // operand counts of standard opcodes
+  // The number of operands of each standard opcode.
+  std::vector<uint8_t> lengths_;
   std::vector<std::string> folders_;
-  std::vector<uint32_t> files_;  // indices in the table's files_
-  // The registers of DWARF's line machine.
+  // For each of its files, the index in the table's files_.
+  std::vector<uint32_t> files_;
+  // These are the registers of DWARF's line-number machine.
   uint64_t address_ = 0, file_ = 1, line_ = 1, column_ = 0;
-  size_t begin_ = 0;  // the piece's first row in the table
+  size_t begin_ = 0;  // the index in the table of the piece's first row
 };
 
 std::string LineTable::Read(const unsigned char* bytes, size_t size) {
@@ -299,7 +304,8 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // If one piece ends where the next begins, the end comes first.
+  // If one piece of code ends where the next begins, the row of the end comes
+  // first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });
@@ -319,7 +325,7 @@ Place LineTable::Find(uint64_t address) const {
   auto row = std::upper_bound(
       rows_.begin(), rows_.end(), address,
       [](uint64_t value, const Row& r) { return value < r.address; });
-  // Finds the last row with a line in this piece of code.
+  // Finds the last row in this piece of code that has a line.
   while (row != rows_.begin()) {
     --row;
     if (row->end) break;

@@ -25,7 +25,7 @@ void ForEachName(std::string_view text, const Function& function) {
   }
 }
 
-// Returns "i32 %1" for "nuw nsw i32 %1".
+// Returns the code without flags: "i32 %1" for "nuw nsw i32 %1".
 std::string_view DropFlags(std::string_view code) {
   constexpr std::string_view kFlags[] = {
       "nuw",  "nsw",      "exact",    "fast",     "nnan",    "ninf",
@@ -47,7 +47,7 @@ bool IsCast(std::string_view op) {
                        "bitcast", "addrspacecast"});
 }
 
-// Returns "float" for "<4 x float>".
+// Returns the element type of a vector type: "float" for "<4 x float>".
 std::string_view FindElementType(std::string_view vector) {
   const size_t by = vector.find(" x ");
   if (!BeginsWith(vector, "<") || by == std::string_view::npos)
@@ -55,7 +55,7 @@ std::string_view FindElementType(std::string_view vector) {
   return vector.substr(by + 3, vector.size() - by - 4);
 }
 
-// Returns the code behind the opcode.
+// Returns the instruction's code without its opcode.
 std::string_view FindArguments(const Instruction& i) {
   const size_t begin =
       static_cast<size_t>(i.op.data() - i.code.data()) + i.op.size();
@@ -113,7 +113,7 @@ bool LlvmFunction::ReadAll(
     blocks_of_.push_back(0);
   };
   add(thread);
-  // One line for each instruction: the lines of a switch are joined.
+  // Each line has one instruction: the lines of a switch are joined.
   std::vector<std::string> lines;
   bool in_switch = false;
   ForEachLine(text.substr(body), [&](std::string_view line) {
@@ -128,7 +128,8 @@ bool LlvmFunction::ReadAll(
       add(std::string(line.substr(2, line.find(' ', 2) - 2)));
   });
   std::unordered_map<std::string, size_t> starts, ends;
-  // An unlabelled first block has the number behind the parameter's.
+  // If the first block has no label, its number is the one that follows the
+  // parameter's number.
   blocks_.push_back({thread == "%0" ? "1" : "0", {}, nullptr, {}});
   starts[blocks_[0].label] = 0;
   std::string label = blocks_[0].label;
@@ -185,7 +186,7 @@ bool LlvmFunction::ReadAll(
   return true;
 }
 
-// Leaves `code` empty for instructions to ignore.
+// Reads an instruction. If it can be ignored, `code` is left empty.
 bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
   line = line.substr(line.find_first_not_of(' '));
   if (BeginsWith(line, "#dbg_")) return true;
@@ -196,7 +197,8 @@ bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
     line = line.substr(end + 3);
   }
   std::string code(line);
-  // Drops source places, and alias facts that hold only within one thread.
+  // This drops source places, and statements about aliases that hold only
+  // within one thread.
   for (const char* const name :
        {", !dbg !", ", !noalias !", ", !alias.scope !", ", !tbaa !"}) {
     const size_t at = code.find(name);
@@ -299,7 +301,7 @@ std::string LlvmFunction::FindType(size_t value) const {
            std::string(FindElementType(ParseOperand(parts[0]).type)) + ">";
   }
   if (op == "call") {
-    // "noundef float @sqrtf(": the type is the word before the name. Only a
+    // In "noundef float @sqrtf(" the type is the word before the name. Only a
     // vector type has brackets.
     const size_t at = FindOutside(rest, '@');
     if (at == rest.size() || at < 2) return "";
@@ -312,7 +314,7 @@ std::string LlvmFunction::FindType(size_t value) const {
                ? ""
                : std::string(before);
   }
-  // The operands of its users have the type.
+  // The type is found at the operands of instructions that use the value.
   const std::string& name = values_[value];
   for (const auto& user : instructions_) {
     if (user->op == "phi") {

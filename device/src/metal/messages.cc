@@ -11,7 +11,7 @@
 namespace switchyard::device::metal {
 namespace {
 
-// "file:line:column: error: text"
+// The beginning of a message: "file:line:column: error: text".
 struct Head {
   std::string file, text;  // " error: text"
   size_t line = 0, column = 0;
@@ -76,9 +76,10 @@ std::string OfMetal(std::string text) {
   return text;
 }
 
-// Returns for each byte of `shown`, a translated line, its byte of `line`,
-// the shader's. It is an estimate, because the translation inserts text and
-// blanks tokens, and blanks may be squeezed.
+// `shown` is a translated line, and `line` the shader's line. Returns for
+// each byte of `shown` the byte of `line` that it comes from. This is an
+// estimate, because the translation inserts text and replaces tokens by
+// blanks, and several blanks may have become one.
 std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   std::vector<size_t> at;
   size_t j = 0;
@@ -94,7 +95,7 @@ std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
         skip(", switchyard_metal::Arm())")) {
       continue;
     }
-    // Skip squeezed blanks.
+    // This skips blanks that `shown` lacks.
     while (j < line.size() && line[j] == ' ' && shown[i] != ' ') ++j;
     at.push_back(std::min(j, line.empty() ? 0 : line.size() - 1));
     const bool same = j < line.size() && line[j] == shown[i];
@@ -124,7 +125,8 @@ class Reader {
         if (is_of_shim)
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
-        // The first note in the shader says where the shim was used.
+        // The first note with a place in the shader says where the shader
+        // uses the shim.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {
@@ -169,7 +171,7 @@ class Reader {
   }
 
   // Returns the text of a static_assert in the shim. Clang's message is
-  // "static_assert failed due to requirement 'kPoints<float>' \"text\"", or
+  // "static_assert failed due to requirement 'kPoints<float>' \"text\"" or
   // "...': text".
   static std::string Plain(const std::string& error) {
     const size_t due = error.find(" failed due to requirement '");
@@ -184,13 +186,14 @@ class Reader {
     return error;
   }
 
-  // Shows the shim's error as it is if no note gave it a place in the shader.
+  // If no note gave the error in the shim a place in the shader, writes the
+  // error unchanged.
   void FlushShim() {
     result_ += in_shim_;
     in_shim_.clear();
   }
 
-  // Writes one message and its lines.
+  // Writes one message and the lines that belong to it.
   void Flush() {
     if (has_head_) {
       const std::string line = LineOf(head_.file, head_.line);
@@ -217,13 +220,13 @@ class Reader {
   std::string result_;
   std::map<std::string, std::vector<std::string>> files_;
   std::string includes_;
-  // The lines and the text of an error in the shim that has no place in the
-  // shader yet.
+  // An error in the shim for which no note has given a place in the shader
+  // yet: its lines and its text.
   std::string in_shim_, in_shim_text_;
   Head head_;
   bool has_head_ = false;
-  std::string shown_;               // the message's line of code
-  std::vector<std::string> marks_;  // carets and the like below it
+  std::string shown_;               // the line of code that the message shows
+  std::vector<std::string> marks_;  // the lines below it, such as carets
 };
 
 }  // namespace

@@ -20,9 +20,9 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Temporary copy of a file, which the loader takes for a new module. The
-// loader tells files apart by name and inode: a mapped file keeps its inode,
-// and mkstemp() never gives a name twice.
+// A temporary copy of a file. The loader takes it for a new module, because
+// the loader tells files apart by name and inode. A mapped file keeps its
+// inode, and mkstemp() never gives a name twice.
 class FileCopy {
  public:
   explicit FileCopy(const std::string& path) : path_(path + ".XXXXXX") {
@@ -59,7 +59,7 @@ uintptr_t BaseOf(void* handle) {
   return map->l_addr;
 }
 
-// Returns the addresses that the module is mapped to.
+// Returns the addresses to which the module is mapped.
 Crew::Surroundings Loaded(void* handle) {
   Crew::Surroundings loaded;
   loaded.begin = BaseOf(handle);
@@ -87,7 +87,8 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
   const std::string& path = compiled_->path();
   std::unique_ptr<const FileCopy> copy;
   if (private_copy) copy = std::make_unique<FileCopy>(path);
-  // Threads that load the same file get one module, and all set its runtime.
+  // All threads that load the same file get the same module, and each sets
+  // its runtime, so only one thread at a time does this.
   static std::mutex loading;
   const std::lock_guard<std::mutex> lock(loading);
   handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),
@@ -144,9 +145,10 @@ std::string Module::Set(const std::vector<ConstantValue>& values) {
   }
   around_.unset = &unset_;
   if (table_->set_up == nullptr) return "";
-  // A constant computed from an unset one counts as unset. set_up() writes
-  // each constant after it has read its operands, so the listener marks the
-  // next write after a read of an unset constant.
+  // A constant that is computed from an unset constant counts as unset, too.
+  // set_up() reads the operands of a constant and then writes it. So when an
+  // unset constant was read, the listener marks the constant that is written
+  // next.
   const char* unset = nullptr;
   const Crew::Listener listener = [&](uintptr_t at, size_t bytes,
                                       uint32_t kind) {

@@ -23,8 +23,9 @@ extern char** environ;
 namespace switchyard::device::metal {
 namespace {
 
-// Keeps a limit that is already lower. The process may have run some
-// instructions before; the limit applies to its next allocation or write.
+// Sets the limit, unless a lower limit exists. The process may already have
+// run some instructions; the limit applies from its next allocation or write
+// on.
 void LimitBytes(pid_t process, uint64_t bytes) {
   for (const auto resource : {RLIMIT_AS, RLIMIT_FSIZE}) {
     rlimit limit;

@@ -11,9 +11,9 @@ namespace {
 
 using Transfer = RegionPlan::Transfer;
 
-constexpr size_t kThread = 0;  // the value of the parameter
+constexpr size_t kThread = 0;  // the index of the parameter's value
 
-// True if the result depends only on the operands.
+// True if the instruction's result depends only on its operands.
 bool IsPure(const Instruction& i) {
   return IsOpcode(
       i.op, {"add",           "sub",           "mul",          "udiv",
@@ -44,7 +44,8 @@ class RegionPlanner {
   }
 
  private:
-  // True for a pointer into the description of the thread, the parameter.
+  // True for a pointer into the function's parameter, which describes the
+  // thread.
   bool PointsIntoThread(size_t value) const {
     while (value != kThread) {
       const Instruction* const definition = f_.definition(value);
@@ -56,7 +57,7 @@ class RegionPlanner {
     }
     return true;
   }
-  // True for a load of the thread's position, or of its pointer to the
+  // True for a load of the thread's position, or of the pointer to its
   // threadgroup.
   bool LoadsPosition(const Instruction& i) const {
     return i.op == "load" && i.uses.size() == 1 && PointsIntoThread(i.uses[0]);
@@ -69,7 +70,8 @@ class RegionPlanner {
     };
     if (i.op == "load") {
       if (LoadsPosition(i)) {
-        // The description has one pointer, to the threadgroup.
+        // The thread's description has only one pointer: the one to the
+        // threadgroup.
         const std::string type = f_.FindType(i.value);
         return type == "ptr" || (!type.empty() && type.back() == '*');
       }
@@ -87,8 +89,8 @@ class RegionPlanner {
     return IsPure(i) && all_uniform();
   }
 
-  // Returns the influence region of a divergent branch: the blocks from the
-  // branch on, up to its reconvergence point.
+  // Returns the influence region of a divergent branch. It consists of the
+  // blocks between the branch and the block where threads reconverge.
   std::vector<bool> FindInfluence(size_t branch) const {
     std::vector<bool> in(blocks_.size(), false);
     const size_t join = post_dominators_[branch];
@@ -104,11 +106,13 @@ class RegionPlanner {
     return in;
   }
 
-  // Finds each block's immediate postdominator, where threads reconverge: the
-  // nearest block that all paths go through; kNoIndex if paths end apart.
+  // Finds the immediate postdominator of each block: the nearest block that
+  // all paths from it go through. Threads reconverge there. It is kNoIndex if
+  // paths end in different blocks.
   void FindPostDominators() {
     const size_t n = blocks_.size();
-    // Sets of postdominators: kernels have tens of blocks, seldom hundreds.
+    // Sets of postdominators are fast enough, because kernels have tens of
+    // blocks, seldom hundreds.
     std::vector<std::vector<bool>> after(n, std::vector<bool>(n, true));
     for (bool changed = true; changed;) {
       changed = false;
@@ -126,7 +130,8 @@ class RegionPlanner {
     for (size_t b = 0; b < n; ++b) {
       for (size_t i = 0; i < n; ++i) {
         if (i == b || !after[b][i]) continue;
-        // The nearest one is postdominated by all the others.
+        // The nearest postdominator is the one that all the others
+        // postdominate.
         const size_t old = post_dominators_[b];
         if (old == kNoIndex || after[i][old]) post_dominators_[b] = i;
       }
@@ -134,8 +139,9 @@ class RegionPlanner {
   }
 
   struct DivergentBranch {
-    size_t block, join;           // the branch's block, its postdominator
-    std::vector<bool> influence;  // true for blocks of the region
+    size_t block, join;  // the branch's block, and its immediate postdominator
+    // True for each block of the influence region.
+    std::vector<bool> influence;
   };
   // A phi at the join is uniform if it gets the same value from all blocks of
   // the influence region.
@@ -162,8 +168,9 @@ class RegionPlanner {
         });
   }
 
-  // Divergence analysis: all values are uniform until one is found to depend on
-  // a thread's position, on its own memory or on a divergent branch.
+  // Does the divergence analysis. All values count as uniform until one is
+  // found to depend on a thread's position, on its own memory or on a
+  // divergent branch.
   void FindUniform() {
     plan_.is_uniform.assign(f_.values().size(), true);
     plan_.is_uniform[kThread] = false;
@@ -191,15 +198,15 @@ class RegionPlanner {
     }
   }
 
-  // True if all threads take the same successor.
+  // True if all threads take the same successor of the block.
   bool IsUniformBranch(size_t block) const {
     const std::vector<size_t>& uses = blocks_[block].terminator->uses;
     return std::all_of(uses.begin(), uses.end(),
                        [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // Returns for each block the ends of regions, or of the function, that come
-  // next on some path.
+  // Returns for each block where the paths from it end next. A path ends at
+  // the end of a region or of the function.
   std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());
@@ -223,8 +230,9 @@ class RegionPlanner {
     return next;
   }
 
-  // A region ends at a barrier, and at each branch that decides which barrier
-  // is next. Returns false if such a branch is divergent.
+  // Marks the blocks that end a region: at a barrier, and at each branch that
+  // decides which barrier is next. Returns false if such a branch is
+  // divergent.
   bool FindEnds() {
     plan_.ends_region.assign(blocks_.size(), false);
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -257,7 +265,8 @@ class RegionPlanner {
     return true;
   }
 
-  // Liveness analysis: backwards over the blocks until nothing changes.
+  // Does the liveness analysis: goes backwards over the blocks until nothing
+  // changes.
   void FindLiveValues() {
     std::vector<std::set<size_t>> in(blocks_.size());
     const auto on_edge = [&](size_t from, size_t to) {
@@ -294,8 +303,8 @@ class RegionPlanner {
     }
   }
 
-  // True if a region can compute the value again. `shared` gets the uniform
-  // values that this needs.
+  // True if a region can compute the value again. Adds the uniform values
+  // that this needs to `shared`.
   bool CanRematerialize(size_t value, std::set<size_t>& shared,
                         size_t& steps) const {
     constexpr size_t kMost = 32;
@@ -304,14 +313,16 @@ class RegionPlanner {
       return true;
     }
     const Instruction* const definition = f_.definition(value);
-    // The context keeps private arrays at the same place in each region.
+    // Private arrays are available in each region, because the context keeps
+    // them at the same place.
     if (value == kThread ||
         (definition != nullptr && definition->op == "alloca")) {
       return true;
     }
     if (definition == nullptr || ++steps > kMost) return false;
     if (LoadsPosition(*definition)) return true;
-    // Each freeze of an undefined value may give another one.
+    // A freeze of an undefined value must not be repeated, because it may
+    // give another value each time.
     if (!IsPure(*definition) || definition->op == "freeze") return false;
     for (const size_t v : definition->uses) {
       if (!CanRematerialize(v, shared, steps)) return false;
@@ -319,8 +330,8 @@ class RegionPlanner {
     return true;
   }
 
-  // Spills only the live values that are divergent and cannot be
-  // rematerialized.
+  // Decides how live values reach the next region. Only values that are
+  // divergent and cannot be rematerialized are spilled.
   void ChooseTransfers() {
     plan_.values.assign(f_.values().size(), {});
     std::map<size_t, std::set<size_t>> needs;
@@ -363,11 +374,11 @@ class RegionPlanner {
     }
   }
 
-  // Escape analysis: true if a pointer to a private array may be read from
-  // memory.
+  // Does the escape analysis: true if the kernel may load a pointer to a
+  // private array from memory.
   bool PrivatePointersEscape() const {
     std::vector<bool> is_private(f_.values().size(),
-                                 false);  // for each value
+                                 false);  // has an element for each value
     bool escapes = false;
     for (bool changed = true; changed && !escapes;) {
       changed = false;
@@ -385,11 +396,13 @@ class RegionPlanner {
               (has_private && IsOpcode(i->op, {"getelementptr", "bitcast"}))) {
             changed = changed || !is_private[i->value];
             is_private[i->value] = true;
-            // The next region reads a spilled pointer from memory.
+            // A spilled pointer escapes, because the next region loads it
+            // from memory.
             escapes = escapes ||
                       plan_.values[i->value].transfer == Transfer::kSpilled;
           } else if (has_private && i->op == "store") {
-            // The first operand is the stored value.
+            // A stored pointer escapes. The first operand of a store is the
+            // stored value.
             escapes =
                 escapes || (i->uses.size() > 1 && is_private[i->uses[0]]) ||
                 (i->uses.size() == 1 &&

@@ -22,7 +22,7 @@ constexpr char kCutsType[] = "%\"struct.switchyard_metal::Cuts\"";
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The alignment of the crew's memory.
+// The alignment of the memory that the crew passes to regions.
 constexpr size_t kContextAlignment = 64;
 
 // Writes the regions of one kernel.
@@ -44,9 +44,10 @@ class RegionWriter {
     return names_.PointerTo(type);
   }
 
-  // Assigns slots to spilled values and private arrays in the context, and to
-  // uniform live values in the threadgroup's shared copy. The first slots are
-  // for the barriers of SIMD-groups, and for the number of the next region.
+  // Assigns places in memory, called slots. Spilled values and private arrays
+  // get slots in the context, uniform live values in the copy that the
+  // threadgroup shares. The first slots are for the barriers of SIMD-groups,
+  // and for the number of the next region.
   bool AssignSlots() {
     std::string context = "{ [1024 x { i8*, i8*, i8*, i32 }]";
     if (!names_.typed_pointers) context = "{ [1024 x { ptr, ptr, ptr, i32 }]";
@@ -57,8 +58,8 @@ class RegionWriter {
     for (size_t v = 0; v < types_.size(); ++v) {
       const Instruction* const definition = f_.definition(v);
       if (definition != nullptr && definition->op == "alloca") {
-        // Not cut: an array of variable length, or an alloca in a loop, which
-        // may run any number of times.
+        // Kernels with these are not cut: an array of variable length, or an
+        // alloca in a loop, which may run any number of times.
         const std::vector<std::string_view> parts =
             SplitOutside(std::string_view(definition->code)
                              .substr(definition->code.find("alloca ") + 7),
@@ -95,8 +96,9 @@ class RegionWriter {
     return true;
   }
 
-  // Returns a type that is aligned as in "align 16" in an array, too, because
-  // Clang's accesses rely on it.
+  // Returns a type like `type` whose alignment is `bytes`, also as the
+  // element of an array. Clang's accesses rely on that, for example with
+  // "align 16".
   static std::string AlignType(const std::string& type, size_t bytes) {
     const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
                                         : "<" + Number(bytes / 8) + " x i64>";
@@ -106,8 +108,8 @@ class RegionWriter {
   std::string NameLabel(size_t block) const {
     return "%b." + f_.blocks()[block].label;
   }
-  // Names of a value, of a live value's variable, and of the variable for a
-  // live phi's next value.
+  // These return names: of a value, of a live value's variable, and of the
+  // variable with the next value of a live phi.
   std::string NameValue(size_t v) const {
     return v == 0 ? "%thread" : "%v." + f_.values()[v].substr(1);
   }
@@ -135,7 +137,8 @@ class RegionWriter {
     Emit("store " + type + " " + value + ", " + PointerTo(type) + " " + to +
          AccessGroup());
   }
-  // Emits the load of a live value, and returns its name as an operand.
+  // Emits code that loads a live value, and returns the operand's name. Other
+  // values need no load.
   std::string EmitUse(size_t v) {
     return IsTransferred(v) ? EmitLoad(types_[v], NameVariable(v))
                             : NameValue(v);
@@ -143,15 +146,17 @@ class RegionWriter {
   std::string EmitUses(std::string_view text) {
     return f_.Replace(text, [this](size_t v) { return EmitUse(v); });
   }
-  // Returns the address of a uniform live value. For each row of threads, a
-  // region reads the values at its start, and writes new ones to a copy.
+  // Returns the address of a uniform live value. There are two copies: for
+  // each row of threads, a region reads the values from one at its start, and
+  // writes new values to the other.
   std::string EmitSharedSlot(size_t field, const char* of = "%made") {
     const std::string name = "%p." + Number(next_++);
     Emit(name + " = getelementptr inbounds " + shared_type_ + ", " +
          PointerTo(shared_type_) + " " + of + ", i64 0, i32 " + Number(field));
     return name;
   }
-  // Returns the address of the thread's element of a spilled value or array.
+  // Returns the address of this thread's element of a spilled value or a
+  // private array.
   std::string EmitSpillSlot(size_t field, const std::string& within = "") {
     const std::string name = "%p." + Number(next_++);
     Emit(name + " = getelementptr inbounds " + context_type_ + ", " +
@@ -160,7 +165,7 @@ class RegionWriter {
     return name;
   }
 
-  // Finds the blocks of the region that begins with the block.
+  // Finds the blocks of the region that begins with block `start`.
   std::vector<bool> FindBlocks(size_t start) const {
     std::vector<bool> in(f_.blocks().size(), false);
     std::vector<size_t> left = {start};
@@ -182,7 +187,8 @@ class RegionWriter {
     return static_cast<size_t>(found - plan_.entries.begin());
   }
 
-  // Emits a region: a function that is a work-item loop over a row of threads.
+  // Emits a region as a function. The function is a work-item loop over a row
+  // of threads.
   void EmitRegion(size_t r) {
     const auto& entry = plan_.entries[r];
     in_region_ = FindBlocks(entry.second);
@@ -224,7 +230,7 @@ class RegionWriter {
     out_ += "}\n";
   }
 
-  // Emits the function's head and its entry block, up to the live values.
+  // Emits the function's head, and its entry block up to the live values.
   void EmitHead(size_t r) {
     const std::string i8 = PointerTo("i8"),
                       thread = PointerTo(names_.thread_type);
@@ -256,12 +262,13 @@ class RegionWriter {
     }
   }
 
-  // Emits the description of the loop's thread, and the addresses of its
-  // private arrays.
+  // Emits code that makes the description of the loop's current thread, and
+  // computes the addresses of its private arrays.
   void EmitThread() {
     for (size_t field = 0; field < kFields; ++field) {
       std::string value = "%f." + Number(field);
-      if (field == 1 || field == 4 || field == 7) {  // x, and the index
+      // These depend on x: two positions, and the index.
+      if (field == 1 || field == 4 || field == 7) {
         value = "%at." + Number(field);
         Emit(value + " = add nuw i32 %f." + Number(field) + ", %x");
       }
@@ -277,7 +284,7 @@ class RegionWriter {
     }
   }
 
-  // Emits the variables of the live values. Uniform ones are loaded once,
+  // Emits the variables of the live values. A uniform value is loaded once,
   // before the loop.
   void EmitLiveValues(const std::set<size_t>& live,
                       const std::unordered_map<size_t, std::string>& shared) {
@@ -300,8 +307,8 @@ class RegionWriter {
     }
   }
 
-  // A thread's description: its threadgroup, two positions of three numbers,
-  // and its index.
+  // The number of fields in a thread's description: its threadgroup, two
+  // positions of three numbers each, and its index.
   static constexpr size_t kFields = 8;
   std::string FindFieldType(size_t field) const {
     return field != 0 ? "i32" : PointerTo(kGroupType);
@@ -315,7 +322,7 @@ class RegionWriter {
            kPlaces[field];
   }
 
-  // Emits the value's computation at the start of the region.
+  // Emits code at the start of the region that computes the value again.
   std::string Rematerialize(
       size_t v, const std::unordered_map<size_t, std::string>& shared) {
     if (v == 0) return "%thread";
@@ -332,8 +339,8 @@ class RegionWriter {
     return name;
   }
 
-  // Emits the values that the phis of `to` get on the edge: stores for live
-  // phis, loads of live values for others.
+  // Emits code for the edge to block `to`, which gives the phis of `to` their
+  // values: stores for live phis, loads of live values for others.
   void EmitIncoming(size_t from, size_t to) {
     for (const Instruction* phi : f_.blocks()[to].instructions) {
       if (phi->op != "phi") continue;
@@ -381,8 +388,8 @@ class RegionWriter {
         continue;
       }
       std::string code = EmitOperands(*i);
-      // The library does not know the thread of a work-item loop, so this
-      // computes the lane.
+      // In a work-item loop the library does not know which thread runs, so
+      // this code computes the lane.
       if (i->FindCallee() == kLane) code = "and i32 %at.7, 31";
       if (i->op == "load" || i->op == "store") code += AccessGroup();
       Emit((i->value == kNoIndex ? "" : NameValue(i->value) + " = ") + code);
@@ -420,8 +427,8 @@ class RegionWriter {
          entries);
   }
 
-  // Spills the values that are live behind the region and defined in it, and
-  // stores which region is next.
+  // Emits code for the end of a region. It spills values that are defined in
+  // the region and live behind it, and stores which region is next.
   void EmitEnd(size_t b) {
     const BasicBlock& block = f_.blocks()[b];
     std::set<size_t> live;
@@ -446,7 +453,7 @@ class RegionWriter {
                            Number(FindRegion(b, block.successors[1]))),
                 EmitSharedSlot(0));
     } else if (end.op == "switch") {
-      // "switch i32 %1, label %2 [ i32 7, label %3 ... ]"
+      // The code is "switch i32 %1, label %2 [ i32 7, label %3 ... ]".
       const std::string_view code = end.code;
       const std::string value = EmitUses(code.substr(
           code.find(" %") + 1, code.find(',') - code.find(" %") - 1));
@@ -463,7 +470,7 @@ class RegionWriter {
       }
       EmitStore("i32", next, EmitSharedSlot(0));
     } else if (end.FindCallee() == kSimd) {
-      // The call gets one more argument, the slot in which it notes its
+      // The call gets one more argument: the slot in which it notes its
       // operation.
       const std::string meeting = EmitSpillSlot(0);
       const std::string type = names_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"
@@ -530,11 +537,12 @@ class RegionWriter {
   const RegionPlan& plan_;
   const RegionNames& names_;
   std::string context_type_, shared_type_;
-  std::vector<std::string> types_;  // of live values and private arrays
+  // The types of live values and private arrays.
+  std::vector<std::string> types_;
   std::vector<size_t> slots_;
-  std::vector<bool> in_region_;  // true for blocks of the current region
+  std::vector<bool> in_region_;  // true for each block of the current region
   std::unordered_map<size_t, std::string> rematerialized_;
-  size_t next_ = 0;  // number for the next name
+  size_t next_ = 0;  // the number in the next name
   std::string out_;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes a kernel's regions as LLVM text: each is a function with a work-item
-// loop.
+// Writes a kernel's regions as LLVM text. Each region becomes a function with
+// a work-item loop.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_REGION_WRITER_H_
@@ -15,7 +15,7 @@
 
 namespace switchyard::device::metal {
 
-// The shim's functions that call the library.
+// Functions of the shim that call the library.
 constexpr char kBarrier[] = "@swy_threadgroup_barrier";
 constexpr char kSimdgroupBarrier[] = "@swy_simdgroup_barrier";
 constexpr char kSimd[] = "@swy_simd";
@@ -25,7 +25,7 @@ constexpr char kFail[] = "@swy_fail";
 constexpr char kLane[] = "@swy_lane";
 constexpr char kThreadType[] = "%\"struct.switchyard_metal::Thread\"";
 
-// Names from the module that the regions' text uses.
+// Names in the module that the text of the regions refers to.
 struct RegionNames {
   size_t kernel = 0;
   std::string thread_type;  // "%struct...Thread"
@@ -37,7 +37,8 @@ struct RegionNames {
   }
 };
 
-// Returns an empty text if a value's type is unknown.
+// Returns the text of the regions, or an empty text if a value's type is
+// unknown.
 std::string WriteRegions(const LlvmFunction& function, const RegionPlan& plan,
                          const RegionNames& names);
 

@@ -17,21 +17,22 @@ namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The functions of a module, and their calls.
+// The functions of a module, and the functions that each calls.
 struct Functions {
   struct Function {
     std::string_view text;
-    bool calls_unknown = false;  // by pointer
+    bool calls_unknown = false;  // true if it calls a function by pointer
     std::vector<std::string_view> calls;
   };
   std::unordered_map<std::string_view, Function> all;
-  std::vector<std::pair<size_t, std::string_view>> kernels;  // number, name
+  // Each kernel's number and name.
+  std::vector<std::pair<size_t, std::string_view>> kernels;
   std::unordered_map<std::string_view, std::string_view>
       attributes;                   // "#4", "{ ... }"
-  size_t metadata = 0, groups = 0;  // the first free numbers
+  size_t metadata = 0, groups = 0;  // the first numbers that are free
 };
 
-// Returns the kernel's number: 0 for
+// Returns the number in a kernel's name: 0 for
 // "@_ZL9swy_run_0RKN16switchyard_metal6ThreadE".
 size_t ParseKernelNumber(std::string_view name) {
   constexpr std::string_view kRun = "swy_run_";
@@ -48,15 +49,16 @@ std::string_view FindName(std::string_view define) {
   return define.substr(at, define.find('(', at) - at);
 }
 
-// True for the shim's functions that Clang does not inline before this pass,
-// so that the pass finds their calls.
+// True for functions of the shim that Clang must not inline before this pass,
+// because the pass looks for their calls.
 bool IsMarker(std::string_view name) {
   return name == kBarrier || name == kSimdgroupBarrier || name == kSimd ||
          name == kVariable || name == kNotBound || name == kFail ||
          name == kLane;
 }
 
-// A SIMD-group function is a barrier, too: lanes exchange values in it.
+// True for barriers. A SIMD-group function is a barrier, too, because lanes
+// exchange values in it.
 bool IsBarrier(std::string_view name) {
   return name == kBarrier || name == kSimdgroupBarrier || name == kSimd;
 }
@@ -122,7 +124,8 @@ bool CanBeCut(const Functions& functions, std::string_view name) {
   return has_barrier && !kernel.calls_unknown;
 }
 
-// Returns "#4" of a line that ends with "... #4 {".
+// Returns the attributes at the end of a function's first line: "#4" if it
+// ends with "... #4 {".
 std::string_view FindAttributes(std::string_view define) {
   const size_t close = define.rfind(')');
   const size_t at = define.find('#', close);
@@ -130,7 +133,7 @@ std::string_view FindAttributes(std::string_view define) {
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// Returns `more` and the attributes that name the CPU.
+// Returns `more` together with those of the attributes that name the CPU.
 std::string SelectAttributes(std::string_view all, const std::string& more) {
   std::string kept = "{ " + more;
   for (const std::string_view word :
@@ -147,7 +150,8 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   std::string added, again;
   std::unordered_set<size_t> cut;
   RegionNames names;
-  // Without typed pointers, the module may lack the struct's type.
+  // If pointers have no types in this LLVM text, the module may lack the
+  // struct's type.
   const bool has_type = llvm.find(std::string("\n") + kThreadType +
                                   " = type") != std::string::npos;
   names.thread_type = has_type ? kThreadType : "%swy.thread";
@@ -177,7 +181,7 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
     added += regions;
     cut.insert(kernel.first);
   }
-  // Clang may inline the marker functions now.
+  // From here on Clang may inline the functions that the pass looked for.
   const std::string inlined = "#" + Number(functions.groups + 1);
   ForEachLine(llvm, [&](std::string_view line) {
     if (BeginsWith(line, "define ") && IsMarker(FindName(line))) {

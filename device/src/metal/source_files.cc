@@ -26,7 +26,7 @@ SourceFile Unread(State state, const std::string& wrong) {
   return {state, std::string(), wrong};
 }
 
-// Returns kRead for a file that may be read.
+// Returns kRead if the file may be read, and otherwise the reason.
 SourceFile Judge(const struct stat& status) {
   if (S_ISDIR(status.st_mode)) return Unread(State::kFolder, "is a folder");
   if (!S_ISREG(status.st_mode)) {
@@ -47,8 +47,8 @@ SourceFile ReadAll(int file) {
   }
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // The size may be wrong: the file may have grown, and files in /proc have
-  // size 0.
+  // The size that the system gives may be wrong: the file may have grown, and
+  // files in /proc have size 0.
   while (result.text.size() <= kMaxSourceBytes) {
     char part[1 << 16];
     const ssize_t count = read(file, part, sizeof(part));
@@ -66,13 +66,13 @@ struct Include {
   bool is_quoted;  // "name", not <name>
 };
 
-// Returns the files that a directive names behind include, include_next,
-// import, __has_include( and #pragma GCC dependency.
+// Returns the files that a directive names. The names follow include,
+// include_next, import, __has_include( and #pragma GCC dependency.
 std::vector<Include> IncludesOf(std::string_view directive) {
   std::string text;
   for (size_t i = 0; i < directive.size(); ++i) {
     if (directive[i] == '\\' && directive.substr(i + 1, 1) == "\n") {
-      ++i;  // the line goes on
+      ++i;  // the directive continues on the next line
     } else {
       text += directive[i];
     }
@@ -104,10 +104,10 @@ std::string FolderOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-// Returns one name for all spellings of a path. Otherwise a file that
-// includes "./" and its own name would get a new name each time. The file
-// itself may be a link, which is not resolved: its includes depend on the
-// folder where it is found.
+// Returns the same name for all spellings of a path. Otherwise a file that
+// includes "./" and its own name would get a new name each time. If the file
+// itself is a link, the link is not resolved, because the file's includes
+// depend on the folder in which it is found.
 std::string Canonical(const std::string& path) {
   const std::string folder = FolderOf(path);
   char* const full = realpath(folder.empty() ? "." : folder.c_str(), nullptr);
@@ -125,7 +125,8 @@ class IncludeChecker {
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
     Look(text, path, name);
-    // Not by recursion, because files may include each other to any depth.
+    // This is not a recursion, because files may include each other to any
+    // depth.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());
       pending_.pop_back();
@@ -162,14 +163,16 @@ class IncludeChecker {
       throw std::runtime_error(place + "includes " + path + ", which " +
                                file.wrong);
     }
-    if (file.state != State::kRead) return;  // Clang tries the next folder
+    // Clang then tries the next folder.
+    if (file.state != State::kRead) return;
     if (!seen_.insert(Canonical(path)).second) return;
     pending_.emplace_back(std::move(file.text), path);
   }
 
   const std::vector<std::string>& folders_;
   std::set<std::string> seen_;
-  std::vector<std::pair<std::string, std::string>> pending_;  // text, path
+  // Each has the text and the path.
+  std::vector<std::pair<std::string, std::string>> pending_;
 };
 
 }  // namespace
@@ -179,11 +182,12 @@ SourceFile ReadSource(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) {
     return Unread(State::kAbsent, std::strerror(errno));
   }
-  // Check before open(), which has an effect on some devices.
+  // The file is checked before open(), because open() has an effect on some
+  // devices.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // Another file may have replaced it. O_NONBLOCK, because open() would wait
-  // for a FIFO.
+  // Another file may have replaced it since the check. O_NONBLOCK is needed
+  // because open() would wait for a FIFO.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Unread(State::kAbsent, std::strerror(errno));

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads the files of a shader. Its text names them, in #include and #line, so
-// a name may be that of a device, a FIFO or a disk's image: reading those
-// takes memory without limit, or never ends.
+// Reads the files of a shader safely. The shader's text names files in
+// #include and #line, so a name may be that of a device, a FIFO or a disk's
+// image. To read such a file would take memory without limit, or never end.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
@@ -14,32 +14,34 @@
 
 namespace switchyard::device::metal {
 
-// The largest file that is read: 70 times the largest shader of the tests with
-// all that it includes, 0.24 MB. It costs up to 30 times its size in memory.
+// The size of the largest file that is read. It is 70 times the size of the
+// largest shader in the tests with all files that it includes, 0.24 MB.
+// Compiling a file takes up to 30 times its size in memory.
 constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 
 struct SourceFile {
   enum class State {
     kRead,
-    kAbsent,  // or not readable by this user
+    kAbsent,  // does not exist, or this user may not read it
     kFolder,
-    kNoFile,  // a device, a FIFO, a socket
+    kNoFile,  // is a device, a FIFO or a socket
     kTooLarge,
   };
   State state = State::kAbsent;
-  std::string text;   // empty unless kRead
+  std::string text;   // the file's contents; empty unless kRead
   std::string wrong;  // "is not a regular file"; empty if kRead
 };
 
-// Reads a regular file of at most kMaxSourceBytes. Never waits for another
-// kind of file, such as a FIFO.
+// Reads a regular file of at most kMaxSourceBytes. Never waits, even if the
+// path is that of another kind of file, such as a FIFO.
 SourceFile ReadSource(const std::string& path);
 
-// Throws std::runtime_error, a line with the place, if the text of `path`
-// includes a file that ReadSource() refuses, directly or through other files.
-// Absent files are left to Clang, which knows whether the #include is active.
-// Searches like Clang, in the file's folder and in `folders`. Does not see
-// names that a macro makes. Messages call the text `name`.
+// Throws std::runtime_error if the text of `path` includes a file that
+// ReadSource() refuses, directly or through other files. The error's text is
+// one line with the place of the #include, and calls the text `name`. Absent
+// files are left to Clang, which knows whether the #include is active. Files
+// are searched as Clang does it: in the including file's folder and in
+// `folders`. Names that a macro makes are not seen.
 void RequireReadableIncludes(const std::string& text, const std::string& path,
                              const std::string& name,
                              const std::vector<std::string>& folders);

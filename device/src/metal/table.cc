@@ -49,7 +49,7 @@ constexpr NamedInput kInputs[] = {
 
 constexpr char kNamespace[] = "switchyard_metal::";
 
-// Returns the text as a string literal.
+// Returns the text as a string literal of C++.
 std::string Quote(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -106,13 +106,15 @@ Input FindInput(std::string_view attribute) {
 
 std::string WriteTable(const Table& table) {
   const std::string ns = kNamespace;
-  // Errors in the table belong to no line of the shader.
+  // The table gets a file name of its own, because its errors belong to no
+  // line of the shader.
   std::string code = "\n# 1 \"<switchyard>\"\n";
   for (size_t i = 0; i < table.kernels.size(); ++i) {
     const TranslatedKernel& kernel = table.kernels[i].kernel;
     std::string lines;
     WriteKernel(table.kernels[i], std::to_string(i), lines);
-    // Errors in a kernel's arguments are reported at the kernel.
+    // This line marker makes Clang report errors in a kernel's arguments at
+    // the kernel.
     const std::string place =
         "# " + std::to_string(kernel.line) + " " + Quote(kernel.file) + "\n";
     for (size_t at = 0; at < lines.size();) {

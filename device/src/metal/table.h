@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of kernels and constants that a module exports: the end of the
-// translated text.
+// The table of the kernels and constants that a module exports. It is the end
+// of the translated text.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TABLE_H_
@@ -18,8 +18,9 @@ namespace switchyard::device::metal {
 
 struct TableKernel {
   TranslatedKernel kernel;
-  std::string pointer;      // to the function: "ns::swy_kernel_3"
-  std::string max_threads;  // an expression, empty if not given
+  std::string pointer;  // to the function: "ns::swy_kernel_3"
+  // An expression; empty if the shader gives no maximum.
+  std::string max_threads;
 };
 
 struct TableConstant {
@@ -32,18 +33,18 @@ struct TableConstant {
 struct Table {
   std::vector<TableKernel> kernels;
   std::vector<TableConstant> constants;
-  // Functions that compute the constants that depend on function constants,
-  // in this order.
+  // The names of functions that set those constants that depend on function
+  // constants. They must be called in this order.
   std::vector<std::string> set_ups;
 };
 
 std::string WriteTable(const Table& table);
 
-// Returns the input that the attribute selects; kUnsupported if it is not an
-// input attribute.
+// Returns the input of the kernel that the attribute selects, or kUnsupported
+// if the attribute selects no input.
 switchyard_metal::Input FindInput(std::string_view attribute);
 
-// Returns Metal's name of a type: "uint" for uint32_t.
+// Returns Metal's name of a C++ type, such as "uint" for uint32_t.
 std::string NameMetalType(std::string type);
 
 }  // namespace switchyard::device::metal

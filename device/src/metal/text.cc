@@ -78,7 +78,7 @@ class Text::Lexer {
     }
   }
 
-  // Moves to `end`, and counts the lines between.
+  // Moves to byte `end`, and counts the lines that it passes.
   void GoTo(size_t end) {
     while (at_ < end) {
       if (source_[at_] == '\n') {
@@ -99,7 +99,7 @@ class Text::Lexer {
     GoTo(end);
   }
 
-  // Adds a comment that ends at `end`, or with the text.
+  // Adds a comment that ends at `end`, or at the end of the text.
   void AddComment(size_t end) {
     if (end > source_.size()) end = source_.size();
     if (!is_system_) {
@@ -110,8 +110,8 @@ class Text::Lexer {
     GoTo(end);
   }
 
-  // Reads a string or character from its prefix at `begin`. at_ is at the
-  // quote.
+  // Reads a string or character literal. Its prefix begins at `begin`, and
+  // at_ is at its quote.
   void ReadQuoted(size_t begin) {
     const char quote = source_[at_];
     size_t end = at_ + 1;
@@ -128,7 +128,7 @@ class Text::Lexer {
   void ReadRawString(size_t begin) {
     const size_t quote = at_;
     const size_t open = source_.find_first_of("(\n \"", quote + 1);
-    // A delimiter has at most 16 characters.
+    // The delimiter of a raw string has at most 16 characters.
     if (open == source_.npos || source_[open] != '(' || open - quote > 17) {
       return ReadQuoted(begin);
     }
@@ -172,7 +172,7 @@ class Text::Lexer {
     Add(Token::Kind::kIdentifier, at_, end);
   }
 
-  // Reads a line marker, `# 12 "file" 1 3`, or a pragma.
+  // Reads a line marker such as `# 12 "file" 1 3`, or a pragma.
   void ReadDirective() {
     const size_t begin = at_;
     size_t end = at_;
@@ -199,7 +199,7 @@ class Text::Lexer {
     }
     ReadMarker(i, end);
     GoTo(end);
-    // The newline behind the marker adds one.
+    // The newline behind the marker adds 1 again.
     line_ = line - 1;
   }
 
@@ -213,7 +213,7 @@ class Text::Lexer {
     }
     is_system_ = false;
     for (++i; i < end; ++i) is_system_ = is_system_ || source_[i] == '3';
-    // "<built-in>" and the like are not files.
+    // Names such as "<built-in>" do not belong to files.
     if (!is_system_ && file[0] != '<') to_.user_files_.insert(file);
     if (to_.files_.back() != file) to_.files_.push_back(file);
     file_ = static_cast<uint32_t>(to_.files_.size() - 1);
@@ -226,11 +226,11 @@ class Text::Lexer {
   uint32_t line_begin_ = 0;
   uint32_t file_ = 0;
   bool is_system_ = false;
-  bool is_line_blank_ = true;  // only blanks on this line so far
+  bool is_line_blank_ = true;  // true if this line has only blanks so far
 };
 
-// Fills in `match`. A < behind an identifier has a match only if a > comes
-// before the end of the brackets or statement around it.
+// Fills in Token::match. A < behind an identifier gets a match only if a >
+// follows before the end of the enclosing brackets or statement.
 void Text::MatchPairs() {
   std::vector<uint32_t> open;
   const auto drop_angles = [&] {
@@ -308,7 +308,7 @@ uint32_t Text::FindDeclaredName(uint32_t first, uint32_t last) const {
                (Is(i + 1, "&") || Is(i + 1, "*"))) {
       last = match(i);
       name = kNone;
-      ++i;  // into (*name)
+      ++i;  // continues inside of (*name)
     }
   }
   return name;
@@ -406,7 +406,7 @@ void Text::InsertBehind(uint32_t token, std::string text) {
 void Text::PutBefore(uint32_t token, std::string_view text) {
   uint32_t at = tokens_[token].begin;
   size_t left = text.size();
-  // Keeps one blank behind the previous token.
+  // One blank must stay between the previous token and the text.
   while (left > 0 && at > 1 && code_[at - 1] == ' ' && code_[at - 2] == ' ') {
     code_[--at] = text[--left];
   }
@@ -428,14 +428,14 @@ std::string_view Text::edited(uint32_t token) const {
 
 std::string Text::edited(uint32_t first, uint32_t last) const {
   std::string result;
-  uint32_t end = kNone;  // of the previous token
+  uint32_t end = kNone;  // the end of the previous token
   for (uint32_t i = first; i < last; ++i) {
     if (IsErased(i)) continue;
     if (end != kNone && end != tokens_[i].begin) result += ' ';
     result += edited(i);
     end = tokens_[i].end();
   }
-  // Only raw strings have several lines.
+  // Only a raw string can contain newlines.
   std::replace(result.begin(), result.end(), '\n', ' ');
   return result;
 }

@@ -20,12 +20,12 @@ constexpr uint32_t kNone = 0xffffffff;
 
 struct Token {
   enum class Kind : uint8_t { kIdentifier, kNumber, kString, kOther };
-  uint32_t begin, size;  // bytes of the source
-  uint32_t line_begin;   // where its line begins, for the column
-  uint32_t line;         // in its file
-  uint32_t file;         // of Text::files()
-  // The index of the matching bracket: of (), [] and {}, and of <> that look
-  // like a pair of brackets.
+  uint32_t begin, size;  // its first byte in the source, and its length
+  uint32_t line_begin;   // the first byte of its line, to compute the column
+  uint32_t line;         // the line in its file
+  uint32_t file;         // an index into Text::files()
+  // The index of the matching bracket. It is set for (), [] and {}, and for
+  // <> that look like a pair of brackets.
   uint32_t match;
   Kind kind;
 
@@ -37,23 +37,24 @@ struct Token {
 struct Pragma {
   uint32_t begin, end;
   uint32_t token;
-  uint32_t line, file;  // as in Token
+  uint32_t line, file;  // have the meaning that they have in Token
 };
 
 struct Comment {
   uint32_t begin, end;
-  uint32_t line_begin, line;  // as in Token, where the comment begins
+  uint32_t line_begin, line;  // as in Token, for the comment's first byte
   uint32_t file;
-  uint32_t token;  // the first one behind the comment
+  uint32_t token;  // the first token behind the comment
 };
 
-// name(first ... last - 1) between [[ and ]].
+// An attribute in [[ ]]: its name, and its arguments in tokens first to last
+// - 1.
 struct Attribute {
   uint32_t name;
-  uint32_t first, last;  // equal if it has no arguments
+  uint32_t first, last;  // they are equal if it has no arguments
 };
 
-// Tokens first to last - 1.
+// A piece of the text: tokens first to last - 1.
 struct Piece {
   uint32_t first, last;
 };
@@ -66,9 +67,10 @@ inline bool IsAddressSpace(std::string_view word) {
   return IsOneOf(word, {"device", "constant", "threadgroup", "thread"});
 }
 
-// The tokens are those of the source before any edits; only edited() and
-// Finish() show the edits. System headers have no tokens, because the shim is
-// one to the preprocessor. Behind the last token, word() is empty.
+// The text of a shader. Its tokens are those before any edits; only edited()
+// and Finish() show the edits. The text of system headers has no tokens. The
+// shim counts as a system header, so its text is not edited. For an index
+// behind the last token, word() returns an empty text.
 class Text {
  public:
   // `source` must have less than 4 GiB and outlive this object. Takes linear
@@ -79,15 +81,17 @@ class Text {
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
   const Token& token(uint32_t i) const { return tokens_[i]; }
   const std::vector<Pragma>& pragmas() const { return pragmas_; }
-  // Empty for a preprocessed source.
+  // Returns the comments. A preprocessed source has none.
   const std::vector<Comment>& comments() const { return comments_; }
-  // Names from line markers, unescaped. The first one is empty.
+  // Returns the files' names from line markers, without escapes. The first
+  // name is empty.
   const std::vector<std::string>& files() const { return files_; }
-  // The files that are no system headers.
+  // Returns the files that are not system headers.
   const std::set<std::string>& user_files() const { return user_files_; }
   // True if each of (), [] and {} has a match.
   bool is_balanced() const { return is_balanced_; }
-  // Number of calls of word(): the cost of the translation.
+  // Returns the number of calls of word(). It stands for the cost of the
+  // translation.
   uint64_t looks() const { return looks_; }
 
   std::string_view word(uint32_t i) const {
@@ -102,9 +106,10 @@ class Text {
   bool IsNumber(uint32_t i) const {
     return i < tokens_.size() && tokens_[i].kind == Token::Kind::kNumber;
   }
-  // True if the token is a member's name: behind . or ->.
+  // True if the token is the name of a member, because it stands behind . or
+  // ->.
   bool IsMember(uint32_t i) const { return Is(i - 1, ".") || Is(i - 1, "->"); }
-  // The token's match, or kNone.
+  // Returns the token's matching bracket, or kNone.
   uint32_t match(uint32_t i) const {
     return i < tokens_.size() ? tokens_[i].match : kNone;
   }
@@ -115,48 +120,52 @@ class Text {
   }
   // True for an opening parenthesis with a match.
   bool OpensParentheses(uint32_t i) const { return Is(i, "(") && Opens(i); }
-  // Returns the next token; behind the match, for an opening bracket.
+  // Returns the next token. For an opening bracket, it is the token behind
+  // the matching bracket.
   uint32_t Skip(uint32_t i) const {
     return (Opens(i) ? tokens_[i].match : i) + 1;
   }
 
   // Splits tokens first to last - 1 at commas outside of brackets.
   std::vector<Piece> SplitAtCommas(uint32_t first, uint32_t last) const;
-  // Finds the name that a declarator declares: the last one before its [], = or
-  // attributes. Returns kNone if it declares no name.
+  // Finds the name that a declarator declares: the last name before its [], =
+  // or attributes. Returns kNone if it declares no name.
   uint32_t FindDeclaredName(uint32_t first, uint32_t last) const;
-  // Returns the text of string literals in a row, without quotes and escapes.
+  // Returns the text that consecutive string literals have together, without
+  // quotes and escapes.
   std::string ReadString(uint32_t first, uint32_t last) const;
   // True if token i is the first [ of an attribute list.
   bool IsAttributeList(uint32_t i) const;
   // Finds the attributes of all lists within tokens first to last - 1.
   std::vector<Attribute> FindAttributes(uint32_t first, uint32_t last) const;
-  // True if the attribute is C++'s or Clang's own, not Metal's.
+  // True if the attribute is one of C++ or Clang, not of Metal.
   bool IsOfClang(const Attribute& attribute) const;
 
-  // Edits leave every token on its line: blanks replace erased tokens, and
-  // insertions have no newline.
+  // Edits leave every token on its line: an erased token becomes blanks, and
+  // an insertion has no newline.
 
   void Erase(uint32_t token);
-  // Erases tokens first to last - 1, the pragmas between them, and all
-  // insertions at them, earlier and later ones.
+  // Erases tokens first to last - 1 and the pragmas between them. Also drops
+  // all insertions at these tokens, earlier and later ones.
   void Erase(uint32_t first, uint32_t last);
-  // Erases bytes begin to end - 1 of the source, outside of tokens.
+  // Erases bytes begin to end - 1 of the source. They must lie outside of
+  // tokens.
   void EraseBytes(uint32_t begin, uint32_t end);
   bool IsErased(uint32_t token) const {
     return states_[token] == State::kErased;
   }
-  // `by` must not be longer than the token.
+  // Replaces the token's text. `by` must not be longer than the token.
   void Replace(uint32_t token, std::string_view by);
-  // Later insertions are further from the token.
+  // Insert text beside the token. A later insertion is further from the token
+  // than an earlier one.
   void InsertBefore(uint32_t token, std::string text);
   void InsertBehind(uint32_t token, std::string text);
-  // Writes the text over the blanks before the token, and inserts the rest if
-  // the blanks are too few.
+  // Writes the text over the blanks before the token. If there are too few
+  // blanks, inserts the rest.
   void PutBefore(uint32_t token, std::string_view text);
-  // Returns the token after edits, without insertions.
+  // Returns the token with all edits except insertions.
   std::string_view edited(uint32_t token) const;
-  // Returns tokens first to last - 1 after edits, on one line.
+  // Returns tokens first to last - 1 with all edits, on one line.
   std::string edited(uint32_t first, uint32_t last) const;
   // Returns the text with all edits. No edits may follow.
   std::string Finish();
@@ -167,7 +176,7 @@ class Text {
   struct Insertion {
     uint32_t at;
     uint32_t token;
-    int64_t order;  // among insertions at one place
+    int64_t order;  // the order of insertions at the same place
     std::string text;
   };
 
@@ -182,7 +191,7 @@ class Text {
   bool is_balanced_ = true;
   mutable uint64_t looks_ = 0;
 
-  std::string code_;  // the source with all edits but insertions
+  std::string code_;  // the source with all edits except insertions
   std::vector<State> states_;
   std::vector<bool> drops_insertions_;
   std::vector<Insertion> insertions_;

@@ -18,8 +18,8 @@ bool IsConst(const Text& text, uint32_t i) {
   return text.Is(i, "const") || text.Is(i, "constexpr");
 }
 
-// Erases device, thread and threadgroup. constant becomes const, unless it
-// has a const beside it.
+// Erases the words device, thread and threadgroup. Replaces `constant` by
+// const, or erases it if a const stands beside it.
 void EraseAddressSpace(Text& text, uint32_t i) {
   if (!text.Is(i, "constant") || IsConst(text, i - 1) || IsConst(text, i + 1)) {
     text.Erase(i);
@@ -28,7 +28,7 @@ void EraseAddressSpace(Text& text, uint32_t i) {
   }
 }
 
-// Erases Metal's attributes. Returns the list's last token.
+// Erases Metal's attributes in a list, and returns the list's last token.
 uint32_t EraseAttributes(Text& text, uint32_t i) {
   const uint32_t end = text.match(i);
   for (const Attribute& a : text.FindAttributes(i, end + 1)) {
@@ -38,8 +38,8 @@ uint32_t EraseAttributes(Text& text, uint32_t i) {
   return end;
 }
 
-// Erases `coherent(system)` and the like, because all memory is coherent
-// here.
+// Erases words such as `coherent(system)`, because all memory is coherent on
+// a CPU.
 void EraseCoherent(Text& text, uint32_t i) {
   if (text.OpensParentheses(i + 1) && text.match(i + 1) == i + 3) {
     text.Erase(i, i + 4);
@@ -64,8 +64,8 @@ void EraseLabel(Text& text, uint32_t i) {
 }
 
 // Replaces a vector type such as `typedef half half8
-// __attribute__((ext_vector_type(8)))`, because half is a class here, and
-// Clang's vectors have only built-in types.
+// __attribute__((ext_vector_type(8)))`. Clang's vectors can only have
+// built-in types as elements, and half is a class of the shim.
 void ReplaceVectorType(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   if (!text.Is(i + 3, "ext_vector_type") &&
@@ -74,7 +74,8 @@ void ReplaceVectorType(Text& text, uint32_t i) {
   }
   const uint32_t end = text.match(i + 1) + 1;
   if (!text.OpensParentheses(i + 4)) return;
-  constexpr uint32_t kMost = 8;  // tokens to search for the type
+  // The number of tokens in which the type is searched.
+  constexpr uint32_t kMost = 8;
   const auto is_type = [&](uint32_t at) {
     return text.Is(at, "half") || text.Is(at, "bfloat");
   };
@@ -125,7 +126,7 @@ void ReplaceBfloatLiteral(Text& text, uint32_t i) {
   text.InsertBehind(i, ")");
 }
 
-// Edits the tokens that need no knowledge of declarations.
+// Makes the edits that need no knowledge of declarations.
 void EraseWords(Text& text) {
   for (uint32_t i = 0; i < text.size(); ++i) {
     if (text.IsAttributeList(i)) {
@@ -142,7 +143,7 @@ void EraseWords(Text& text) {
     if (IsAddressSpace(text.word(i))) {
       EraseAddressSpace(text, i);
     } else if (text.Is(i, "kernel") || text.Is(i, "visible")) {
-      // A specifier, unless a declaration uses the word as a name.
+      // The word is a specifier here, unless a declaration uses it as a name.
       if (text.IsIdentifier(i + 1) || text.IsAttributeList(i + 1)) {
         text.Erase(i);
       }
@@ -158,9 +159,9 @@ void EraseWords(Text& text) {
   }
 }
 
-// Erases unroll counts that are macros, because the preprocessor does not
-// expand macros in pragmas, and Clang then does not know them. The count is
-// only a hint.
+// Erases the unroll count in a pragma if it is a macro. The preprocessor does
+// not expand macros in pragmas, so Clang would not know the name. The count
+// is only a hint.
 void EraseUnrollCounts(Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
     const std::string_view line =
@@ -184,10 +185,10 @@ void EraseUnrollCounts(Text& text) {
   }
 }
 
-// Returns an error for a directive that a macro makes: `H include` where H is
-// #. The preprocessor leaves only pragmas and such lines. Clang would take
-// the line for a directive when it reads the text again, and look for the
-// file.
+// Returns an error for a directive that a macro makes, such as `H include`
+// where H is #. Besides pragmas, the preprocessor leaves only such lines.
+// Clang would take the line for a directive when it reads the text again, and
+// look for the file.
 std::string FindMadeDirective(const Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
     std::string_view word =

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Translates preprocessed Metal to C++ for Clang.
+// Translates preprocessed Metal to C++, which Clang can compile.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_TRANSLATE_H_
@@ -18,13 +18,13 @@ namespace switchyard::device::metal {
 struct TranslatedParameter {
   std::string name;
   switchyard_metal::Input input = switchyard_metal::Input::kUnsupported;
-  uint32_t index = 0;  // only of buffers and threadgroup memory
+  uint32_t index = 0;  // set only for buffers and threadgroup memory
   std::string text;    // as declared: "device const float * x"
   std::string when;    // the condition in [[function_constant(..)]]
 };
 
 struct TranslatedKernel {
-  std::string name;  // its host_name, or the function's name
+  std::string name;  // its host_name, or else the function's name
   std::string file;
   uint32_t line = 0;
   std::vector<TranslatedParameter> parameters;
@@ -34,32 +34,36 @@ struct Unsupported {
   std::string what;
   std::string file;
   uint32_t line = 0, column = 0;
-  std::string kernel;  // empty: concerns the whole file
+  std::string kernel;  // empty if it concerns the whole file
 };
 
 struct Translation {
   std::string code;
-  // In the order of the module's table.
+  // The kernels, in the order of the module's table.
   std::vector<TranslatedKernel> kernels;
-  // Names of kernels left out because the caller did not ask for them.
+  // Names of kernels that were left out because the caller did not ask for
+  // them.
   std::vector<std::string> not_asked_for;
-  // Left-out kernels, vertex functions and the like, with the name in
-  // `kernel`; and places where the code differs from the shader, with an
-  // empty `kernel`.
+  // What was left out or changed:
+  // * Kernels, vertex functions and the like that were left out. `kernel` has
+  //   their name.
+  // * Places where the code differs from the shader. Their `kernel` is empty.
   std::vector<Unsupported> unsupported;
-  // "file:line:column: error: ..." if the shader can't be translated to C++.
+  // An error "file:line:column: error: ..." if the shader can't be translated
+  // to C++; otherwise empty.
   std::string error;
-  // The files of the shader, as line markers name them.
+  // The names of the shader's files, as line markers give them.
   std::vector<std::string> files;
-  // Number of times that the translation read a token: its cost.
+  // How often the translation has read a token. It stands for the cost.
   uint64_t looks = 0;
 };
 
-// Translates the output of clang++ -E, line markers included. Every token
+// Translates the output of clang++ -E with its line markers. Every token
 // stays on its line, so that Clang's messages name the shader's lines. The
-// shim is a system header to the preprocessor, so its text stays as it is.
-// Errors in the shader are left to Clang. Takes linear time.
-// Translates only the kernels that `kernels` names, or all if it is empty.
+// shim is a system header to the preprocessor, so its text is not changed.
+// Errors in the shader are left to Clang. The time is linear in the size of
+// the text. `kernels` names the kernels to translate; if it is empty, all are
+// translated.
 Translation Translate(std::string_view preprocessed,
                       const std::vector<std::string>& kernels = {});
 

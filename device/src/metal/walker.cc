@@ -10,8 +10,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Deeper scopes stay as they are, because the recursion needs stack. No
-// shader nests so deeply.
+// Scopes that are nested deeper are not translated, because the recursion
+// needs stack. No shader nests scopes so deeply.
 constexpr int kMaxDepth = 100;
 
 }  // namespace
@@ -63,7 +63,8 @@ void Walker::WalkDeclaration(const Declaration& d, const std::string& scope,
   if (d.IsClass()) {
     if (!EraseIfDuplicate(d, scope)) WalkClass(d, scope, depth);
   } else if (d.IsFunction()) {
-    if (d.body == kNone) return WalkVariable(d, scope);  // perhaps int x(3);
+    // This may be int x(3);.
+    if (d.body == kNone) return WalkVariable(d, scope);
     if (EraseIfDuplicate(d, scope)) return;
     if (d.name != kNone) functions_.insert(text_.word(d.name));
     WalkBody(d.body + 1, d.BodyEnd(text_));
@@ -105,7 +106,8 @@ void Walker::WalkClass(const Declaration& d, const std::string& scope,
           text_.Is(name, "__attribute__") || text_.IsErased(name))) {
     name = text_.Skip(name);
   }
-  // The scope has a number, because specializations have the same name.
+  // A number is added to the scope's name, because specializations have the
+  // same name.
   const std::string inner = scope + std::to_string(d.body) + "::";
   const uint32_t last = d.BodyEnd(text_);
   for (uint32_t i = d.body + 1; i < last;) {
@@ -124,8 +126,8 @@ void Walker::WalkMember(const Declaration& d, std::string_view class_name,
                         const std::string& scope, int depth) {
   if (d.IsClass()) return WalkClass(d, scope, depth + 1);
   if (d.IsFunction()) {
-    // `constant` behind the parameters is the address space of the object,
-    // and becomes const. A constructor can't be const.
+    // A `constant` behind the parameters is the address space of the object,
+    // and becomes const. A constructor can't be const, so there it is erased.
     uint32_t end = d.body == kNone ? d.end : d.body;
     end = std::min(end, d.initializer);
     const bool is_constructor = d.name != kNone &&
@@ -145,7 +147,8 @@ void Walker::WalkMember(const Declaration& d, std::string_view class_name,
     if (NeedsFunctionConstants(d.initializer, d.end)) {
       AddUnsupported("a member made of function constants", i, "");
     }
-    // Without inline, C++ allows only integers an initializer here.
+    // C++ allows an initializer here only for integers, unless the member is
+    // inline.
     bool is_constexpr = false;
     for (uint32_t k = d.head; k < d.initializer; ++k) {
       is_constexpr = is_constexpr || text_.Is(k, "constexpr");
@@ -273,7 +276,8 @@ void Walker::MakeSetUp(const Declaration& d, const std::string& scope) {
   }
   const std::string text(text_.word(name));
   const std::string function = "swy_set_up_" + std::to_string(next_++);
-  // The type without `static`, and the dimensions behind the name.
+  // The type consists of the tokens without `static`, and of the dimensions
+  // behind the name.
   std::string type = text_.edited(d.head, name);
   const size_t word = type.find("static");
   if (word != type.npos) type.erase(word, 6);
@@ -296,7 +300,7 @@ void Walker::WalkBody(uint32_t first, uint32_t last) {
 }
 
 uint32_t Walker::FindStatementBegin(uint32_t i, uint32_t first) const {
-  // Specifiers and a type may stand before `threadgroup`: a few tokens.
+  // Before `threadgroup` a few tokens may stand: specifiers and a type.
   for (int steps = 0; steps < 24; ++steps, --i) {
     if (i == first) return i;
     const uint32_t before = i - 1;
@@ -323,8 +327,8 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   uint32_t end = first;
   bool has_braces = false;
   for (; end < last && !text_.Is(end, ";"); end = text_.Skip(end)) {
-    // Not a declaration. A second `threadgroup` also stops here, so that a
-    // list of many takes linear time.
+    // This is not a declaration. A second `threadgroup` also stops the loop,
+    // so that a list of many takes linear time.
     if (text_.Is(end, ":") || (has_braces && text_.Is(end, "threadgroup"))) {
       return first;
     }
@@ -333,7 +337,7 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   if (end >= last) return first;
   const std::vector<Piece> pieces = text_.SplitAtCommas(first, end);
   if (pieces.empty()) return first;
-  uint32_t type_end = first;  // behind struct {...}
+  uint32_t type_end = first;  // the token behind struct {...}
   for (uint32_t i = first; i < pieces[0].last; i = text_.Skip(i)) {
     if (text_.Is(i, "=")) break;
     const bool is_of_struct = text_.Is(i - 1, "struct") ||

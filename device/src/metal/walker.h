@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Walks the declarations of a shader and translates the forms that C++ lacks:
-// kernels, function constants, threadgroup variables, and functions that
-// differ only by address space. EraseWords() in translate.cc has erased
-// address spaces and attributes before.
+// Walks over the declarations of a shader and translates forms that C++ does
+// not have: kernels, function constants, threadgroup variables, and functions
+// that differ only in address spaces. Before that, EraseWords() in
+// translate.cc erases address spaces and attributes.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_WALKER_H_
@@ -25,7 +25,8 @@ namespace switchyard::device::metal {
 
 struct KernelParameters {
   std::vector<TranslatedParameter> list;
-  // Why the kernel can't run, and the token to blame; empty if it can.
+  // The reason why the kernel can't run, and the token that causes it. The
+  // reason is empty if the kernel can run.
   std::string unsupported;
   uint32_t token = kNone;
 };
@@ -49,10 +50,10 @@ class Walker {
   struct KernelTemplate {
     std::vector<TemplateParameter> arguments;
     KernelParameters parameters;
-    std::string max_threads;  // the name of a template with the value
+    std::string max_threads;  // the name of a template of a constant
   };
 
-  // walker.cc
+  // The following functions are defined in walker.cc.
   void WalkNamespace(uint32_t first, uint32_t last, const std::string& scope,
                      int depth);
   uint32_t EnterNamespace(uint32_t i, uint32_t last, const std::string& scope,
@@ -68,61 +69,61 @@ class Walker {
   void AddUnsupported(std::string what, uint32_t token, std::string kernel);
   void SetError(std::string_view what, uint32_t token);
 
-  // Program-scope constants, and variables in threadgroup memory.
+  // Translates program-scope constants and variables in threadgroup memory.
   void WalkVariable(const Declaration& d, const std::string& scope);
   void TranslateFunctionConstants(const Declaration& d,
                                   const std::string& scope);
   bool NeedsFunctionConstants(uint32_t first, uint32_t last) const;
-  // Makes a function of a constant's initializer, because function constants
-  // have no values yet when the module is loaded.
+  // Turns a constant's initializer into a function, because function
+  // constants have no values yet when the module is loaded.
   void MakeSetUp(const Declaration& d, const std::string& scope);
-  // Looks for variables in threadgroup memory in a function's body.
+  // Translates the variables in threadgroup memory in a function's body.
   void WalkBody(uint32_t first, uint32_t last);
   uint32_t FindStatementBegin(uint32_t i, uint32_t first) const;
   // Returns the token behind the variables, or `first` if it finds no
   // variables.
   uint32_t TranslateThreadgroupVariables(uint32_t first, uint32_t last);
 
-  // Returns true for a kernel, and for a function that can't be in the
-  // module.
+  // Returns true if the function is a kernel, or can't be in the module.
   bool TranslateKernel(const Declaration& d, const std::string& scope);
   void TranslateInstantiation(const Declaration& d, const std::string& scope);
   std::vector<TemplateParameter> ReadTemplateParameters(
       const Declaration& d) const;
-  // Returns the template that fits the arguments and parameters; null unless
-  // exactly one fits.
+  // Returns the template that fits the arguments and parameters, or null
+  // unless exactly one fits.
   const KernelTemplate* FindTemplate(const std::vector<KernelTemplate>& all,
                                      const Piece& arguments,
                                      const Piece& parameters) const;
-  // Leaves a declaration out, and returns true, if its type is not supported.
-  // Declarations that use it are then left out, too.
+  // If a declaration's type is not supported, leaves the declaration out and
+  // returns true. Declarations that use it are then left out, too.
   bool LeaveOutIfUnsupported(const Declaration& d);
   // Returns the first token that is not supported, or kNone.
   uint32_t FindUnsupported(uint32_t first, uint32_t last,
                            std::string& what) const;
   void LeaveOut(const Declaration& d, const std::string& why);
-  // Returns false, and adds the kernel to Translation::not_asked_for, if the
-  // caller did not ask for it.
+  // Returns true if the caller asked for the kernel. Otherwise adds it to
+  // Translation::not_asked_for, and returns false.
   bool IsAskedFor(const std::string& kernel);
   void AddKernel(std::string name, uint32_t token,
                  std::vector<TranslatedParameter> parameters,
                  std::string pointer, std::string max_threads);
 
   Text& text_;
-  const std::unordered_set<std::string> asked_for_;  // empty: all kernels
+  // Empty if the caller asks for all kernels.
+  const std::unordered_set<std::string> asked_for_;
   Translation& result_;
   Duplicates duplicates_;
   Constants constants_;
   Table table_;
-  // Function constants, and the constants that depend on them.
+  // The names of function constants, and of constants that depend on them.
   std::unordered_set<std::string_view> specialized_;
   std::unordered_map<std::string_view, std::vector<KernelTemplate>> templates_;
-  std::unordered_set<std::string> names_;  // of kernels
-  // Names of left-out declarations, and why. Overloads of a left-out function
-  // may remain.
+  std::unordered_set<std::string> names_;  // the names of kernels
+  // The names of declarations that were left out, and the reasons. Overloads
+  // of a function that was left out may remain in the code.
   std::unordered_map<std::string_view, std::string> left_out_;
   std::unordered_set<std::string_view> functions_;
-  uint32_t next_ = 0;  // number for the next generated name
+  uint32_t next_ = 0;  // the number in the next generated name
 };
 
 }  // namespace switchyard::device::metal
