@@ -18,7 +18,7 @@ using P = MoeComputeIdsTpeParams;
 
 constexpr uint8_t kExperts = 0, kRowStride = 1, kPairs = 2, kGateUp = 3;
 
-// The address range of a matrix with 32-bit elements.
+// The range of addresses that a matrix with 32-bit elements covers.
 struct Addresses {
   uintptr_t begin, end;
 
@@ -51,8 +51,9 @@ Status ComputeIdsTpe(const Operands& o) {
     return Status();
   }
 
-  // Scratch memory for the sort, and a copy of tpe: BucketStrided overwrites
-  // tpe even if row_stride turns out to be too small.
+  // The sort uses scratch memory, and a copy of tpe. The copy is needed
+  // because BucketStrided overwrites tpe even if row_stride turns out to be
+  // too small.
   int32_t* const tpe = o[1].As<int32_t>().data;
   const size_t sort = BucketScratchSize(pairs, experts, running.executor);
   const bool may_fail = row_stride < pairs;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Built-in kernels as tables: their bindings, their grid, and a call of the
-// plain API. driver.cc runs all of them by these tables; the tests use them,
-// too.
+// Describes the built-in kernels as tables: their bindings, their grids, and
+// a function that calls the plain API. driver.cc runs all kernels with these
+// tables, and the tests use them, too.
 
 #ifndef SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
 #define SWITCHYARD_DEVICE_SRC_BUILTIN_BUILT_IN_H_
@@ -21,7 +21,7 @@
 
 namespace switchyard::device {
 
-// A type of stored rows and its suffix in kernel names.
+// A type of the elements in rows, and its suffix in kernel names.
 struct RowType {
   Type type;
   const char* suffix;
@@ -32,7 +32,8 @@ constexpr RowType kRowTypes[] = {
     {Type::kBF16, "_bf16"},
 };
 
-// A stem and the suffix of a row type, in one string.
+// A kernel's name: the kernel's stem and the suffix of a row type in one
+// string.
 class KernelName {
  public:
   constexpr KernelName() = default;
@@ -52,16 +53,17 @@ class KernelName {
   char text_[48] = {};
 };
 
-// A field of the parameter struct.
+// A field of the parameter struct, and the values that are valid for it.
 struct Dimension {
   enum Kind : uint8_t {
-    kSigned,  // 0 to 2^31 - 1
-    // 0 to 2^31 - 1, because products of larger values wrap on Metal.
+    kSigned,  // from 0 to 2^31 - 1
+    // From 0 to 2^31 - 1, because products of larger values overflow on
+    // Metal.
     kUnsigned,
-    kPositive,  // like kUnsigned, but not 0
-    kFlag,      // any bits; true if not 0
+    kPositive,  // like kUnsigned, but 0 is invalid
+    kFlag,      // any bits are valid; true if not 0
   };
-  const char* name = nullptr;  // null: an unused entry
+  const char* name = nullptr;  // null if this entry of the array is not used
   uint8_t offset = 0;
   Kind kind = kSigned;
 };
@@ -73,17 +75,17 @@ constexpr Dimension::Kind kKindOf =
 #define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
   Dimension { #field, offsetof(Params, field), kind }
 
-// A size in a shape is an index into BuiltIn::dimensions, or one of these
-// constants.
+// A size in a shape is a factor: an index into BuiltIn::dimensions, or one of
+// the following constants behind these.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
-// The size of an indirect dispatch's arguments.
+// The number of arguments of an indirect dispatch.
 constexpr uint8_t kThree = kOne + 1;
-constexpr uint8_t kGridWidth = kThree + 1;      // in threadgroups
-constexpr uint8_t kUnlimited = kGridWidth + 1;  // SIZE_MAX
+constexpr uint8_t kGridWidth = kThree + 1;  // the grid's width in threadgroups
+constexpr uint8_t kUnlimited = kGridWidth + 1;  // stands for SIZE_MAX
 constexpr size_t kFactors = kUnlimited + 1;
 
-// The product of two factors.
+// A size that is the product of two factors.
 struct Extent {
   uint8_t factors[2] = {kOne, kOne};
   constexpr Extent(uint8_t a, uint8_t b = kOne) : factors{a, b} {}
@@ -91,34 +93,35 @@ struct Extent {
 
 enum class Usage : uint8_t { kRead, kWrite, kReadWrite };
 
-// A dense matrix, bound at an index.
+// A dense matrix that a kernel expects at a binding's index.
 struct Argument {
   uint8_t index = 0;
-  const char* name = nullptr;  // null: an unused entry
+  const char* name = nullptr;  // null if this entry of the array is not used
   Type type = Type::kF32;
   Extent rows = kOne;
   Extent cols = kOne;
   Usage usage = Usage::kRead;
-  uint8_t only_with = kOne;  // if this factor is 0, the argument is left out
+  uint8_t only_with = kOne;  // the argument is left out if this factor is 0
 };
 constexpr size_t kMaxArguments = 6;
 
-// The part of the shapes that a grid covers. `rows` and `cols` are factors
-// that the grid limits, in every argument that uses them.
+// Says which part of the shapes a grid covers. `rows` and `cols` are factors.
+// The grid limits their values in every argument that uses them.
 struct Grid {
   enum Kind : uint8_t {
-    kRows,   // x: one threadgroup per row
-    kTiles,  // x: one thread per column, y: one threadgroup per row
+    kRows,   // one threadgroup per row, in x
+    kTiles,  // one thread per column in x, one threadgroup per row in y
   };
   Kind kind = kRows;
-  // kOne: one threadgroup, because more would race on Metal.
+  // kOne allows only one threadgroup, because more would race on Metal.
   uint8_t rows = kOne;
   uint8_t cols = kOne;
-  uint16_t threads = 256;                // per threadgroup
-  uint8_t threads_at_most = kUnlimited;  // a smaller factor reduces `threads`
+  uint16_t threads = 256;  // the threads per threadgroup
+  // If this factor is smaller, it replaces `threads`.
+  uint8_t threads_at_most = kUnlimited;
 };
 
-// The binding of the parameter struct.
+// The index and size of the parameter struct's binding.
 struct ParamsBinding {
   uint8_t index;
   uint8_t bytes;
@@ -138,12 +141,14 @@ struct BuiltIn {
   Dimension dimensions[kMaxDimensions];
   Argument arguments[kMaxArguments];
   Grid grid;
-  // Calls the plain API. The returned status and calls of
-  // operands.running.Fail() become the dispatch's error.
+  // Calls the plain API. An error in the returned status becomes the
+  // dispatch's error, and so does a message passed to
+  // operands.running.Fail().
   Status (*call)(const Operands& operands);
 };
 
-// The kernels of kernels_over(type) for each of kRowTypes, in one array.
+// Returns one array with the kernels of kernels_over(type) for each type of
+// kRowTypes.
 template <size_t N>
 constexpr auto OverEveryRowType(
     std::array<BuiltIn, N> (*kernels_over)(Type type)) {
@@ -155,15 +160,16 @@ constexpr auto OverEveryRowType(
   return all;
 }
 
-// A dispatch of a built-in kernel after all checks. The arguments are cut to
-// the part that the grid covers.
+// A dispatch of a built-in kernel that has passed all checks. Its arguments
+// are reduced to the part that the grid covers.
 struct Operands {
   RunningDispatch& running;
   unsigned char params[kMaxParamsBytes];
-  size_t factors[kFactors];  // cut to the grid
+  size_t factors[kFactors];  // the values of factors, limited by the grid
   AnyMatrix views[kMaxArguments];
 
-  // The i-th of BuiltIn::arguments; its data is null if it was left out.
+  // Returns the i-th of BuiltIn::arguments. Its data is null if the argument
+  // was left out.
   const AnyMatrix& operator[](size_t i) const { return views[i]; }
   template <class P>
   P Params() const {
@@ -173,8 +179,8 @@ struct Operands {
   }
 };
 
-// Each <stem>.cc has a table of kernels, returned by its function
-// <stem>_kernels. CMakeLists.txt passes the list of stems to driver.cc.
+// Each <stem>.cc has a table of kernels, which its function <stem>_kernels
+// returns. CMakeLists.txt passes the list of stems to driver.cc.
 using BuiltInTable = Span<const BuiltIn>;
 Span<const BuiltInTable> BuiltInTables();
 

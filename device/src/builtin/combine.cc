@@ -11,7 +11,8 @@
 namespace switchyard::device {
 namespace {
 
-// Kernels for one token have no dimension kTokens; they use kOne instead.
+// These are indices of dimensions. Kernels for one token have no dimension
+// kTokens and use kOne instead.
 constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
 
 Status Sum(const Operands& o) {

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a built-in kernel by its table: reads the parameters, checks bindings
-// and grid, reports the accesses to checked mode, and calls the plain API.
+// Runs a built-in kernel with its table. It reads the parameters, checks
+// bindings and grid, reports the accesses to checked mode, and calls the
+// plain API.
 
 #include <algorithm>
 #include <cstring>
@@ -48,7 +49,7 @@ const Binding* Find(RunningDispatch& running, const BindingUse& use) {
   return binding;
 }
 
-// Reports an access to checked mode; call it before the access.
+// Reports an access to checked mode. Call this before the access.
 void Touch(RunningDispatch& running, size_t index, const char* name,
            const Rows& rows, bool write, CheckedMode::Fresh if_fresh) {
   if (running.checked == nullptr || !running.ok()) return;
@@ -73,8 +74,8 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   const Binding* const binding = Find(running, use);
   if (binding == nullptr) return;
   std::memcpy(o.params, binding->data, use.bytes);
-  // Report only a struct without any written word, because padding is never
-  // written.
+  // The struct is reported only if none of its words was written, because
+  // padding is never written.
   Touch(running, use.index, use.name, {binding->data, 1, use.bytes, use.bytes},
         false, CheckedMode::Fresh::kAllWords);
 
@@ -102,7 +103,8 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   }
 }
 
-// Binds the whole shapes; CutToGrid() reduces them later.
+// Binds the arguments with their whole shapes. CutToGrid() reduces them
+// later.
 void Bind(const BuiltIn& kernel, Operands& o) {
   ForEachArgument(kernel, o, [&o](const Argument& a, size_t i) {
     BindingUse use;
@@ -155,8 +157,9 @@ void CheckGrid(const Grid& grid, const Operands& o) {
   if (grid.rows == kOne) ExpectOne(running, "width", groups.width);
 }
 
-// Warns if the grid leaves out rows or columns, which are then not computed.
-// Indirect grids are exempt: an earlier dispatch has computed their size.
+// Warns if the grid leaves out rows or columns, because these are then not
+// computed. Indirect grids get no warning, because an earlier dispatch has
+// computed their size.
 void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
   RunningDispatch& running = o.running;
   if (running.checked == nullptr || running.dispatch.indirect != nullptr) {
@@ -174,8 +177,8 @@ void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
       covered < rows
           ? Format("the grid covers %zu of %zu rows", covered, rows)
           : Format("the grid covers %zu of %zu columns", width, cols);
-  // The caller may have counted threadgroups for rows in x and for columns in
-  // y.
+  // The caller may have confused width and height: x then counts threadgroups
+  // for rows, and y for columns.
   const size_t threads = kernel.grid.threads;
   if (tiles && groups.width >= rows && height * threads >= cols) {
     text += ": its width and height are swapped";
@@ -212,7 +215,8 @@ void TouchAll(const BuiltIn& kernel, const Operands& o) {
   }
 }
 
-// The edit distance: letters to insert, delete or replace.
+// Returns the edit distance: how many letters must be inserted, deleted or
+// replaced.
 size_t Edits(const std::string& from, const std::string& to) {
   std::vector<size_t> row(to.size() + 1);
   for (size_t j = 0; j < row.size(); ++j) row[j] = j;

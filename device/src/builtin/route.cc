@@ -11,7 +11,8 @@
 namespace switchyard::device {
 namespace {
 
-// The third dimension is kTokens or kRenormalize, depending on the kernel.
+// These are indices of dimensions. The third is kTokens or kRenormalize,
+// depending on the kernel.
 enum : uint8_t { kExperts, kTopK, kTokens, kRenormalize = kTokens };
 
 Status Route(const Operands& o, bool renormalize) {

@@ -192,7 +192,7 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
         name + ": is not preprocessed within " + std::to_string(seconds) +
         " s: does a macro's #include name a device or a FIFO?");
   }
-  // Clang's own failures have status 1, and an explanation on stderr.
+  // If Clang itself fails, its status is 1 and stderr has an explanation.
   if (finished.status == 1 && !finished.errors.empty()) {
     throw std::runtime_error(finished.errors);
   }

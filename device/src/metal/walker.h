@@ -97,7 +97,8 @@ class Walker {
   // If a declaration's type is not supported, leaves the declaration out and
   // returns true. Declarations that use it are then left out, too.
   bool LeaveOutIfUnsupported(const Declaration& d);
-  // Returns the first token that is not supported, or kNone.
+  // Returns the first token that is not supported and names its feature in
+  // `what`, or returns kNone.
   uint32_t FindUnsupported(uint32_t first, uint32_t last,
                            std::string& what) const;
   void LeaveOut(const Declaration& d, const std::string& why);

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The interface between a compiled .metal file and the library. Both sides
-// compile this header: the shader's Clang, as C++17 without any other header,
-// and device/src/metal. It has only plain data and functions, so that neither
-// side needs the other's C++ library. The cache key of a module includes the
-// contents of this file, so versions never mix.
+// compile this header: for the shader, Clang compiles it as C++17 without any
+// other header; for the library, device/src/metal includes it. It has only
+// plain data and functions, so that neither side needs the other's C++
+// library. The contents of this file are part of a module's cache key, so
+// different versions never meet.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ABI_H_
@@ -22,9 +23,10 @@ constexpr u32 kMaxThreadgroupMemory = 31;
 
 // The kind of a kernel's parameter, named like its [[attribute]].
 enum class Input : u32 {
-  kBuffer,                // [[buffer(index)]]
-  kThreadgroup,           // [[threadgroup(index)]]
-  kThreadPositionInGrid,  // [[thread_position_in_grid]], ...
+  kBuffer,       // stands for [[buffer(index)]]
+  kThreadgroup,  // stands for [[threadgroup(index)]]
+  // [[thread_position_in_grid]]; the next ones likewise.
+  kThreadPositionInGrid,
   kThreadPositionInThreadgroup,
   kThreadIndexInThreadgroup,
   kThreadIndexInSimdgroup,
@@ -36,24 +38,25 @@ enum class Input : u32 {
   kThreadsPerGrid,
   kThreadsPerThreadgroup,
   kDispatchThreadsPerThreadgroup,
-  kThreadsPerSimdgroup,  // and [[thread_execution_width]]
+  kThreadsPerSimdgroup,  // stands for [[thread_execution_width]], too
   kSimdgroupsPerThreadgroup,
   kDispatchSimdgroupsPerThreadgroup,
   kQuadgroupsPerThreadgroup,
   kDispatchQuadgroupsPerThreadgroup,
   kGridOrigin,
   kGridSize,
-  kUnsupported,  // the kernel cannot run
+  kUnsupported,  // a kernel with such a parameter cannot run
 };
 
-// Values shared by the threads of a threadgroup.
+// The values that all threads of a threadgroup share.
 struct Group {
   u32 threadgroup_position_in_grid[3];
   u32 threadgroups_per_grid[3];
   u32 threads_per_grid[3];
   u32 threads_per_threadgroup[3];
   u32 dispatch_threads_per_threadgroup[3];
-  // The bindings; null: nothing is bound. Buffers begin at their offset.
+  // The bound buffers, each from its offset on. An entry is null if nothing
+  // is bound.
   void* buffers[kMaxBuffers];
   void* threadgroup_memory[kMaxThreadgroupMemory];
 };
@@ -65,7 +68,7 @@ struct Thread {
   u32 thread_index_in_threadgroup;
 };
 
-// Metal's mem_flags, with the same values as there.
+// The flags of Metal's mem_flags. They have the same values as on Metal.
 enum : u32 {
   kMemNone = 0,
   kMemDevice = 1,
@@ -73,12 +76,12 @@ enum : u32 {
   kMemTexture = 4,
 };
 
-// The other kinds:
+// Further bits in the kind of an access:
 // * kAligned: the address must be a multiple of the size. Without other bits,
-//   it is only this check, not an access.
-// * kAcquires, kReleases: a fence; it has no bytes.
-// * kVolatile: such accesses may wait in a loop for another thread, like
-//   atomic ones.
+//   the call only checks this and is not an access.
+// * kAcquires, kReleases: a fence, which accesses no bytes.
+// * kVolatile: a volatile access. A thread may wait in a loop of such
+//   accesses for another thread, as with atomic ones.
 enum : u32 {
   kReads = 1,
   kWrites = 2,
@@ -89,23 +92,25 @@ enum : u32 {
   kVolatile = 64
 };
 
-// The work of a simd or quad function, done once on the host's stack for all
-// lanes that meet in the call. slots[i], i < `lanes`, is the argument of lane
-// i, or null if that lane does not take part.
+// A function that does the work of a simd or quad function. It runs once, on
+// the host's stack, for all lanes that meet in the call. For i < `lanes`,
+// slots[i] is the argument of lane i, or null if that lane does not take
+// part.
 using SimdOperation = void (*)(void* const* slots, u32 lanes, const void* arg);
 
-// The library's services for a running thread. `access` is null in unchecked
-// modules, because only checked mode uses it.
+// The functions that the library offers to a running thread. `access` is null
+// in unchecked modules, because only checked mode uses it.
 struct Runtime {
   void (*threadgroup_barrier)(u32 flags);
   void (*simdgroup_barrier)(u32 flags);
-  // Returns after `operation` has run for all lanes that met. `name` is the
-  // function's name, for messages. If `quad` is true, groups of four lanes
+  // Returns after `operation` has run for all lanes that met. Messages use
+  // `name`, the simd function's name. If `quad` is true, groups of four lanes
   // meet, and the slots are those of one group.
   void (*simd)(void* slot, SimdOperation operation, const void* arg,
                const char* name, bool quad);
-  // Returns the memory of a variable declared in threadgroup memory; all
-  // threads of the threadgroup get the same. `id` identifies the declaration.
+  // Returns the memory of a variable that is declared in threadgroup memory.
+  // All threads of the threadgroup get the same memory. `id` identifies the
+  // declaration.
   void* (*threadgroup_variable)(const void* id, const char* name, size bytes,
                                 size alignment);
   // Called before each access, only in checked modules. `where` is the
@@ -113,21 +118,22 @@ struct Runtime {
   void (*access)(const void* address, size bytes, u32 kind, const void* where);
   // Ends the thread with this message, because its next step is undefined.
   void (*fail)(const char* what);
-  // The running thread's index in its simdgroup.
+  // Returns the running thread's index in its simdgroup.
   u32 (*lane)();
-  // Ends the thread, because it needs the buffer at this index and none is
-  // bound.
+  // Ends the thread, because it needs the buffer at this index and no buffer
+  // is bound there.
   void* (*not_bound)(u32 index);
-  // Called only in checked modules, before an integer division by zero or of
-  // the smallest integer by -1. Returns; the code then divides by 1.
+  // Called only in checked modules, before an integer is divided by zero, or
+  // the smallest integer by -1. It returns, and the code then divides by 1.
   void (*divides)(bool by_zero, const void* where);
 };
 
-// A kernel cut into regions at the points where its threads meet. A region is
-// a function that runs some threads, one after the other, from one meeting to
-// the next. `first` is the first of `width` threads that are neighbours in x;
-// `begin` is its index. Returns the next region, or kReturned. If the bit
-// kLanesMeet is set, the work of a meeting has to be done first.
+// A region of a kernel that was cut at the points where its threads meet. It
+// is a function that runs some threads, one after the other, from one meeting
+// to the next. The threads are `width` neighbours in x. `first` is the first
+// of them, and `begin` its index. The function returns the next region, or
+// kReturned. If the returned value has the bit kLanesMeet, the work of a
+// meeting must be done before the next region.
 using Region = u32 (*)(const Thread* first, void* context, void* shared,
                        u64 begin, u32 width);
 constexpr u32 kMostCutThreads = 1024;
@@ -135,8 +141,11 @@ constexpr u32 kLanesMeet = u32{1} << 31;
 constexpr u32 kReturned = ~u32{0};
 struct Cuts {
   const void* const* regions;
-  u64 context_bytes;  // starts with a Meeting for each of kMostCutThreads
-  // For the values a region reads, and again for those it makes.
+  // The size of the context, which begins with a Meeting for each of
+  // kMostCutThreads.
+  u64 context_bytes;
+  // The size of the values that a region reads. A second block of this size
+  // holds the values that it makes.
   u64 shared_bytes;
 };
 struct Meeting {
@@ -149,30 +158,30 @@ struct Meeting {
 struct Parameter {
   const char* name;
   Input input;
-  u32 index;         // for buffers and threadgroup memory
+  u32 index;         // used for buffers and threadgroup memory
   const char* text;  // as declared, for listings: "device const float* x"
-  // Filled in by the shim from the kernel's C++ type:
-  u32 bytes;  // size of the type pointed or referred to
+  // The shim derives the following from the kernel's C++ type.
+  u32 bytes;  // the size of the type that it points or refers to
   u32 alignment;
-  bool reference;  // then all `bytes` must be bound
+  bool reference;  // if true, all `bytes` must be bound
   bool only_reads;
-  // The value of [[function_constant(..)]]: true if the argument exists. Null
-  // if the argument always exists.
+  // Points to the value in [[function_constant(..)]], which is true if the
+  // argument exists. Null if the argument always exists.
   const bool* when;
 };
 
 struct Kernel {
-  const char* name;  // the host_name, or the function's name
+  const char* name;  // the host_name, or else the function's name
   const char* file;
   u32 line;
   void (*run)(const Thread& thread);
   Parameter* parameters;
   u32 num_parameters;
-  u32 max_total_threads_per_threadgroup;  // 0: not given
-  const Cuts* cuts;                       // null: not cut
+  u32 max_total_threads_per_threadgroup;  // 0 if it is not given
+  const Cuts* cuts;                       // null if the kernel was not cut
 };
 
-// [[function_constant(index)]]
+// A constant with the attribute [[function_constant(index)]].
 struct FunctionConstant {
   const char* name;
   u32 index;
@@ -184,13 +193,13 @@ struct FunctionConstant {
 
 // Each module exports this struct as switchyard_metal_module.
 struct Module {
-  const Runtime** runtime;  // must be set before the module runs
+  const Runtime** runtime;  // the library sets this before the module runs
   const Kernel* kernels;
   u32 num_kernels;
   const FunctionConstant* constants;
   u32 num_constants;
-  // Computes the values that depend on function constants; called after these
-  // are set. Null if the module has no such values.
+  // Computes the values that depend on function constants. The library calls
+  // it after it has set these. It is null if the module has no such values.
   void (*set_up)();
 };
 

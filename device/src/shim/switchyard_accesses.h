@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions that Clang calls before each access in code compiled with
-// -fsanitize=thread. They pass the accesses to the library. Modules contain
-// no part of ThreadSanitizer itself.
+// The functions that Clang calls before each access in code that it compiles
+// with -fsanitize=thread. Here they pass the accesses to the library. Modules
+// contain no part of ThreadSanitizer itself.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ACCESSES_H_
@@ -16,11 +16,12 @@
 
 namespace switchyard_metal {
 
-// Each running thread's stack lies in a separate aligned block of this size.
+// The stack of each running thread lies in a block of this many address bits,
+// which is aligned to its size.
 constexpr u32 kStackBlockBits = 17;
 
-// Ignores accesses to the thread's stack: most accesses go there, and no
-// other thread uses it.
+// Ignores accesses to the thread's own stack. Most accesses go there, and no
+// other thread uses that memory.
 SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
                                           u32 kind, const void* frame,
                                           const void* where) {
@@ -41,8 +42,8 @@ SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
     using namespace ::switchyard_metal;                \
     SWITCHYARD_ACCESS(bytes, kind);                    \
   }
-// For up to 8 bytes, the function's name says whether the address is aligned.
-// For 16 bytes, accesses.cc determines it.
+// For accesses of up to 8 bytes, the name of the called function says whether
+// the address is aligned. For 16 bytes accesses.cc determines it.
 #define SWITCHYARD_ACCESSES(bytes, is_aligned)                               \
   SWITCHYARD_ACCESS_OF(read##bytes, bytes, kReads | is_aligned)              \
   SWITCHYARD_ACCESS_OF(write##bytes, bytes, kWrites | is_aligned)            \
@@ -77,7 +78,8 @@ SWITCHYARD_ENTRY void __tsan_aligned(void* address,
                                      switchyard_metal::size alignment) {
   SWITCHYARD_ACCESS(alignment, ::switchyard_metal::kAligned);
 }
-// divisions.cc inserts a call of this function before each integer division.
+// A call of this function stands before each integer division, because
+// divisions.cc inserts it.
 SWITCHYARD_ENTRY void __tsan_division(bool by_zero, bool overflows) {
   using namespace ::switchyard_metal;
   if ((!by_zero && !overflows) || runtime == nullptr) return;

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Copies between threadgroup and device memory by the lanes of a simdgroup.
-// The copies are complete at once; waiting for them is a simdgroup_barrier.
-// Public shaders declare the functions below by the names of Metal's compiler
-// and define a simdgroup_event around them.
+// Functions with which the lanes of a simdgroup copy between threadgroup and
+// device memory. Each copy is complete at once, and a wait for copies is a
+// simdgroup_barrier. Public shaders declare the functions below by the names
+// of Metal's compiler, and define a simdgroup_event around them.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_ASYNC_COPY_H_
@@ -16,18 +16,18 @@ struct _simdgroup_event_t;
 
 namespace switchyard_metal {
 
-// Sizes and strides are in elements of `bytes` bytes.
+// A copy of a tile. Sizes and strides count elements of `bytes` bytes.
 struct TileCopy {
   u64 bytes;
   char* to;
   u64 to_row, to_step, to_width, to_height;
   const char* from;
   u64 from_row, from_step, from_width, from_height;
-  long x, y;  // position of the first element in the source tile
-  bool edge;  // outside elements repeat the edge; otherwise they are 0
+  long x, y;  // where the first element is in the source tile
+  bool edge;  // true if elements outside repeat the edge; otherwise they are 0
 };
 
-// A lane's number among the `of` lanes that copy.
+// The number of one lane among the `of` lanes that copy.
 struct Share {
   u32 number, of;
 };

@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `c ? a : b` with a half as a or b is ambiguous in C++, because half and
-// float convert to each other. The translated source has this instead:
+// In C++ `c ? a : b` is ambiguous if a or b is a half, because half and float
+// convert to each other. So the translated source has this instead:
 //   switchyard_metal::Either(c ? (a, Arm()) : (b, Arm()))
-// The result is a half for two halves or a half and an integer, and a float
-// for a half and a float. Other types give the same result as without Either.
+// The result is a half for two halves, or for a half and an integer. It is a
+// float for a half and a float. For other types the result is the same as
+// without Either.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_CONDITIONAL_H_
@@ -21,8 +22,8 @@ namespace switchyard_metal {
 
 struct Arm {};
 
-// A half that converts from integers but not from floats, and to floats but
-// not to integers.
+// A half that limits conversions: integers convert to it, but floats do not,
+// and it converts to floats, but not to integers.
 template <class Format>
 struct SmallArm {
   constexpr SmallArm(SmallFloat<Format> value) : value_(value) {}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Applies functions of scalars to scalars and to each element of vectors.
+// Applies functions for scalars to scalars and to each element of vectors.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_
@@ -10,10 +10,10 @@
 
 namespace switchyard_metal {
 
-// The common type of two arguments: the vector type if one is a vector,
-// otherwise the type of their sum. Two exceptions: equal types stay as they
-// are (two shorts do not become int), and double becomes float, because Metal
-// has no double.
+// The common type of two arguments. It is the vector type if one of them is a
+// vector, otherwise the type of their sum. There are two exceptions: equal
+// types stay as they are (two shorts do not become int), and double becomes
+// float, because Metal has no double.
 template <class A, class B, class = void>
 struct ScalarCommon : SmallResult<A, B> {};
 template <class A, class B>
@@ -60,7 +60,7 @@ using CommonOfTwo =
 template <class A, class B = A, class C = A>
 using Common = CommonOfTwo<CommonOfTwo<A, B>, C>;
 
-// The same shape with another element type.
+// A type with the shape of A and elements of type T.
 template <class A, class T>
 struct Reshaped {
   using Type = T;
@@ -72,7 +72,7 @@ struct Reshaped<vec<E, N>, T> {
 template <class A, class T>
 using Like = typename Reshaped<Plain<A>, T>::Type;
 
-// The type itself; float for integers.
+// The type R itself, or float if R is an integer.
 template <class R, bool kIsInteger = __is_integral(R)>
 struct FloatOf {
   using Type = R;
@@ -83,8 +83,8 @@ struct FloatOf<R, true> {
 };
 template <class A, class B = A, class C = A>
 using FloatCommon = typename FloatOf<Common<A, B, C>>::Type;
-// The result types of tests of floats, and of functions from floats to
-// integers.
+// The result types of two kinds of functions: tests of floats, and functions
+// from floats to integers.
 template <class A, class B = A>
 using FloatTests = Like<FloatCommon<A, B>, bool>;
 template <class A>
@@ -104,8 +104,9 @@ constexpr auto Pick(const A& a, int i) {
   }
 }
 
-// Applies F::Of to the arguments, element by element, converted to T. T is
-// the element type of R, or float for functions that are computed in float.
+// Converts each element of the arguments to T, and applies F::Of to them. T
+// is the element type of R, or float for functions that are computed in
+// float.
 template <class R, class T, class F, class... A>
 constexpr R EachAs(const A&... a) {
   using E = ElementOf<R>;
@@ -122,11 +123,12 @@ constexpr R EachAs(const A&... a) {
 
 }  // namespace switchyard_metal
 
-// Define functions with one, two or three arguments; the last macro argument
-// is the body:
-// * FLOAT: computed in float, then rounded to the arguments' type.
-// * ANY: for all numbers, computed in their type T.
-// * INTEGER: for integers, computed in their type T.
+// These macros define functions with one, two or three arguments. The last
+// macro argument is the function's body. A function can be:
+// * FLOAT: for floats. It is computed in float, and the result is rounded to
+//   the arguments' type.
+// * ANY: for all numbers. It is computed in their type T.
+// * INTEGER: for integers. It is computed in their type T.
 #define SWITCHYARD_OF_1(name, R, T, decl, ...)                  \
   struct name##_function {                                      \
     decl { __VA_ARGS__; }                                       \

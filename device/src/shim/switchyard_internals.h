@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions that Metal's own headers call, by the names of its compiler.
-// Public shaders call some of them to add functions for user-defined types.
+// Functions that Metal's own headers call. They have the names that Metal's
+// compiler gives them. Public shaders call some of them to add functions for
+// their own types.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_INTERNALS_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_INTERNALS_H_
@@ -14,8 +15,8 @@
 #define __METAL_FAST_MATH__ 1
 #define __METAL_MAYBE_FAST_MATH__ 2
 
-// The last argument selects the precision; it is ignored, because each
-// function has only one implementation here.
+// The last argument of the functions selects the precision. It is ignored,
+// because each function has only one implementation here.
 #define SWITCHYARD_INTERNAL_1(name)                    \
   template <class A>                                   \
   constexpr auto __metal_##name(const A& a, int = 0) { \

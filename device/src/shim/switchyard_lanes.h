@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The work of simd and quad functions after all their lanes have met.
+// Does the work of simd and quad functions after all their lanes have met.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_LANES_H_
@@ -12,15 +12,15 @@
 
 namespace switchyard_metal {
 
-// The argument and result of one lane.
+// The arguments that one lane gives to a call, and its result.
 template <class T>
 struct Lane {
   T value;
-  T other;  // the value to fill in
+  T other;  // for fills: the value to fill in
   T result;
-  u32 number;    // a lane, a distance or a mask
-  u32 modulo;    // for fills: the size of the blocks of lanes
-  bool missing;  // the requested lane does not exist
+  u32 number;    // the lane, distance or mask that the function gets
+  u32 modulo;    // for fills: the size of a block of lanes
+  bool missing;  // set to true if the requested lane does not exist
 };
 
 template <class T>
@@ -28,7 +28,7 @@ SWITCHYARD_NOT_CHECKED Lane<T>* LaneAt(void* const* slots, u32 i) {
   return static_cast<Lane<T>*>(slots[i]);
 }
 
-// Access to the values of the lanes that have met.
+// Gives access to the values of the lanes that have met.
 template <class T>
 struct ValueAt {
   void* const* slots;
@@ -44,7 +44,7 @@ struct ResultAt {
   }
 };
 
-// Gives all lanes the result of a reduction.
+// Computes a reduction, and gives all lanes the result.
 template <class Reduction>
 struct ToAll {
   template <class T>
@@ -78,7 +78,7 @@ using ExclusiveSum = ToEach<Prefix<LaneSum, false>>;
 using InclusiveProduct = ToEach<Prefix<LaneProduct, true>>;
 using ExclusiveProduct = ToEach<Prefix<LaneProduct, false>>;
 
-// From::Of computes the lane that a lane reads from.
+// A shuffle. From::Of computes from which lane a lane reads.
 template <class From>
 struct Move {
   template <class T>
@@ -97,8 +97,9 @@ struct Move {
     }
   }
 };
-// Shuffles by a distance in blocks of `modulo` lanes. Lanes without a source
-// in their block get the `other` value from the far end of the block.
+// Shuffles by a distance in blocks of `modulo` lanes. A lane that would read
+// from outside its block gets the `other` value from the far end of the
+// block.
 template <bool kUp>
 struct Fill {
   template <class T>
@@ -127,7 +128,7 @@ struct Fill {
   }
 };
 
-// Bit l is set if lane l takes part and its value is true.
+// Computes a mask: bit l is set if lane l takes part and its value is true.
 struct Ballot {
   SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
                                          const void*) {
@@ -164,7 +165,8 @@ SWITCHYARD_MEETS inline Lane<ulong> Vote(bool value, const char* name,
   swy_simd(&lane, &Ballot::Run, nullptr, name, quad);
   return lane;
 }
-// simd_vote and quad_vote: a bit for each lane; kLanes has all bits.
+// The types simd_vote and quad_vote. They have a bit for each lane; kLanes
+// has all bits.
 template <class T, T kLanes>
 class LaneVote {
  public:
@@ -177,12 +179,12 @@ class LaneVote {
  private:
   vote_t bits_;
 };
-// The running thread's index in its simdgroup.
+// Returns the running thread's index in its simdgroup.
 inline u32 ThisLane() { return swy_lane(); }
 
 }  // namespace switchyard_metal
 
-// Define the functions with the prefixes simd_ and quad_.
+// These macros define functions. The prefix in their names is simd_ or quad_.
 #define SWITCHYARD_REDUCTION(name, Operation, prefix, kQuad)    \
   template <class A, class T = switchyard_metal::IfAny<A>>      \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data) {    \
@@ -210,7 +212,8 @@ inline u32 ThisLane() { return swy_lane(); }
         value, other, delta, modulo, #prefix "_" #name,                       \
         #prefix "_" #name " reads from a lane that is not there", kQuad);     \
   }
-// Calls X with each function's name, its operation, and the other arguments.
+// Calls the macro X for each function with the function's name, its
+// operation, and the other arguments.
 #define SWITCHYARD_REDUCTIONS(X, ...)                        \
   X(sum, SumToAll, __VA_ARGS__)                              \
   X(product, ProductToAll, __VA_ARGS__)                      \

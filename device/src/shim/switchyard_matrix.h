@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packed vectors, and matrices of vectors.
+// Defines packed vectors, and matrices that consist of vectors.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MATRIX_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MATRIX_H_
@@ -94,7 +94,7 @@ namespace metal {
 template <class T, int N>
 using packed_vec = switchyard_metal::Packed<vec<T, N>>;
 
-// kColumns vectors of kRows elements.
+// A matrix of kColumns vectors, each of kRows elements.
 template <class T, int kColumns, int kRows>
 struct matrix {
   using Column = vec<T, kRows>;
@@ -107,7 +107,7 @@ struct matrix {
       if (i < kRows) columns[i][i] = diagonal;
     }
   }
-  // Takes one column each, or all elements in column order.
+  // The arguments are the columns, or all elements column by column.
   template <class A, class B, class... C>
   constexpr matrix(const A& a, const B& b, const C&... c) : columns{} {
     if constexpr (switchyard_metal::kIsVector<A>) {

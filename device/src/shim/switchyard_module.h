@@ -1,21 +1,21 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included before the first line of every compiled .metal file. It has the
-// code that the translated source calls: the module's runtime, and the
-// functions that describe and call a kernel.
+// Clang includes this header before the first line of every .metal file. It
+// has the code that the translated source calls: the module's runtime, and
+// the functions that describe and call a kernel.
 
 #ifndef SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
 #define SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_MODULE_H_
 
 #include "switchyard_abi.h"
 
-// Metal accepts a brace initializer with an int for a short.
+// In Metal, a brace initializer may have an int for a short.
 #pragma clang diagnostic ignored "-Wc++11-narrowing"
 
 #define __HAVE_BFLOAT__ 1
 
-// Clang defines these only if the CPU has the type.
+// Clang defines these macros only if the CPU supports the type.
 #ifndef __FLT16_MAX__
 #define __FLT16_MAX__ half(65504.0f)
 #define __FLT16_MIN__ half(6.103515625e-05f)
@@ -33,7 +33,7 @@
 #define __FLT16_HAS_QUIET_NAN__ 1
 #endif
 
-// CPU memory is always coherent.
+// This erases coherent(), because CPU memory is always coherent.
 #define coherent(scope)
 
 #define __METAL_MEMORY_SCOPE_THREAD__ 0
@@ -42,9 +42,10 @@
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MEMORY_SCOPE_SIMDGROUP__ 4
 
-// For functions of the machinery: checked modules do not report their
-// accesses. The second attribute keeps Clang from inlining them into code
-// with reports; always_inline would ignore it.
+// For functions of this runtime that are not the shader's code: in checked
+// modules their memory accesses are not reported. The second attribute keeps
+// Clang from inlining them into instrumented code. (It has no effect on
+// always_inline functions.)
 #define SWITCHYARD_NOT_CHECKED                       \
   __attribute__((disable_sanitizer_instrumentation)) \
   __attribute__((no_sanitize("thread")))
@@ -53,7 +54,8 @@
 // place.
 #define SWITCHYARD_MEETS __attribute__((always_inline))
 #ifdef SWITCHYARD_METAL_CHECKED
-// Not inlined, because the function reads the address of its caller.
+// For functions that read the address of their caller, and therefore must not
+// be inlined.
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED __attribute__((noinline))
 #else
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED
@@ -62,7 +64,8 @@
 namespace metal {
 template <class T, int N>
 struct vec;
-// Metal has these without any header, and has no thread_scope_system.
+// In Metal this enumeration needs no header, and it has no
+// thread_scope_system.
 enum thread_scope : int {
   thread_scope_thread = __METAL_MEMORY_SCOPE_THREAD__,
   thread_scope_threadgroup = __METAL_MEMORY_SCOPE_THREADGROUP__,
@@ -73,13 +76,14 @@ enum thread_scope : int {
 
 namespace switchyard_metal {
 
-// Set by the library before the module runs; null while constructors run.
+// The library sets this before the module runs. While constructors run, it is
+// null.
 static const Runtime* runtime = nullptr;
 
-// The library's functions under names of this module. In unchecked modules
-// regions.cc cuts kernels at these calls, so they are inlined only later.
-// Checked modules inline them at once, because they need the place of the
-// call.
+// These call the library's functions under names of this module. In unchecked
+// modules they are inlined late, because regions.cc cuts kernels at these
+// calls. In checked modules they are inlined at once, because they need the
+// place of the call.
 #ifdef SWITCHYARD_METAL_CHECKED
 #define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
 #else
@@ -111,7 +115,7 @@ SWITCHYARD_RUNTIME SWITCHYARD_NOT_CHECKED u32 swy_lane() {
   return runtime->lane();
 }
 #ifndef SWITCHYARD_METAL_CHECKED
-// Regions call this instead of swy_simd().
+// Kernels that were cut into regions call this instead of swy_simd().
 extern "C" inline __attribute__((used)) void swy_note_meeting(
     void* slot, SimdOperation operation, const void* arg, const char*,
     bool quad, void* to) {
@@ -175,8 +179,8 @@ constexpr Parameter Pointing(const char* name, Input input, u32 index,
           Pointee<T>::kOnlyReads};
 }
 
-// Describes a parameter, and converts the bound memory or the thread's value
-// to its type.
+// Describes a parameter of type P, and converts the bound memory or the
+// thread's value to P.
 template <class P>
 struct Argument {
   static constexpr Parameter Describe(const char* name, Input input, u32 index,
@@ -238,11 +242,11 @@ inline constexpr bool kPoints<T* const> = true;
 template <class T>
 inline constexpr bool kPoints<T&> = true;
 
-// The source of an argument: its `input`, and an index for memory.
+// Says where an argument comes from: its `input`, and for memory an index.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
 
-// Describes the kIndex-th parameter of a kernel with type F.
+// Describes parameter number kIndex of a kernel with type F.
 template <class F, u32 kIndex>
 constexpr Parameter Describe(const char* name, Input input, u32 index,
                              const char* text) {
@@ -250,7 +254,7 @@ constexpr Parameter Describe(const char* name, Input input, u32 index,
   return Argument<P>::Describe(name, input, index, text);
 }
 
-// The number of groups of `per` threads in a threadgroup.
+// Returns how many groups of `per` threads a threadgroup has.
 SWITCHYARD_NOT_CHECKED constexpr u32 Count(const u32 (&size)[3], u32 per) {
   return (size[0] * size[1] * size[2] + per - 1) / per;
 }
@@ -260,9 +264,9 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
   return parameter;
 }
 
-// Declared const, so that Clang drops the call if the kernel does not use the
-// argument: engines do not bind arguments that a template parameter makes a
-// kernel ignore.
+// This is declared const, so that Clang drops the call if the kernel does not
+// use the argument. Engines do not bind an argument if a template parameter
+// makes the kernel ignore it.
 extern "C" inline __attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED void*
 swy_not_bound(u32 index) {
   return runtime->not_bound(index);
@@ -328,8 +332,8 @@ SWITCHYARD_NOT_CHECKED P Get(const Thread& t, In<kInput, kIndex>) {
   }
 }
 
-// Runs the kernel for one thread. Inlined, so that unused arguments cost
-// nothing.
+// Runs the kernel for one thread. The kernel is inlined, so that unused
+// arguments cost nothing.
 template <class... Inputs, class... P>
 __attribute__((always_inline, flatten)) SWITCHYARD_NOT_CHECKED inline void Call(
     void (*function)(P...), const Thread& t) {
@@ -341,8 +345,8 @@ __attribute__((always_inline, flatten)) SWITCHYARD_NOT_CHECKED inline void Call(
 template <class Id>
 inline char variable_id = 0;
 
-// `Id` is the unique type of a lambda, so that each instantiation of a kernel
-// has a separate variable.
+// `Id` is the type of a lambda and therefore unique. So each instantiation of
+// a kernel has its own variable.
 template <class T, class Id>
 SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
   return *static_cast<T*>(
@@ -353,7 +357,8 @@ SWITCHYARD_NOT_CHECKED T& ThreadgroupVariable(Id, const char* name) {
 
 #ifdef SWITCHYARD_METAL_CHECKED
 #include "switchyard_accesses.h"
-// Notes an access in a SWITCHYARD_CALLED function at the place of its caller.
+// In a SWITCHYARD_CALLED function, notes an access at the place of the
+// function's caller.
 #define SWITCHYARD_NOTE(address, bytes, kind)                                  \
   ::switchyard_metal::Access(address, bytes, kind, __builtin_frame_address(0), \
                              __builtin_return_address(0))
