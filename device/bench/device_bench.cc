@@ -1,11 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The cost of the device layer over direct calls of the plain API: empty
-// dispatches, and the chain of one decode token (route, activate, combine
-// with residual and norm) of Qwen3-30B-A3B. Then users' kernels, as ports to
-// kernel.h and as .metal text: the cost of checked mode, and the cost of a
-// text over its port. Each side uses one thread.
+// Measures what the device layer costs compared with direct calls of the
+// plain API. It does so for empty dispatches, and for the chain of one decode
+// token (route, activate, combine with residual and norm) of Qwen3-30B-A3B.
+//
+// Then measures kernels of users, as ports to kernel.h and as .metal text.
+// This shows what checked mode costs, and what a text costs compared with its
+// port. Each side uses one thread.
 
 #include <chrono>
 #include <cstdint>
@@ -42,7 +44,7 @@ float* At(const Buffer& buffer) {
   return static_cast<float*>(buffer->contents());
 }
 
-// A device and a queue.
+// A device and its queue.
 struct Metal {
   std::shared_ptr<MTL::Device> device;
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
@@ -54,7 +56,8 @@ struct Metal {
     }
     return made;
   }
-  // Encodes, commits and waits; throws the command buffer's error.
+  // Encodes, commits and waits. Throws the command buffer's error, if there
+  // is one.
   template <class Encode>
   void Run(const Encode& encode) const {
     const auto commands = queue->commandBuffer();
@@ -69,14 +72,14 @@ struct Metal {
   }
 };
 
-// One queue for all contenders, as in an engine.
+// All contenders use one queue, as in an engine.
 const Metal& metal() {
   static const Metal instance = {MTL::CreateSystemDefaultDevice()};
   return instance;
 }
 
-// Encodes a dispatch with the buffers from index 0 on; the params follow
-// them.
+// Encodes a dispatch. It binds the buffers from index 0 on, and the params
+// behind them.
 template <class Params>
 void Encode(Encoder& encoder, const Pipeline& pipeline,
             std::initializer_list<const Buffer*> buffers, const Params& params,
@@ -88,7 +91,8 @@ void Encode(Encoder& encoder, const Pipeline& pipeline,
   encoder.dispatchThreadgroups(grid, threads);
 }
 
-// The contenders verify their results themselves.
+// The benchmark does not compare results of these contenders, because they
+// verify their results themselves.
 struct Unchecked {
   std::vector<Output> Wanted() { return {}; }
 };
@@ -118,7 +122,8 @@ void AddEmpty() {
       ->UseRealTime();
 }
 
-// One decode token; both sides read and write the same buffers.
+// The chain of one decode token. Both contenders read and write the same
+// buffers.
 struct Chain : Unchecked {
   Buffer logits = Floats(kExperts), ids = Floats(kTopK),
          weights = Floats(kTopK), gate = Floats(kTopK * kFfn),
@@ -174,7 +179,7 @@ struct Chain : Unchecked {
     });
   }
 
-  // Throws if the two ways give different bytes.
+  // Throws if the two contenders give different bytes.
   void Verify() const {
     const std::vector<float> before(At(residual), At(residual) + kHidden);
     Check(Call());
@@ -195,8 +200,9 @@ struct Chain : Unchecked {
   }
 };
 
-// Times `chains` chains in one command buffer against as many direct calls.
-// The calls follow each other, or each follows an idle millisecond.
+// Compares `chains` chains in one command buffer with as many direct calls.
+// With `idle`, each measurement follows an idle millisecond; otherwise it
+// follows the previous one at once.
 void AddChains(size_t chains, bool idle) {
   Case<Chain> contest(
       {"device/chains=" + std::to_string(chains) + (idle ? "_idle" : ""),
@@ -212,7 +218,7 @@ void AddChains(size_t chains, bool idle) {
   benchmark::internal::Benchmark* const queued =
       contest.Add(device, [chains](Chain& chain) {
         chain.Verify();
-        // The scheduler needs a while to give the queue's thread a core.
+        // The scheduler needs some time to give the queue's thread a core.
         using Clock = std::chrono::steady_clock;
         const Clock::time_point settled =
             Clock::now() + std::chrono::milliseconds(100);
@@ -224,7 +230,8 @@ void AddChains(size_t chains, bool idle) {
 
 template <class Kernel>
 struct Custom : Unchecked {
-  // Uses one thread, for a comparison of one thread with one thread.
+  // The device uses one thread, so that one thread is compared with one
+  // thread.
   static Metal Make(bool checked) {
     MTL::DeviceOptions options;
     options.executor =

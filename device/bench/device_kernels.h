@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Users' kernels, each as a port to kernel.h and as the .metal text of the
-// original.
+// Kernels that users may write. Each exists twice: as a port to kernel.h, and
+// as the .metal text of the original.
 
 #ifndef SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_
 #define SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_
@@ -18,7 +18,7 @@ using device::buffer;
 using device::params;
 using device::threadgroup_array;
 
-// out[i] = 2.5 x[i] + out[i], one element per thread.
+// Computes out[i] = 2.5 x[i] + out[i]. Each thread handles one element.
 struct Streaming {
   static constexpr const char* kName = "streaming";
   static constexpr uint32_t kColumns = 1 << 18;
@@ -45,7 +45,7 @@ kernel void streaming(device const float* x [[buffer(0)]],
   }
 };
 
-// A weighted sum of 8 rows, one column per thread.
+// Computes a weighted sum of 8 rows. Each thread handles one column.
 struct Weighted {
   static constexpr const char* kName = "weighted_sum";
   static constexpr uint32_t kColumns = 2048;
@@ -78,7 +78,7 @@ kernel void weighted_sum(device const float* x [[buffer(0)]],
   }
 };
 
-// Sums of squares of 64 rows, one threadgroup per row.
+// Sums the squares in each of 64 rows. Each threadgroup handles one row.
 struct Reduction {
   static constexpr const char* kName = "row_reduction";
   static constexpr uint32_t kColumns = 2048;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Encodes the dispatches as an engine for Apple Silicon does.
+// Encodes the dispatches in the way of an engine for Apple Silicon.
 
 #include "engine.h"
 
@@ -21,15 +21,15 @@ namespace {
 
 using switchyard::Span;
 
-// Each threadgroup of Gemv() and Gemm() computes 64 rows; Gemm() for 32
-// pairs.
+// Each threadgroup of Gemv() and Gemm() computes 64 rows. A threadgroup of
+// Gemm() computes them for 32 pairs.
 constexpr size_t kThreads = 128, kTileRows = 64, kTilePairs = 32;
 
 int32_t Int(size_t value) { return static_cast<int32_t>(value); }
 size_t Tiles(size_t size, size_t tile) { return (size + tile - 1) / tile; }
 
-// Row `index` of a matrix with rows of `size` elements. If a kernel throws,
-// the exception becomes the command buffer's error.
+// Returns row `index` of a matrix that has rows of `size` elements. If this
+// throws in a kernel, the exception becomes the command buffer's error.
 template <class T>
 T* Row(const Span<T>& matrix, size_t index, size_t size) {
   if (size != 0 && index >= matrix.size / size) {
@@ -38,16 +38,17 @@ T* Row(const Span<T>& matrix, size_t index, size_t size) {
   return matrix.data + index * size;
 }
 
-// The GEMMs, which an engine brings along. Threadgroups beyond the end of a
-// matrix do nothing.
+// The following are the GEMMs, which an engine brings along. Threadgroups
+// that lie beyond the end of a matrix do nothing.
 
-// Multiplies, for each slot, an expert's rows by a vector.
+// Each slot has an expert. Multiplies, for each slot, the expert's matrix by
+// a vector. The buffers and the grid are:
 //   0 weights [experts, rows, cols], 1 expert of each slot i32 [slots],
 //   2 input [slots / slots_per_input, cols], 3 out [slots, rows], 4 params
 //   grid (ceil(rows / 64), slots)
 struct GemvParams {
   int32_t rows, cols, slots_per_input;
-  int32_t one_matrix;  // 1: no experts, buffer 1 is not read
+  int32_t one_matrix;  // 1 if there are no experts and buffer 1 is not read
 };
 void Gemv(const MTL::ThreadgroupContext& context) {
   const auto params = context.params<GemvParams>(4);
@@ -71,8 +72,9 @@ void Gemv(const MTL::ThreadgroupContext& context) {
   }
 }
 
-// Multiplies each expert's rows by the vectors of its pairs. The result of a
-// pair is stored at the pair's index.
+// Multiplies the matrix of each expert by the vectors of the expert's pairs.
+// The result of a pair is stored at the pair's index. The buffers and the
+// grid are:
 //   0 weights [experts, rows, cols], 1 input [pairs / pairs_per_input, cols],
 //   2 out [pairs, rows], 3 number of pairs of each expert i32 [experts],
 //   4 the pairs of each expert i32 [experts, row_stride], 5 params
@@ -131,7 +133,8 @@ Engine::Engine(const Layer& layer,
   options.time_dispatches = true;
   device_ = MTL::CreateDevice(options);
   queue_ = device_->newCommandQueue();
-  // The buffers wrap the weights without a copy and are read-only.
+  // These buffers use the memory of the weights without a copy, and are
+  // read-only.
   const auto wrap = [&](const std::vector<float>& weights) {
     return device_->newBufferWithBytesNoCopy(weights.data(),
                                              weights.size() * sizeof(float));
@@ -154,7 +157,8 @@ Engine::Engine(const Layer& layer,
       if (functions[name] == nullptr) throw std::runtime_error(error);
     }
   }
-  // Adds a built-in kernel by name, a shader's function, or a C++ kernel.
+  // Adds a kernel: a built-in one by its name, a function of a shader, or one
+  // in C++.
   const auto add = [&](const std::string& name, const auto& kernel) {
     pipelines_[name] = device_->newComputePipelineState(kernel, &error);
     if (pipelines_[name] == nullptr) throw std::runtime_error(error);
@@ -247,7 +251,7 @@ void Engine::EncodeRoute(Encoder& encoder, const Buffers& b) const {
   Set(encoder, "moe_router_topk_softmax_f32", {b.logits, b.ids, b.weights},
       MTL::MoeRouterTopkSoftmaxParams{Int(shape_.experts), Int(shape_.top_k),
                                       1});
-  // Threadgroup memory that a shader needs for the probabilities, the
+  // A shader needs this threadgroup memory for the probabilities, the
   // selected experts and their sum. The built-in kernel needs none.
   encoder.setThreadgroupMemoryLength(
       (shape_.experts + 2 * shape_.top_k + 1) * sizeof(float), 0);
@@ -297,7 +301,7 @@ void Engine::EncodePrefill(Encoder& encoder, const Buffers& b) const {
   const size_t pairs = b.tokens * top_k;
   encoder.pushDebugGroup("route");
   EncodeRoute(encoder, b);
-  // Each expert has room for all pairs.
+  // The table has room for all pairs in each expert's row.
   Set(encoder, "moe_compute_ids_tpe_f32",
       {b.ids, b.expert_pairs, b.buckets, b.gate_up_args, b.down_args},
       MTL::MoeComputeIdsTpeParams{Int(experts), Int(pairs), Int(pairs),

@@ -15,7 +15,7 @@
 
 namespace metal_chain {
 
-namespace MTL = switchyard::device;  // as in metal-cpp
+namespace MTL = switchyard::device;  // the name that metal-cpp uses
 
 using BufferPtr = std::shared_ptr<MTL::Buffer>;
 
@@ -25,53 +25,56 @@ struct Shape {
   size_t hidden, experts, top_k, intermediate;
 };
 
-// One MoE layer, as in a mapped checkpoint.
+// The weights of one MoE layer, as a mapped checkpoint has them.
 struct Layer {
   Shape shape;
   std::vector<float> router;     // [experts, hidden]
   std::vector<float> gate, up;   // [experts, intermediate, hidden]
   std::vector<float> down;       // [experts, hidden, intermediate]
-  std::vector<float> next_norm;  // [hidden], the norm of the next layer
+  std::vector<float> next_norm;  // [hidden], for the norm of the next layer
 };
 
-// The buffers for a chain of `tokens`. Pair p belongs to token p / top_k.
+// The buffers of the chain of kernels that computes a layer for `tokens`
+// tokens. A pair is a token and one of its selected experts: pair p belongs
+// to token p / top_k.
 struct Buffers {
   size_t tokens;
-  BufferPtr input;           // [tokens, hidden], normed
+  BufferPtr input;           // [tokens, hidden], after the norm
   BufferPtr residual;        // [tokens, hidden], read and written
   BufferPtr logits;          // [tokens, experts]
   BufferPtr ids, weights;    // [tokens, top_k]
   BufferPtr gate, up, silu;  // [pairs, intermediate]
   BufferPtr down;            // [pairs, hidden]
-  BufferPtr normed;          // [tokens, hidden], for the next layer
-  BufferPtr expert_pairs;    // [experts], number of pairs of each expert
+  BufferPtr normed;          // [tokens, hidden], the input of the next layer
+  BufferPtr expert_pairs;    // [experts], the number of pairs of each expert
   BufferPtr buckets;         // [experts, pairs], the pairs of each expert
-  BufferPtr gate_up_args;    // the grids of the GEMMs, written by a kernel
+  BufferPtr gate_up_args;    // the grids of the GEMMs; a kernel writes them
   BufferPtr down_args;
 };
 
-// A dot product in 32 lanes, folded by 16, 8, 4, 2, 1, as a simdgroup does.
+// Computes a dot product in 32 lanes. The lanes' sums are then folded by 16,
+// 8, 4, 2, 1, as a simdgroup does it.
 float Dot(const float* a, const float* b, size_t size);
 
-// Runs a layer on a device; `layer` must outlive it. Throws
-// std::runtime_error with the device's message.
+// Runs a layer on a device. `layer` must outlive the engine. Errors are
+// thrown as std::runtime_error with the device's message.
 class Engine {
  public:
-  // Kernels come from the .metal files in `shaders` if these define a kernel
-  // of the same name; the others are the device's built-in kernels.
+  // If a .metal file in `shaders` defines a kernel that the chain uses, that
+  // kernel is used. The other kernels are built into the device.
   Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor,
          const std::vector<std::string>& shaders = {});
 
-  // The names of the kernels that come from a file.
+  // Returns the names of the kernels that come from a file.
   const std::vector<std::string>& shader_kernels() const {
     return shader_kernels_;
   }
 
   Buffers NewBuffers(const std::vector<float>& input) const;
 
-  // Runs one command buffer with one serial encoder and waits for it. One
-  // token uses GEMVs; several tokens sort their pairs by expert and use
-  // GEMMs.
+  // Runs one command buffer with one serial encoder, and waits for it. For
+  // one token it uses GEMVs. For several tokens it sorts their pairs by
+  // expert and uses GEMMs.
   std::vector<MTL::DispatchTime> Run(const Buffers& b,
                                      const std::vector<float>& residual) const;
 
@@ -89,8 +92,8 @@ class Engine {
                   size_t cols, const BufferPtr& input, size_t pairs_per_input,
                   const Buffers& b, const BufferPtr& out,
                   const BufferPtr& args) const;
-  // Sets the pipeline and the buffers from index 0 on; the params follow the
-  // buffers.
+  // Sets the pipeline. Binds the buffers from index 0 on, and the params
+  // behind them.
   template <class Params>
   void Set(Encoder& encoder, const std::string& kernel,
            const std::vector<BufferPtr>& buffers, const Params& params) const;

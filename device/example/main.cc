@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a decode token and a prefill of one MoE layer, chained as an engine
-// for Apple Silicon does (engine.cc), and compares them with the plain API.
-// Exit codes: 0; 1 if the device fails or one of its buffers differs; 2 for
-// wrong input.
+// Computes one MoE layer for a decode token and for a prefill. The kernels
+// are chained as in an engine for Apple Silicon (engine.cc), and the results
+// are compared with the plain API. The exit code is 0 on success, 1 if the
+// device fails or one of its buffers differs, and 2 for wrong input.
 
 #include <algorithm>
 #include <cmath>
@@ -33,13 +33,13 @@ using program::Check;
 using program::UniformScale;
 using switchyard::Executor;
 
-// The error bound for shaders, because they sum in another order; relative to
-// the largest number of the buffer.
+// Shaders sum in another order, so their results may differ by this much
+// relative to the largest number in the buffer.
 constexpr float kShaderBound = 1e-5f;
 
 struct Options : program::ThreadOptions {
   bool full = false;
-  size_t tokens = 512;  // of the prefill
+  size_t tokens = 512;  // the number of tokens in the prefill
   std::vector<std::string> shaders;
 };
 
@@ -54,7 +54,8 @@ std::vector<float> Values(size_t size, uint32_t stream, float center,
   return values;
 }
 
-// Weights as large as trained ones: logits are around 1.5, the rest around 1.
+// Makes weights as large as trained ones: the logits are around 1.5, other
+// results around 1.
 Layer MakeLayer(const Shape& shape) {
   const auto [hidden, experts, top_k, intermediate] = shape;
   const size_t size = experts * hidden * intermediate;
@@ -66,8 +67,8 @@ Layer MakeLayer(const Shape& shape) {
           Values(hidden, 5, 1, 0.1f)};
 }
 
-// True if a buffer holds the expected values: the same bits, or, with a bound
-// for shaders, close numbers.
+// True if a buffer holds the expected values. Without a bound, the bits must
+// be the same. With a bound, which is for shaders, the numbers must be close.
 template <class T>
 bool Equal(const char* name, const BufferPtr& buffer,
            const std::vector<T>& right, float bound) {
@@ -79,7 +80,7 @@ bool Equal(const char* name, const BufferPtr& buffer,
   for (size_t i = 0; i < right.size(); ++i) {
     if (std::memcmp(&found[i], &right[i], sizeof(T)) == 0) continue;
     const auto difference = static_cast<float>(found[i] - right[i]);
-    // A NaN is not close either.
+    // This comparison also fails for NaN.
     if (bound != 0 && std::fabs(difference) <= bound * largest) continue;
     std::printf("differs: %s, element %zu: %.9g instead of %.9g\n", name, i,
                 static_cast<double>(found[i]), static_cast<double>(right[i]));
@@ -88,8 +89,8 @@ bool Equal(const char* name, const BufferPtr& buffer,
   return true;
 }
 
-// Computes the layer with the plain API, without a device. True if the
-// device's buffers hold the same values.
+// Computes the layer with the plain API, without a device. Returns true if
+// the device's buffers hold the same values.
 bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
                     std::vector<float> residual, const Buffers& b, float bound,
                     Executor& executor) {
@@ -101,8 +102,8 @@ bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
       gate(pairs * intermediate), up(gate.size()), silu(gate.size()),
       down(pairs * hidden), normed(tokens * hidden);
   std::vector<int32_t> ids(pairs);
-  // Row p of `out` is a matrix times a row of x: the matrix of expert ids[p],
-  // or the only matrix.
+  // Computes row p of `out` as a matrix times a row of x. The matrix is that
+  // of expert ids[p], or the only matrix.
   const auto multiply = [&](const std::vector<float>& matrices, size_t rows,
                             bool by_expert, const std::vector<float>& x,
                             size_t pairs_per_x, std::vector<float>& out) {
@@ -145,14 +146,15 @@ bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
          Equal("normed", b.normed, normed, bound);
 }
 
-// Runs, prints and compares a chain of `tokens` tokens.
+// Runs the chain for `tokens` tokens, prints its times, and compares its
+// results.
 bool RunChain(const Layer& layer, const Engine& engine, size_t tokens,
               Executor& executor) {
   const size_t size = tokens * layer.shape.hidden;
   const auto input = Values(size, 6, 0, UniformScale(1, 1));
   const auto residual = Values(size, 7, 0, UniformScale(1, 1));
   const Buffers buffers = engine.NewBuffers(input);
-  // Warm pages, caches and threads first.
+  // The first run warms pages, caches and threads.
   (void)engine.Run(buffers, residual);
   const auto dispatches = engine.Run(buffers, residual);
   std::printf("\n%zu token%s: one command buffer, %zu dispatches\n", tokens,

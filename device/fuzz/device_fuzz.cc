@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes any sequence of calls of the device layer, from up to three threads
-// on two queues, with checked mode on and off. Every committed buffer must
-// complete, with a message if it is an error, and every handler and
-// deallocator must run once. Under ThreadSanitizer (CI's replay of the
-// corpus), nothing may race.
+// Makes arbitrary sequences of calls of the device layer, from up to three
+// threads on two queues, with checked mode on and off. Every committed buffer
+// must complete, and an error must have a message. Every handler and every
+// deallocator must run once. When CI replays the corpus under
+// ThreadSanitizer, nothing may race.
 
 #include <atomic>
 #include <stdexcept>
@@ -71,7 +71,8 @@ struct Shared {
       pipelines.push_back(device->newComputePipelineState(name));
       FUZZ_CHECK(pipelines.back() != nullptr, name);
     }
-    // Two user kernels: one stays inside its buffers, the other fails.
+    // There are two user kernels: one stays inside its buffers, the other
+    // fails.
     KernelFunction add;
     add.name = "add";
     add.threadgroup = [](const ThreadgroupContext& context) {
@@ -83,7 +84,7 @@ struct Shared {
       throw std::runtime_error("as agreed");
     };
     pipelines.push_back(device->newComputePipelineState(add));
-    // Checked mode stops this kernel if it leaves its buffers or races.
+    // If this kernel leaves its buffers or races, checked mode stops it.
     if (checked) {
       const auto shift = [](auto& tg) {
         const auto x = buffer<uint32_t>(tg, 0);
@@ -108,12 +109,13 @@ struct Shared {
   std::atomic<int> live{0};
 };
 
-// The objects of one thread.
+// The objects that one thread uses.
 struct Work {
   std::shared_ptr<CommandBuffer> commands;
   std::shared_ptr<ComputeCommandEncoder> encoder;
   size_t queue = 0;
-  bool own_kernel = false;  // the encoder has a user's kernel set
+  // True if the encoder's pipeline is a user's kernel.
+  bool own_kernel = false;
   bool enqueued = false, committed = false;
   std::shared_ptr<std::atomic<int>> handled =
       std::make_shared<std::atomic<int>>(0);
@@ -178,8 +180,8 @@ class Script {
     work.commands->commit();
     work.committed = true;
   }
-  // Gives up places in queues before a wait, because other threads may wait
-  // for them.
+  // Commits or drops buffers that hold places in queues. Call this before a
+  // wait, because other threads may wait for these places.
   void Settle() {
     for (Work& work : works_) {
       if (work.commands == nullptr || work.committed) continue;
@@ -257,8 +259,9 @@ class Script {
         return e.dispatchThreadgroups(grid, PerGroup());
       }
       case 4: {
-        // The words in a buffer may make a grid that takes years, unless a
-        // built-in kernel cuts it off at its shapes.
+        // The words in a buffer may describe a grid that takes years. A
+        // built-in kernel limits the grid to its shapes, a user's kernel does
+        // not.
         if (work.own_kernel) return;
         const auto buffer = AnyBuffer(work);
         const size_t offset = Offset();
@@ -287,8 +290,8 @@ class Script {
     }
   }
 
-  // A valid dispatch among all others must give the same results as the plain
-  // API.
+  // Encodes a valid dispatch among all others. It must give the same results
+  // as the plain API.
   void Silu(size_t queue) {
     Settle();
     const SiluMulStackedParams params = {

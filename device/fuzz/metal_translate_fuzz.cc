@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For any text, the translation must keep all lines, and its time must be
-// bounded by the length of the text.
+// Translates any text. The translation must keep all lines, and its time must
+// be bounded by the length of the text.
 
 #include <algorithm>
 #include <cstddef>

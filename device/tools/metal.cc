@@ -53,8 +53,8 @@ std::string Text(const MTL::UnsupportedFeature& u) {
                    (u.kernel.empty() ? "" : ", in " + u.kernel));
 }
 
-// Accepts NAME and NAME(x, y). For other text, Clang would complain about a
-// file that the user has never seen.
+// Accepts NAME and NAME(x, y). Other text is refused here, because Clang's
+// error about it would name a file that the user has never seen.
 bool IsMacroName(const std::string& text) {
   const std::string name = text.substr(0, text.find('('));
   const auto is_letter = [](unsigned char c) {
@@ -74,7 +74,7 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
   const std::shared_ptr<MTL::Library> library =
       device.newLibraryFromFile(path.c_str(), compile, &error);
   if (library == nullptr) {
-    // Clang's messages have several lines, each with a place.
+    // Messages of Clang have several lines and name places.
     error = WithOptions(error);
     if (error.find('\n') == std::string::npos) throw InputError(error);
     std::fputs(Printable(error, "\n\t").c_str(), stderr);
@@ -100,8 +100,8 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
   return library->unsupported().empty() ? 0 : 1;
 }
 
-// All .metal files below the folder, sorted by name. Does not follow links to
-// folders, because they may lead back.
+// Returns all .metal files below the folder, sorted by name. Links to folders
+// are not followed, because they may lead back.
 std::vector<std::string> MetalFilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -122,7 +122,8 @@ std::vector<std::string> MetalFilesIn(const std::string& folder) {
   return files;
 }
 
-// The --json entry of a file; `library` is null if it does not compile.
+// Returns the entry of a file for --json. `library` is null if the file does
+// not compile.
 nlohmann::json Described(const std::string& file, const MTL::Library* library,
                          const std::string& error) {
   if (library == nullptr) return {{"file", file}, {"error", error}};
@@ -145,7 +146,7 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
   if (!json.empty()) program::RequireWritable("--json", json);
   nlohmann::json described = nlohmann::json::array();
   std::string error;
-  // Reports a missing Clang once, instead of for each file.
+  // A missing Clang is reported here once, and not for each file.
   if (device.newLibrary("", compile, &error) == nullptr) {
     throw InputError(FirstError(WithOptions(error)));
   }
@@ -159,7 +160,7 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
     std::string line;
     if (library == nullptr) {
       const std::string first = FirstError(error);
-      // A message about the file begins with its name.
+      // A message about the file itself begins with the file's name.
       const bool names_it = first.compare(0, file.size() + 1, file + ":") == 0;
       line = names_it ? first : file + ": " + first;
     } else {
@@ -184,8 +185,8 @@ int Survey(MTL::Device& device, const MTL::CompileOptions& compile,
                                 {"failed", files.size() - whole - in_part},
                                 {"kernels", kernels},
                                 {"files", std::move(described)}};
-    // Replaces bytes that are not UTF-8, because dump() would throw
-    // otherwise.
+    // Bytes that are not UTF-8 are replaced, because dump() would otherwise
+    // throw.
     program::WriteFile(
         "--json", json,
         all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

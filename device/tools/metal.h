@@ -19,26 +19,28 @@ struct MetalOptions {
   std::string path;
   std::vector<std::string> macros, include_folders, prepended;
   std::string compiler;
-  std::string json;  // of `swy metal` itself
+  std::string json;  // the JSON file of `swy metal` itself
   bool checked = false;
 };
-// Adds the file and the compile options to `app`; `what` describes the file.
+// Adds the argument for the file and the compile options to `app`. The help
+// text of that argument is `what`.
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
-// Throws InputError.
+// Returns the library's options. Throws InputError if an option is wrong.
 switchyard::device::CompileOptions CompileOptionsOf(
     const MetalOptions& options);
 
-// Replaces C++ field names in a library error by the options of swy:
-// "--compiler: no such program: ...".
+// Replaces the names of C++ fields in an error of the library by options of
+// swy: the result is for example "--compiler: no such program: ...".
 std::string WithOptions(std::string error);
 
-// Adds `swy metal` and `swy metal run`. The result runs the command that the
-// command line names and returns the exit code.
+// Adds the commands `swy metal` and `swy metal run`. The returned function
+// runs the command that the command line names, and returns the exit code.
 //
-// `swy metal` compiles a .metal file and lists its kernels with their
-// arguments, and unsupported features with their places. For a folder it
-// prints one line per file below it. --json writes the results as JSON. The
-// exit code is 1 if a feature is not supported or a file does not compile.
+// `swy metal` compiles a .metal file. It lists the kernels with their
+// arguments, and unsupported features with their places. For a folder, it
+// prints one line for each file below the folder. --json writes the results
+// as JSON. The exit code is 1 if a feature is not supported or a file does
+// not compile.
 std::function<int()> AddMetal(CLI::App& app);
 
 }  // namespace swy

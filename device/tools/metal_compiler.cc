@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// switchyard-metal: compiles a .metal file at build time.
+// The program switchyard-metal. It compiles a .metal file at build time:
 //
 //   switchyard-metal -o OUT.metallib [-d DEPENDENCIES] [-c CACHE]
 //                    [-DNAME=VALUE] [-IFOLDER] [--compiler CLANG] FILE.metal
 //
-// switchyard_add_shaders() of the CMake package calls it.
+// switchyard_add_shaders() in the CMake package calls it.
 
 #include <cstdio>
 #include <fstream>
@@ -61,14 +61,14 @@ int main(int argc, char** argv) {
   std::string error;
   if (!switchyard::device::CompileMetallib(device, input, options, output,
                                            &files, &error)) {
-    // Name the option instead of the C++ field.
+    // The message gets the name of the option in place of the C++ field.
     for (const std::string field :
          {"DeviceOptions::metal_compiler", "metal_compiler"}) {
       const size_t at = error.find(field);
       if (at == error.npos || error.find('\n') < at) continue;
       error.replace(at, field.size(), "--compiler");
     }
-    // Clang's messages have several lines, each with a place.
+    // Messages of Clang have several lines and name places.
     if (error.find('\n') == error.npos) return Fail(error);
     std::fputs(error.c_str(), stderr);
     return 1;

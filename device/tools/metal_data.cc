@@ -84,7 +84,7 @@ constexpr ScalarType kTypes[] = {
     Type<int64_t>("i64", "long", "i8", MTL::DataTypeLong),
     Type<uint64_t>("u64", "ulong", "u8", MTL::DataTypeULong),
     Type<bool>("bool", "bool", "b1", MTL::DataTypeBool),
-    // Only for expected values, because NumPy computes in double.
+    // This type is only for expected values, which NumPy computes in double.
     Type<double>("f64", nullptr, "f8", MTL::DataTypeFloat),
 };
 
@@ -127,8 +127,8 @@ size_t ReadCount(const std::string& where, const ScalarType& type,
   return static_cast<size_t>(value);
 }
 
-// Reads a NumPy array file: magic, version, length of the header, the header
-// (a Python dictionary), values.
+// Reads an array in a file of NumPy. The file has a magic number, a version,
+// the length of the header, the header (a Python dictionary), and the values.
 Data ReadNumpy(const std::string& where, const std::string& path) {
   const Bytes file = ReadBytes(where, path);
   const auto wrong = [&](const std::string& what) {
@@ -151,7 +151,7 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
   const std::string header(
       file.begin() + static_cast<ptrdiff_t>(begin),
       file.begin() + static_cast<ptrdiff_t>(begin + length));
-  // The text after "'key':", without leading blanks.
+  // Returns the text behind "'key':", without leading blanks.
   const auto value_of = [&](const char* key) {
     const size_t at = header.find("'" + std::string(key) + "':");
     if (at == std::string::npos)
@@ -193,7 +193,7 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
   return data;
 }
 
-// The forms of values that may follow the type.
+// A form of values that may follow the type, and how many arguments it takes.
 struct Form {
   const char* name;
   const char* arguments;
@@ -216,7 +216,7 @@ void AppendForm(const std::string& where, const ScalarType& type,
                 const Form& form, const std::vector<std::string>& words,
                 uint32_t stream, Data& data) {
   const std::string name = form.name;
-  // `words` has the form's name and its arguments.
+  // `words` contains the form's name and then its arguments.
   if (words.size() - 1 < form.fewest || words.size() - 1 > form.most ||
       (name == "random" && words.size() == 3)) {
     throw InputError(where + ": " + name + " takes " + form.arguments);
@@ -234,7 +234,7 @@ void AppendForm(const std::string& where, const ScalarType& type,
   const bool is_random = name == "random", is_range = name == "range";
   const bool is_hundred = type.is_integer && type.highest >= 99;
   const long double low = number(2, is_random && !type.is_integer ? -1 : 0);
-  // For a range, this is the step.
+  // For the form "range", `high` is the step.
   const long double high = number(3, is_random && is_hundred ? 99 : 1);
   if (is_random && low > high) throw InputError(where + ": LOW is above HIGH");
   const uint32_t key = program::HashKey(
@@ -347,8 +347,8 @@ Data ReadData(const std::string& where, const std::string& spec,
   }
   Data data;
   for (size_t begin = 0; begin < spec.size();) {
-    // A plus sign ends a piece only if a type follows it; in 1e+5 it does
-    // not.
+    // A plus sign ends a piece only if a type follows it. In 1e+5 no type
+    // follows.
     size_t end = begin;
     do {
       end = spec.find('+', end + 1);

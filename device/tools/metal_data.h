@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads buffer values from the arguments of `swy metal run`.
+// Reads the values of buffers from the arguments of `swy metal run`.
 
 #ifndef SWITCHYARD_DEVICE_TOOLS_METAL_DATA_H_
 #define SWITCHYARD_DEVICE_TOOLS_METAL_DATA_H_
@@ -15,7 +15,8 @@
 
 namespace swy {
 
-// An element type. Values are long doubles, which hold all of them exactly.
+// A type of elements. Values are long doubles, which hold the values of all
+// types exactly.
 struct ScalarType {
   const char* name;   // "f32"
   const char* metal;  // "float"; null: not in Metal
@@ -23,14 +24,14 @@ struct ScalarType {
   switchyard::device::DataType data_type;
   size_t bytes;
   bool is_integer;
-  long double lowest, highest;  // for integers
-  double rtol;  // like torch.testing.assert_close; 0: must be equal
+  long double lowest, highest;  // the range of an integer type
+  double rtol;  // as in torch.testing.assert_close; 0 if values must be equal
   long double (*read)(const unsigned char* from);
   void (*write)(long double value, unsigned char* to);
 };
 // Returns null if no type has this name.
 const ScalarType* FindType(const std::string& name);
-// Finds a type by its Metal name. Returns null if no type has it.
+// Finds a type by its name in Metal. Returns null if no type has this name.
 const ScalarType* FindMetalType(const std::string& name);
 
 struct Data {
@@ -45,28 +46,31 @@ struct Data {
     long double value() const { return type->read(bytes); }
     std::string text() const;
   };
-  // A struct with several types has one piece for each, in order.
+  // The parts of the data. A struct with several types has one piece for
+  // each, in their order.
   std::vector<Piece> pieces;
   std::vector<unsigned char> bytes;
-  bool is_written = true;  // false: the host has not written it
+  bool is_written = true;  // false if the host leaves the buffer unwritten
 
   size_t count() const;
-  // Element i of a buffer with these pieces that begins at `from`.
+  // Returns element i of a buffer that begins at `from` and has these pieces.
   Element At(const unsigned char* from, size_t i) const;
 };
 
-// Reads "FILE.npy" or "TYPE:..."; --help explains the forms. Messages begin
-// with `where`. Random values depend on `stream`. Throws InputError.
+// Reads data from "FILE.npy" or "TYPE:..."; --help explains the forms. Error
+// messages begin with `where`. Each `stream` gives other random values.
+// Throws InputError.
 Data ReadData(const std::string& where, const std::string& spec,
               uint32_t stream);
-// The description of the forms, for --help.
+// The text for --help that explains the forms.
 extern const char kDataHelp[];
 
-// Throws InputError unless the whole text is a value of this type.
+// Returns the value in the text. Throws InputError unless the whole text is a
+// value of this type.
 long double ReadNumber(const std::string& where, const ScalarType& type,
                        const std::string& text);
 
-// Reads a regular file. Throws InputError.
+// Returns the bytes of a regular file. Throws InputError if it can't be read.
 std::vector<unsigned char> ReadBytes(const std::string& where,
                                      const std::string& path);
 

@@ -57,7 +57,7 @@ size_t ReadIndex(const std::string& where, const std::string& text,
   return static_cast<size_t>(value);
 }
 
-// "256,2" is 256 x 2 x 1.
+// Reads a size: "256,2" is 256 x 2 x 1.
 MTL::Size ReadSize(const std::string& where, const std::string& text) {
   MTL::Size size(1, 1, 1);
   size_t* const sizes[] = {&size.width, &size.height, &size.depth};
@@ -86,7 +86,7 @@ struct Dispatch {
   };
   std::vector<Binding> bindings;
   std::map<size_t, size_t> memory;
-  // By name or by index.
+  // Names or indices of function constants, and their values.
   std::vector<std::pair<std::string, std::string>> constants;
 };
 
@@ -166,7 +166,7 @@ Plan PlanOf(const MetalRunOptions& options) {
   return plan;
 }
 
-// Throws if the object has a member that is not in `names`.
+// Throws InputError if the object has a member that is not in `names`.
 void RequireMembers(const std::string& where, const json& object,
                     const std::vector<std::string>& names) {
   if (!object.is_object()) throw InputError(where + ": is no JSON object");
@@ -182,8 +182,8 @@ void RequireMembers(const std::string& where, const json& object,
   }
 }
 
-// Formats numbers, strings and lists of numbers as on the command line;
-// returns "" for a missing member.
+// Formats numbers, strings and lists of numbers as they are on the command
+// line. Returns "" for a missing member.
 std::string TextOf(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text = value.dump();
@@ -236,7 +236,7 @@ Dispatch ReadDispatch(const std::string& where, const json& from, Plan& plan) {
         throw InputError(binding.where + ": no buffer is named '" +
                          binding.buffer + "'");
       }
-      // The binding gives values instead of a buffer's name.
+      // The binding contains values, not the name of a buffer.
       AddBuffer(binding.where, binding.buffer, binding.buffer, plan);
     }
     const size_t length = plan.buffers[binding.buffer].bytes.size();
@@ -293,10 +293,10 @@ void RequireBuffer(const Plan& plan, const std::string& option,
   throw InputError(option + " " + name + ": there is no such buffer");
 }
 
-// A buffer to compare or to print.
+// A buffer that is compared with expected values, or printed.
 struct Look {
   std::string buffer;
-  Data expected;  // no pieces: print the buffer
+  Data expected;  // has no pieces if the buffer is to be printed
 };
 
 std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
@@ -320,7 +320,7 @@ std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
   return looks;
 }
 
-// The buffers of --write with their files.
+// Returns the buffers that --write names, each with its file.
 std::vector<std::pair<std::string, std::string>> WritesOf(
     const MetalRunOptions& options, const Plan& plan) {
   std::vector<std::pair<std::string, std::string>> writes;
@@ -380,7 +380,7 @@ void RequireArguments(const Dispatch& dispatch, const MTL::Function& function) {
   }
 }
 
-// One pipeline for each dispatch; null for barriers.
+// A pipeline for each dispatch. It is null for a barrier.
 using Pipelines = std::vector<std::shared_ptr<MTL::ComputePipelineState>>;
 
 Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
@@ -423,17 +423,17 @@ Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
   return pipelines;
 }
 
-// Macros defined in the files of the findings and in the files that they
-// include. A finding's place is the line that uses a macro, so its help also
-// names the definition.
+// Finds macros that are defined in the files of the findings, or in files
+// that these include. The place of a finding is the line that uses a macro,
+// so the finding's help also says where the macro is defined.
 class Macros {
  public:
   explicit Macros(const MetalOptions& options) : options_(options) {
     for (const std::string& file : options.prepended) Read(file);
   }
 
-  // Returns "SCALE is a macro, k.metal:3:9" for each macro that the line uses
-  // up to the place's column.
+  // Returns an entry such as "SCALE is a macro, k.metal:3:9" for each macro
+  // that the place's line uses up to the place's column.
   std::vector<std::string> In(const MTL::Place& place) {
     Read(place.file);
     const std::vector<std::string>& lines = lines_[place.file];
@@ -452,7 +452,7 @@ class Macros {
   }
 
  private:
-  // The length of the identifier or number at `at`, or 0.
+  // Returns the length of the identifier or number at `at`, or 0.
   static size_t SizeOfName(const std::string& line, size_t at) {
     size_t end = at;
     while (end < line.size() &&
@@ -463,7 +463,7 @@ class Macros {
     return end - at;
   }
 
-  // Skips files that are missing or not regular.
+  // Reads a file's macros. Skips files that are missing or not regular.
   void Read(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -563,9 +563,10 @@ class Runner {
     return device;
   }
 
-  // Runs schedules on all cores, because checked mode uses one core for each.
-  // Reports them in order, so the output is the same as on one core. The
-  // first error ends the run.
+  // Runs the schedules on all cores at the same time, because in checked mode
+  // each schedule uses only one core. The results are reported in the order
+  // of the schedules, so the output is the same as on one core. The first
+  // error ends the run.
   void RunSchedules() {
     std::mutex mutex;
     std::condition_variable reported;
@@ -598,15 +599,16 @@ class Runner {
     std::vector<std::thread> others;
     try {
       for (size_t n = Workers(); n > 1; --n) others.emplace_back(work);
-    } catch (const std::system_error&) {  // continue with fewer threads
+    } catch (const std::system_error&) {  // fewer threads then do the work
     }
     work();
     for (std::thread& other : others) other.join();
     if (error != nullptr) std::rethrow_exception(error);
   }
 
-  // Limits the schedules that run at the same time: each has a copy of the
-  // buffers, and several times that memory for checked mode's records.
+  // Returns how many schedules run at the same time. The number is limited,
+  // because each schedule has a copy of the buffers, and checked mode's
+  // records take several times that memory.
   size_t Workers() const {
     constexpr size_t kMostBytes = size_t{256} << 20;
     size_t bytes = 1;
@@ -616,7 +618,7 @@ class Runner {
                              kMostBytes / bytes});
   }
 
-  // May run on any thread.
+  // Runs one schedule. Any thread may call this.
   Ran RunOne(uint64_t seed) const {
     const std::shared_ptr<MTL::Device> device = NewDevice(seed);
     Ran ran;
@@ -668,7 +670,7 @@ class Runner {
         continue;
       }
       encoder->setComputePipelineState(pipelines[d]);
-      // Unbinds the buffers of the previous dispatch.
+      // This unbinds the buffers that the previous dispatch has used.
       for (size_t i = 0; i < MTL::kMaxBufferBindings; ++i) {
         encoder->setBuffer(nullptr, 0, i);
       }
@@ -690,9 +692,10 @@ class Runner {
     encoder->endEncoding();
   }
 
-  // Adds the findings that no earlier schedule had. The key has no threads
-  // and no elements, and the two places of a race in a fixed order, because
-  // all of these change between schedules.
+  // Adds the findings that no earlier schedule had. Findings are the same if
+  // their keys are equal. Threads, elements and the order of a race's two
+  // places change between schedules. So a key has no threads and no elements,
+  // and sorts the two places.
   void AddNew(const std::vector<MTL::Finding>& found) {
     std::set<Key> now;
     for (const MTL::Finding& finding : found) {
@@ -709,7 +712,8 @@ class Runner {
         findings_.push_back(finding);
         keys_.push_back(key);
       } else if (finding.help.rfind("threadgroup_barrier", 0) == 0) {
-        // Replace an earlier finding that asked for a simdgroup_barrier.
+        // This finding replaces an earlier one that asked only for a
+        // simdgroup_barrier.
         for (size_t i = 0; i < keys_.size(); ++i) {
           if (keys_[i] == key &&
               findings_[i].help.rfind("simdgroup_barrier", 0) == 0) {
@@ -809,7 +813,7 @@ class Runner {
   std::shared_ptr<MTL::Library> library_;
   std::set<Key> seen_;
   std::vector<Key> keys_;     // the keys of findings_
-  std::set<size_t> printed_;  // indices into looks_
+  std::set<size_t> printed_;  // indices of looks_ that were printed
   bool has_differences_ = false;
 };
 

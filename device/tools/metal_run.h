@@ -19,7 +19,7 @@ struct MetalRunOptions {
   MetalOptions compile;
   std::string kernel, grid, groups, threadgroup;
   std::vector<std::string> buffers, memory, constants;  // "NAME=..."
-  std::string dispatches;                               // a file name
+  std::string dispatches;  // the name of the --dispatches file
   std::vector<std::string> expect, print, write, suppress;
   std::optional<double> rtol, atol;
   uint64_t seeds = 1;
@@ -27,8 +27,9 @@ struct MetalRunOptions {
 };
 CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options);
 
-// `swy metal run`: dispatches kernels over buffers described by arguments.
-// Returns 0 if all expectations hold and nothing was found, otherwise 1.
+// Runs `swy metal run`: dispatches kernels over the buffers that the options
+// describe. Returns 0 if there are no findings and all buffers have the
+// expected values, otherwise 1.
 int MetalRun(const MetalRunOptions& options);
 
 }  // namespace swy
