@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `// switchyard: allow(race)` in a shader: the line that each comment
-// applies to, the comments that are wrong, and the findings of a checked run.
-// The first tests need no Clang.
+// Tests comments such as `// switchyard: allow(race)` in a shader: to which
+// line each applies, which comments are wrong, and which findings they
+// suppress in a checked run. The first tests need no Clang.
 
 #include "device/src/metal/allow_comments.h"
 
@@ -112,8 +112,8 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
   }
 }
 
-// Each of several lines has a race: all threads write one element, and most
-// of them write different values.
+// Several lines of this kernel have a race. In each of them all threads write
+// one element, and most of them write different values.
 constexpr char kRaces[] = R"(#include <metal_stdlib>
 using namespace metal;
 #define PUT(p, v) \
@@ -135,14 +135,14 @@ class AllowCommentsRunTest : public testing::Test {
     options_.zeroed_buffers = true;
   }
 
-  // kRaces with `comment` at the end of line `line`.
+  // Returns kRaces with `comment` at the end of line `line`.
   static std::string With(size_t line, const std::string& comment,
                           std::string text = kRaces) {
     size_t at = 0;
     while (line-- != 0) at = text.find('\n', at) + 1;
     return text.insert(at - 1, comment);
   }
-  // Runs k with two threads; returns "kind line other line" for each finding.
+  // Runs k with two threads. Returns "kind line other line" for each finding.
   Texts Findings(Library& library) {
     const auto queue = device_->newCommandQueue();
     const auto commands = queue->commandBuffer();
@@ -205,7 +205,7 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
   EXPECT_EQ(Findings(With(10, race)), without({3, 5}));
   EXPECT_EQ(library_->allowComments()[0].suppressed, 2u);
   EXPECT_EQ(Findings(With(9, race)), without({3, 4}));
-  // The comment names another kind.
+  // This comment has no effect, because it names another kind.
   EXPECT_EQ(Findings(With(6, " // switchyard: allow(same-value)")), all);
   EXPECT_EQ(library_->allowComments()[0].suppressed, 0u);
   EXPECT_EQ(Findings(With(6, " // switchyard: allow(never-written)")), all);
@@ -218,8 +218,9 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
                    "missing-barrier 11 11"}));
 }
 
-// With max_findings = 1, the first finding stops the access before it
-// happens, unless the comment depends on the written value.
+// With max_findings = 1, the run stops at the first finding before its access
+// is made. The exception is a comment that depends on the written value,
+// which is then not known yet.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
@@ -229,7 +230,8 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
             Texts{"missing-barrier 8 8"});
 }
 
-// A write that may race with one access may not race with others.
+// A comment allows the race of a write with one access. Races of the same
+// write with other accesses are still found.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string text =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers: their memory, and that it stays allocated until the work with it
-// is done.
+// Tests buffers: their memory, and that it stays allocated until the work
+// that uses it is done.
 
 #include <unistd.h>
 
@@ -28,8 +28,8 @@ namespace {
 
 class DeviceBuffer : public DeviceTest {
  protected:
-  // A buffer that counts its deallocations and stores the thread of the last
-  // one.
+  // Returns a buffer that counts its deallocations, and stores the thread
+  // that made the last one.
   BufferPtr Counted() {
     return device_->newBufferWithBytesNoCopy(
         static_cast<void*>(memory_), sizeof(memory_), ResourceStorageModeShared,
@@ -40,8 +40,8 @@ class DeviceBuffer : public DeviceTest {
           ++deallocated_;
         });
   }
-  // A command buffer with a kernel that waits for `release_` and then checks
-  // that no buffer was deallocated.
+  // Returns a command buffer whose kernel waits for `release_`, and then
+  // checks that no buffer was deallocated.
   std::shared_ptr<CommandBuffer> Blocked(
       const std::function<void(Encoder&)>& bind) {
     const auto buffer = queue_->commandBuffer();
@@ -98,7 +98,8 @@ TEST_F(DeviceBuffer, CopyOfBytes) {
 
 TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   alignas(4) unsigned char bytes[64] = {};
-  void* const odd = bytes + 1;  // neither aligned nor padded
+  // An address without alignment; no padding behind the memory.
+  void* const odd = bytes + 1;
   const auto buffer = device_->newBufferWithBytesNoCopy(odd, 9);
   EXPECT_EQ(buffer->contents(), odd);
   EXPECT_EQ(buffer->length(), 9u);
@@ -114,7 +115,7 @@ TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
         EXPECT_EQ(whole.data, odd);
         EXPECT_EQ(whole.size, 9u);
         whole.data[8] = 7;
-        // Whole elements, starting at the offset.
+        // The span has only whole elements, and starts at the offset.
         const Span<const int32_t> ints = context.buffer<const int32_t>(1);
         EXPECT_EQ(static_cast<const void*>(ints.data), bytes + 4);
         EXPECT_EQ(ints.size, 15u);
@@ -142,7 +143,8 @@ TEST_F(DeviceBuffer, DeallocatedOnceByTheLastReference) {
   EXPECT_EQ(deallocated_on_, std::this_thread::get_id());
 }
 
-// Every way of binding keeps the buffer, even if others are bound later.
+// Each way to bind a buffer keeps the buffer alive, even if another buffer is
+// bound later.
 TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
   const std::vector<std::function<void(Encoder&)>> ways = {
       [this](Encoder& e) { e.setBuffer(Counted(), 0, 0); },
@@ -159,7 +161,8 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         const auto buffer = Counted();
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
-        // Another command buffer retains it in between and is dropped.
+        // In between, another command buffer retains the buffer and is
+        // dropped.
         BindInAnother(buffer);
         DispatchOne(e);
         e.setBuffer(buffer, 0, 2);
@@ -186,7 +189,8 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
   }
 }
 
-// The buffer is bound, but the command buffer is never committed.
+// The buffer is bound in a command buffer that is never committed. It is
+// released together with that command buffer.
 TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
   for (const bool enqueue : {false, true}) {
     deallocated_ = 0;
@@ -200,7 +204,7 @@ TEST_F(DeviceBuffer, LetGoWithTheCommandBuffer) {
   }
 }
 
-// After a mistake the command buffer does not run, but it still releases
+// After a mistake the command buffer does not run, but it still releases its
 // buffers.
 TEST_F(DeviceBuffer, LetGoAfterAnError) {
   const auto buffer = Blocked([this](Encoder& e) {
@@ -255,7 +259,7 @@ TEST_F(DeviceBuffer, DeallocatorThatThrows) {
   ExpectQueueRuns();
 }
 
-// Fills, copies, and buffers of heaps.
+// The following tests are about fills, copies, and buffers of heaps.
 
 using EncodeBlit = std::function<void(BlitCommandEncoder&)>;
 
@@ -300,8 +304,8 @@ TEST_P(DeviceBlit, FillsAndCopies) {
   EXPECT_EQ(Contents<unsigned char>(x), bytes);
 }
 
-// Blits run in the order of the command buffer and keep their buffers until
-// then.
+// Blits run in the order of the command buffer. Until then they keep their
+// buffers alive.
 TEST_P(DeviceBlit, BetweenDispatches) {
   auto from = NewBuffer(*device_, std::vector<int32_t>{1, 2, 3});
   const auto to = NewBuffer(*device_, std::vector<int32_t>{0, 0, 0});
@@ -424,7 +428,8 @@ TEST_F(DeviceHeap, CountsWhatItsBuffersTake) {
   EXPECT_EQ(heap->newBuffer(1, 0), nullptr);
   EXPECT_EQ(heap->newBuffer(SIZE_MAX, 0), nullptr);
   EXPECT_EQ(heap->newBuffer(size_t{0}, 0), nullptr);
-  EXPECT_EQ(heap->newBuffer(4, 0, 0), nullptr);  // no placement heap
+  // An offset needs a placement heap.
+  EXPECT_EQ(heap->newBuffer(4, 0, 0), nullptr);
   a.reset();
   EXPECT_EQ(heap->usedSize(), 512u);
   EXPECT_NE(heap->newBuffer(1, 0), nullptr);

@@ -33,29 +33,31 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A built-in kernel and its arguments, in memory that reveals wrong accesses.
+// The following types hold a built-in kernel and its arguments, in memory
+// that reveals wrong accesses.
 struct BoundBuffer {
   size_t index;
   BufferPtr buffer;
   size_t offset;
 };
 
-// A vector in a device buffer. It starts 5 elements after the buffer's start,
-// so that its offset is only a multiple of the element size. The buffer ends
-// 0 to 2 elements after it, at a guard page. Must outlive the work that uses
-// it.
+// A vector in a device buffer. The vector starts 5 elements after the
+// buffer's start, so that its offset is only a multiple of the element size.
+// The buffer ends 0 to 2 elements behind the vector, at a guard page. The
+// array must outlive the work that uses it.
 template <class T>
 class DeviceArray {
  public:
-  // Filled with canaries, for a kernel to write. An element may have several
-  // T.
+  // Makes an array of canaries, for a kernel to write. An element may consist
+  // of several T.
   DeviceArray(Device& device, size_t size, size_t element = 1)
       : front_(kFront * element),
         memory_(1, size, 0, Behind(size, element)),
         buffer_(device.newBufferWithBytesNoCopy(
             static_cast<void*>(memory_.data() - front_),
             Bytes(size, element))) {}
-  // Read-only, so that a kernel that could write it causes an error.
+  // Makes a read-only array, so that binding it to an argument that the
+  // kernel writes is an error.
   DeviceArray(Device& device, const std::vector<T>& values, size_t element = 1)
       : front_(kFront * element),
         memory_(values, Behind(values.size(), element)),
@@ -72,7 +74,8 @@ class DeviceArray {
 
  private:
   static constexpr size_t kFront = 5;
-  // Elements after the vector, because a binding's offset must be inside the
+  // Returns the number of elements behind the vector. There is at least one
+  // for an empty vector, because the offset of a binding must be inside the
   // buffer.
   static size_t Behind(size_t size, size_t element) {
     return size == 0 ? element : size / element % 3 * element;
@@ -86,16 +89,16 @@ class DeviceArray {
   const BufferPtr buffer_;
 };
 
-// The contents to bind as a kernel's argument.
+// The contents of the memory that is bound as a kernel's argument.
 struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };
   Kind kind = kUnbound;
   RawBytes before = {};
-  RawBytes whole = {};  // expected contents, from the plain API
-  size_t element = 4;   // bytes
-  size_t same_as = 0;   // index of another argument
+  RawBytes whole = {};  // the expected contents, by the plain API
+  size_t element = 4;   // the element size in bytes
+  size_t same_as = 0;   // the index of an argument with the same memory
 
-  // The same floats rounded to `type`.
+  // Returns the same floats, rounded to `type`.
   Given As(Type type) const {
     return {kind, ToBytes(type, Recast<float>(before)),
             ToBytes(type, Recast<float>(whole)), SizeOf(type), same_as};
@@ -124,10 +127,12 @@ struct Job {
   std::string kernel;
   std::vector<uint32_t> params;
   std::vector<Given> arguments;  // in the order of the library's table
-  size_t rows = 1, cols = 0;     // covered by grids; cols == 0: whole rows
-  size_t threads = 256;          // per threadgroup
+  // What grids cover; if cols is 0, they cover whole rows.
+  size_t rows = 1, cols = 0;
+  size_t threads = 256;  // the threads per threadgroup
   size_t local_memory = 0;
-  std::string error = {};  // if not empty, expected instead of results
+  // If not empty, the error that is expected instead of results.
+  std::string error = {};
 
   const BuiltIn& BuiltInKernel() const { return *FindBuiltIn(kernel.c_str()); }
   bool OverTiles() const { return BuiltInKernel().grid.kind == Grid::kTiles; }
@@ -136,11 +141,11 @@ struct Job {
   }
 };
 
-// Runs built-in kernels in every way: direct, indirect and in threads; with
-// parameters in bytes and in buffers; over grids larger and smaller than the
-// work.
+// The following runs built-in kernels in every way: with direct and indirect
+// grids and grids in threads, with parameters in bytes and in buffers, and
+// over grids that are larger or smaller than the work.
 //
-// The part of a job's rows and columns that a grid covers.
+// The rows and columns of a job that a grid covers.
 struct Covered {
   size_t rows;
   size_t cols;
@@ -149,8 +154,7 @@ struct Covered {
 enum class Encoding { kThreadgroups, kIndirect, kThreads };
 
 // How a dispatch is encoded. An earlier dispatch of the same command buffer
-// writes the parameters if params_written is set, and always an indirect
-// grid.
+// writes an indirect grid, and if params_written is set also the parameters.
 struct How {
   Encoding grid;
   bool params_written;
@@ -175,8 +179,8 @@ class BuiltInTest : public IsaPoolTest {
   }
   void TearDown() override {
     EXPECT_TRUE(ran_) << "no kernel of the device ran";
-    // Satisfies the check of the base class, because the last grid may have
-    // been empty.
+    // This satisfies the check of the base class, which expects kernels to
+    // have run although the last grid may have been empty.
     float x = 1.0f;
     EXPECT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
     copy_.reset();
@@ -211,7 +215,7 @@ class BuiltInTest : public IsaPoolTest {
   Device& device() { return *device_; }
   CommandQueue& queue() { return *queue_; }
 
-  // The memory of a job: the arguments of one dispatch.
+  // The memory for the arguments of one dispatch of a job.
   class Memory {
    public:
     Memory(Device& device, const Job& job) {
@@ -236,8 +240,8 @@ class BuiltInTest : public IsaPoolTest {
     BoundBuffer At(size_t argument, size_t index) const {
       return arrays_[argument]->At(index);
     }
-    // Expects the plain API's values where the grid covers them, and
-    // unchanged memory elsewhere.
+    // Expects the plain API's values in the part that the grid covers, and
+    // unchanged memory in the rest.
     void Expect(const Job& job, Covered covered) const {
       for (size_t i = 0; i < arrays_.size(); ++i) {
         const Given& given = job.arguments[i];
@@ -271,8 +275,8 @@ class BuiltInTest : public IsaPoolTest {
     std::vector<std::shared_ptr<Array>> arrays_;
   };
 
-  // Runs over a grid of `threads` threads, rounded up to whole threadgroups
-  // unless it is encoded in threads.
+  // Runs the job over a grid of `threads` threads. If the grid is not encoded
+  // in threads, it is rounded up to whole threadgroups.
   void Expect(const Job& job, How how, Size threads, Covered covered) {
     SCOPED_TRACE(testing::Message()
                  << job.kernel << ", [" << job.rows << ", " << job.cols << "], "
@@ -288,8 +292,8 @@ class BuiltInTest : public IsaPoolTest {
   void ExpectWhole(const Job& job) {
     Expect(job, kEveryHow[0], job.WholeGrid(), {job.rows, SIZE_MAX});
   }
-  // Runs in every way, over grids that cover all of the work, more, less and
-  // nothing.
+  // Runs the job in every way, over grids that cover all of the work, more
+  // than it, less, and nothing.
   void ExpectPlain(const Job& job) {
     if (job.OverTiles()) {
       ForTileGrids(job);
@@ -298,12 +302,14 @@ class BuiltInTest : public IsaPoolTest {
     }
   }
 
-  // Commits and waits. Checks that kernels ran on the test's ISA.
+  // Commits, waits, and checks that kernels ran on the test's ISA. Returns
+  // the error.
   std::string Finish(CommandBuffer& commands) {
-    // A read before the dispatch that writes this buffer gets wrong values.
+    // If the kernel reads this buffer before the earlier dispatch writes it,
+    // it gets these wrong values.
     std::memset(written_->contents(), 0xFF, kWrittenBytes);
     {
-      const ScopedIsa fresh(GetParam().isa);  // clears LastIsa()
+      const ScopedIsa fresh(GetParam().isa);  // this resets LastIsa()
       commands.commit();
       commands.waitUntilCompleted();
       if (LastIsa() != nullptr) {
@@ -311,7 +317,7 @@ class BuiltInTest : public IsaPoolTest {
         EXPECT_EQ(LastIsa()->name, GetParam().isa);
       }
     }
-    // Restores the cap, which ScopedIsa has lifted.
+    // ScopedIsa has lifted the cap, so this restores it.
     EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());
     EXPECT_EQ(commands.status(), commands.error().empty()
                                      ? CommandBufferStatusCompleted
@@ -343,7 +349,7 @@ class BuiltInTest : public IsaPoolTest {
     for (size_t i = 0; i < job.arguments.size(); ++i) {
       if (!memory.Has(i)) continue;
       const BoundBuffer b = memory.At(i, kernel.arguments[i].index);
-      // Uses each of the calls that an engine may use.
+      // Each case uses one of the calls that an engine may use.
       if (how.grid == Encoding::kThreadgroups) {
         Bind(encoder, b);
       } else if (how.grid == Encoding::kIndirect) {
@@ -358,8 +364,8 @@ class BuiltInTest : public IsaPoolTest {
     } else {
       encoder.setBytes(params, params_length, kernel.params.index);
     }
-    // Sets the memory in only half of the cases, because built-in kernels
-    // ignore it.
+    // Built-in kernels ignore this memory, so it is set in only half of the
+    // cases.
     encoder.setThreadgroupMemoryLength(
         how.params_written ? job.local_memory : 0, 0);
     if (how.grid == Encoding::kThreadgroups) {
@@ -373,13 +379,13 @@ class BuiltInTest : public IsaPoolTest {
   }
 
  private:
-  // Binding indices that no built-in kernel uses.
+  // No built-in kernel uses these binding indices.
   static constexpr size_t kCopyFrom = 29, kCopyTo = 30;
   static constexpr size_t kWrittenBytes = 256;
   static constexpr size_t kParamsOffset = 4, kGridOffset = 132;
 
-  // Tiles of 256 columns by one row. Kernels of a single row allow only one
-  // threadgroup in y.
+  // Tests grids of tiles of one row and 256 columns. Kernels for a single row
+  // allow only one threadgroup in y.
   void ForTileGrids(const Job& job) {
     const size_t rows = job.rows, cols = job.cols;
     const size_t more = rows == 1 ? 1 : rows + 3;
@@ -402,8 +408,8 @@ class BuiltInTest : public IsaPoolTest {
       }
     }
   }
-  // One threadgroup per row. Larger grids only for kernels that know their
-  // number of rows.
+  // Tests grids with one threadgroup per row. Larger grids are only for
+  // kernels that know their number of rows.
   void ForRowGrids(const Job& job) {
     const uint8_t rows = job.BuiltInKernel().grid.rows;
     const bool cut_off = rows != kOne && rows != kGridWidth;
@@ -482,7 +488,7 @@ TEST_P(DeviceSiluMulTest, EqualsThePlainApi) {
     for (const Covered shape :
          {Covered{1, 1}, Covered{1, 1001}, Covered{3, 255}, Covered{2, 256},
           Covered{5, 257}, Covered{9, 31}, Covered{4, 700},
-          // Grids that cover nothing.
+          // These grids cover nothing.
           Covered{0, 300}, Covered{3, 0}}) {
       ExpectPlain(SiluMulJob(kernel, type, shape.rows, shape.cols));
     }
@@ -498,7 +504,8 @@ TEST_P(DeviceSiluMulTest, InPlaceOnGateAndOnUp) {
 
 TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
   executor().Rendezvous();
-  // Far more than seven grains of 30 us.
+  // This takes far longer than seven grains of 30 us, so all threads get
+  // work.
   ExpectWhole(SiluMulJob(Kernel::kBatched, kRowTypes[0], 1021, 1001));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
 }
@@ -507,9 +514,9 @@ struct RouteShape {
   size_t tokens, experts, top_k;
 };
 
-// Also exceeds the seeds' limits: top_k above 32 and 64, and a number of
-// experts that is no power of two. In the last shape, the clamp of the
-// renormalisation matters.
+// The shapes include some that exceed the limits of the original shaders:
+// top_k above 32 and above 64, and a number of experts that is not a power of
+// two. In the last shape, the clamp of the renormalisation has an effect.
 constexpr RouteShape kShapes[] = {
     {1, 1, 1},   {3, 16, 4},    {5, 60, 4},    {7, 60, 33},
     {4, 100, 3}, {6, 128, 128}, {9, 257, 100}, {2, 65536, 1},
@@ -523,7 +530,7 @@ std::vector<float> Logits(const RouteShape& s, Type type = Type::kF32) {
   if (s.tokens >= 4) {
     float* const row = &logits[2 * s.experts];
     row[s.experts / 2] = kNaN;
-    row[s.experts] = kInf;  // in the next row
+    row[s.experts] = kInf;  // the next row has infinities
     std::fill_n(&logits[s.experts], s.experts, -kInf);
   }
   RoundEach(type, &logits);
@@ -551,7 +558,7 @@ Routed Plain(const RouteShape& s, const std::vector<float>& logits,
 
 enum class RouteKernel { kRouter, kRouterAsIs, kSoftmaxTopk };
 
-// A job with logits that the type can represent.
+// Returns a job with logits that the type can represent.
 Job RouteJob(RouteKernel kernel, const RouteShape& s,
              const std::vector<float>& logits,
              const RowType& type = kRowTypes[0]) {
@@ -565,7 +572,7 @@ Job RouteJob(RouteKernel kernel, const RouteShape& s,
       {In(logits).As(type.type), Out(plain.ids), Out(plain.weights)}};
   job.rows = s.tokens;
   job.threads = 32;
-  job.local_memory = 580;  // the size that the seed asks for
+  job.local_memory = 580;  // the size that the original shader asks for
   if (kernel == RouteKernel::kSoftmaxTopk) {
     job.kernel = std::string("moe_softmax_topk") + type.suffix;
     job.params = Words<MoeSoftmaxTopkParams>(
@@ -596,13 +603,14 @@ TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
       ExpectPlain(
           RouteJob(RouteKernel::kSoftmaxTopk, s, Logits(s, type.type), type));
     }
-    // Without tokens.
+    // This job has no tokens.
     ExpectPlain(RouteJob(RouteKernel::kSoftmaxTopk, {0, 60, 4}, {}, type));
   }
 }
 
 TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
-  const RouteShape s = {8191, 60, 4};  // far more than seven grains of 30 us
+  // Takes far longer than seven grains of 30 us.
+  const RouteShape s = {8191, 60, 4};
   executor().Rendezvous();
   ExpectWhole(RouteJob(RouteKernel::kRouterAsIs, s, Logits(s)));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
@@ -611,7 +619,7 @@ TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
 // Indices of the kernel's arguments.
 enum : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs };
 
-// The kernel writes nothing here.
+// Where a table has this value, the kernel writes nothing.
 constexpr int32_t kNothing = static_cast<int32_t>(kCanary);
 
 // The tables that the kernel writes.
@@ -631,7 +639,8 @@ Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
            Out(tables.gate_up_args), Out(tables.down_args)}};
 }
 
-// The plain API's results for `selected`, in tables filled with canaries.
+// Returns a job with the plain API's results for `selected`, in tables filled
+// with canaries.
 Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
               size_t row_stride, size_t m_gate_up = 768, size_t m_down = 2049) {
   Tables t = {std::vector<int32_t>(experts, kNothing),
@@ -666,8 +675,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
          {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
       const size_t pairs = s.tokens * s.top_k;
       const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, pairs);
-      // A stride that is always large enough, the smallest that works, and
-      // one more.
+      // row_stride is one that is always large enough, the smallest that
+      // works, and one more.
       const size_t tight = std::max<size_t>(1, BusiestCount(ids, s.experts));
       for (const size_t stride : {pairs, tight, tight + 1}) {
         SCOPED_TRACE(testing::Message() << s << ", stride " << stride);
@@ -678,8 +687,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
 }
 
 TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
-  // total_pairs is always a sufficient row_stride; without pairs, the table
-  // is empty.
+  // total_pairs is always large enough as a row_stride. If there are no
+  // pairs, the table is empty.
   const Tables none = {std::vector<int32_t>(8), {}, {1, 12, 8}, {1, 33, 8}};
   ExpectPlain(BucketJob({}, 8, 0, none));
   const Job three = BucketJob({1, 2, 3}, 4, 3);
@@ -693,8 +702,8 @@ TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
   ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // all ids are invalid
 }
 
-// A GEMM reads its grid from the args after they have been written: exactly
-// one threadgroup visits each combination of a pair and a row tile.
+// A GEMM reads its grid from the args after the kernel has written them. Then
+// exactly one threadgroup visits each combination of a pair and a row tile.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   const size_t experts = 6, pairs = 701, stride = pairs;
   const std::vector<int32_t> ids =
@@ -750,9 +759,9 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   down.memory().ExpectIntact("down");
 }
 
-// Uses the same args for a built-in kernel: one expert, 70 pairs and 300
-// features give a grid of 3 x 5 x 1 tiles, which covers 768 columns of a 5 x
-// 900 product.
+// A built-in kernel reads its grid from the same args. One expert, 70 pairs
+// and 300 features give a grid of 3 x 5 x 1 tiles. It covers 768 columns of a
+// product of 5 x 900.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
   const size_t pairs = 70, rows = 5, cols = 900;
   const Job bucket = BucketJob(std::vector<int32_t>(pairs), 1, pairs, 300, 64);
@@ -774,7 +783,7 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
 
   const auto commands = Encoded(queue(), [&](Encoder& e) {
     Encode(e, bucket, tables, kEveryHow[1], bucket.WholeGrid());
-    // An empty grid, with all bindings in place.
+    // This grid is empty, but all bindings are in place.
     Encode(e, silu, memory, kEveryHow[0], Size(0, 1, 1));
     e.dispatchThreadgroups(args.buffer, args.offset, Size(256, 1, 1));
   });
@@ -805,14 +814,15 @@ TEST_P(DeviceBucketTest, RowStrideTooSmallChangesNothing) {
 }
 
 TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
-  // Several grains of 30 us for 7 threads; a pair takes about 1 ns.
+  // The pairs take several grains of 30 us for each of 7 threads, because a
+  // pair takes about 1 ns.
   const size_t pairs = 480001, experts = 128;
   const std::vector<int32_t> ids =
       MakeIds(pairs, experts, Load::kStrangers, 33);
   const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
   ExpectWhole(job);
-  // With one thread, the executor is not called at all.
+  // If there is only one thread, the executor is not called at all.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
 }
@@ -835,7 +845,7 @@ std::vector<CombineShape> Batched() {
           MakeShape(3, 2, 0)};
 }
 
-// The sizes in the parameter struct.
+// The sizes that the parameter struct contains.
 struct Sizes {
   int32_t tokens, top_k, hidden;
   explicit Sizes(const CombineShape& s)
@@ -853,7 +863,7 @@ CombineCase MakeCase(const CombineShape& s, uint64_t seed, Type type) {
   return c;
 }
 
-// The plain API's results.
+// Returns the plain API's results.
 std::vector<float> Sums(const CombineCase& c) {
   const CombineShape& s = c.shape;
   std::vector<float> sums(s.tokens * s.hidden);
@@ -862,14 +872,14 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// The job of a kernel with a grid of tiles.
+// Returns a job for a kernel whose grid consists of tiles.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),
           std::move(arguments), s.tokens, s.hidden};
 }
 
-// weighted_sum_[residual_]stacked
+// Returns a job for weighted_sum_[residual_]stacked.
 Job StackedJob(CombineShape s, const RowType& type, bool residual) {
   s.residual = residual;
   const CombineCase c = MakeCase(s, 21 + s.hidden, type.type);
@@ -891,7 +901,7 @@ Job BatchedJob(const CombineShape& s, const RowType& type) {
       {In(c.rows).As(type.type), In(c.weights), Out(Sums(c)).As(type.type)});
 }
 
-// weighted_sum_residual_norm_[stacked|batched]
+// Returns a job for weighted_sum_residual_norm_[stacked|batched].
 Job NormJob(CombineShape s, const RowType& type, float eps, bool batched) {
   s.residual = true;
   const CombineCase c = MakeCase(s, 22 + s.hidden, type.type);
@@ -917,7 +927,8 @@ Job NormJob(CombineShape s, const RowType& type, float eps, bool batched) {
           s.tokens};
 }
 
-// kUnwanted: add_residual is 0, and the bound buffer is too short.
+// With kUnwanted, add_residual is 0, and the buffer that is bound for it is
+// too short.
 enum class Residual { kNone, kUnwanted, kIs, kIsOut };
 
 Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
@@ -926,8 +937,8 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   s.kind = SharedGate::kLogit;
   s.residual = kind == Residual::kIs || kind == Residual::kIsOut;
   const CombineCase c = MakeCase(s, 23 + s.hidden, type.type);
-  // For the plain API, null data means that there is no shared expert;
-  // without columns, the data is null.
+  // In the plain API, null data means that there is no shared expert. A
+  // matrix without columns has null data, too.
   std::vector<float> whole;
   if (s.tokens * s.hidden != 0) whole = Sums(c);
   Given shared = In(c.shared), residual = In(c.residual), out = Out(whole);
@@ -994,31 +1005,31 @@ TEST_P(DeviceCombineTest, WeightedReduceEqualsThePlainApi) {
 }
 
 TEST_P(DeviceCombineTest, EveryThreadOfTheDevicesExecutor) {
-  // Several grains of 30 us for 7 threads.
+  // This takes several grains of 30 us for each of 7 threads.
   const CombineShape s = MakeShape(301, 4, 2001);
   const RowType& f32 = kRowTypes[0];
   for (const Job& job : {BatchedJob(s, f32), NormJob(s, f32, kEps, true),
                          ReduceJob(s, f32, Residual::kIsOut, false)}) {
-    // A new executor for each job, because executors count threads over their
-    // lifetime.
+    // Each job gets a new executor, because an executor counts threads over
+    // its whole lifetime.
     const std::unique_ptr<RecordingExecutor> pool =
         MakeExecutor(GetParam().pool);
     Use(*pool);
     pool->Rendezvous();
     ExpectWhole(job);
     EXPECT_EQ(pool->DistinctThreads(), pool->ExpectedThreads()) << job.kernel;
-    Use(executor());  // release the device's references to the pool
+    Use(executor());  // releases the device's references to the pool
   }
 }
 
-// Grids of built-in kernels that leave out part of the shapes: they are
+// A grid of a built-in kernel may leave out part of the shapes. This is
 // legal, but checked mode warns.
 
 using Warnings = std::vector<std::string>;
 
 class DeviceWarnings : public testing::Test {
  protected:
-  // Runs silu_mul_batched over [rows, cols]; returns the warnings.
+  // Runs silu_mul_batched over [rows, cols], and returns the warnings.
   Warnings Silu(uint32_t rows, uint32_t cols, Size grid, size_t times = 1,
                 bool check = true) {
     CheckedQueue q(NewDevice(false, {check, 0}));
@@ -1045,12 +1056,13 @@ class DeviceWarnings : public testing::Test {
 
 TEST_F(DeviceWarnings, AGridThatIsTooSmall) {
   EXPECT_EQ(Silu(7, 512, Size(2, 7, 1)), Warnings());
-  // Larger grids are common.
+  // Grids that are larger than the work give no warning, because they are
+  // common.
   EXPECT_EQ(Silu(7, 512, Size(3, 9, 1)), Warnings());
   EXPECT_EQ(Silu(7, 512, Size(2, 5, 1)),
             Warnings({"silu_mul_batched_f32: the grid covers 5 of 7 rows "
                       "[encoder \"mlp\"]"}));
-  EXPECT_EQ(Silu(7, 512, Size(1, 7, 1), 3),  // a single warning
+  EXPECT_EQ(Silu(7, 512, Size(1, 7, 1), 3),  // gives a single warning
             Warnings({"silu_mul_batched_f32: the grid covers 256 of 512 "
                       "columns [encoder \"mlp\"]"}));
 }
@@ -1069,7 +1081,8 @@ TEST_F(DeviceWarnings, OnlyInCheckedMode) {
   EXPECT_EQ(Silu(7, 512, Size(2, 5, 1), 1, false), Warnings());
 }
 
-// An earlier dispatch has computed the grid.
+// An indirect grid gives no warning, because an earlier dispatch has computed
+// it.
 TEST_F(DeviceWarnings, NotOfIndirectGrids) {
   CheckedQueue q;
   const SiluMulBatchedParams params = {7, 512};

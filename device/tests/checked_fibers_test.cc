@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Drives checked mode as a runner with one fiber per thread does. Tests which
-// accesses are ordered, and which places in the code findings name.
+// Uses checked mode as a runner with one fiber per thread uses it. Tests
+// which accesses are ordered, and which places in the code findings name.
 
 #include "device/src/core/checked_fibers.h"
 
@@ -19,7 +19,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Kernels here are scripts that make the runner's calls to checked mode.
+// The kernels in these tests are scripts that make the runner's calls to
+// checked mode.
 using device::kernel_internal::kAtomically;
 using device::kernel_internal::kReads;
 using device::kernel_internal::kWrites;
@@ -28,7 +29,8 @@ using device::kernel_internal::View;
 constexpr uint32_t kNone = 0, kDevice = 1, kLocal = 2;
 constexpr uint32_t kAll = UINT32_MAX;
 
-// Code addresses have the form 1000 * line + column.
+// Gives a place to each code address. The addresses have the form 1000 * line
+// + column.
 struct Lines : Places {
   Place PlaceOf(const void* where) const override {
     const uint32_t at =
@@ -40,7 +42,7 @@ const void* At(uint32_t line, uint32_t column = 1) {
   return reinterpret_cast<const void*>(uintptr_t{line} * 1000 + column);
 }
 
-// Makes the calls for a threadgroup of 64 threads that has 64 words of
+// Makes the calls for a threadgroup of 64 threads. It has 64 words of
 // threadgroup memory and a buffer.
 struct Script {
   CheckedFibers& fibers;
@@ -54,7 +56,7 @@ struct Script {
     if (offset + size > view.length) return;
     if ((kind & kWrites) != 0) view.data[offset] = ++*next;
   }
-  // Accesses a word of scratch.
+  // These access a word of the threadgroup memory.
   void Write(size_t thread, size_t word, uint32_t line) const {
     Do(thread, scratch, 4 * word, 4, kWrites, At(line));
   }
@@ -110,8 +112,8 @@ TEST(DeviceCheckedFibers, BothPlacesAreNamed) {
   EXPECT_EQ(r.Run([](const Script& s) {
     s.Write(0, 5, 10);
     s.Read(33, 5, 20);
-    s.Read(33, 5, 21);  // another place: a second finding
-    s.Read(34, 5, 21);  // the same place: no new finding
+    s.Read(33, 5, 21);  // at another place, so this is a second finding
+    s.Read(34, 5, 21);  // at the same place, so this is no new finding
   }),
             (Strings{"k: threadgroup (0, 0, 0), thread 33: reads tile[5] at "
                      "k.metal:20:1, which thread 0 wrote at k.metal:10:1 in "
@@ -177,8 +179,8 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "the same phase: a simdgroup_barrier is missing"}));
 }
 
-// Names the place of another threadgroup, and of another dispatch with other
-// code.
+// The finding names the place of the other access. It is in another
+// threadgroup, or in another dispatch with other code.
 TEST(DeviceCheckedFibers, OtherThreadgroups) {
   Runner r;
   EXPECT_EQ(
@@ -209,16 +211,16 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   };
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 4), 0u);
   EXPECT_EQ(write_meet_read(1, true, kLocal, 33, 34), 0u);
-  // These order nothing: another simdgroup's barrier, a simd function, and a
-  // simdgroup_barrier for threads in different simdgroups.
+  // None of these orders the accesses: a barrier of another simdgroup, a simd
+  // function, and a simdgroup_barrier for threads in different simdgroups.
   EXPECT_EQ(write_meet_read(1, true, kLocal, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 33, 34), 1u);
   EXPECT_EQ(write_meet_read(0, false, kNone, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 34), 1u);
   EXPECT_EQ(write_meet_read(0, true, kDevice, 3, 4), 1u);
   EXPECT_EQ(r.findings[0].kind, FindingKind::kBarrierFlags);
-  // Reads are over for lanes that have met. Meetings of the other simdgroup
-  // do not matter.
+  // When lanes have met, their reads are over. Meetings of the other
+  // simdgroup have no effect.
   const auto read_meet_write = [&](size_t simdgroup, size_t others) {
     return r
         .Run([=](const Script& s) {
@@ -286,7 +288,7 @@ TEST(DeviceCheckedFibers, BarriersOfTheThreadgroup) {
             "this is device memory: it needs mem_device");
   EXPECT_EQ(run(kDevice).size(), 1u);
   EXPECT_EQ(run(kNone).size(), 2u);
-  // The same with other threadgroups, in a shuffled order.
+  // This is the same with other threadgroups, in a shuffled order.
   r.options.schedule_seed = 7;
   EXPECT_EQ(r.Run(
                 [](const Script& s) {
@@ -325,7 +327,8 @@ TEST(DeviceCheckedFibers, TheRunnersOwnFindings) {
   EXPECT_EQ(r.findings[1].thread, Finding::kNoThread);
 }
 
-// The fast path must find the same as the slow path, which kernel.h takes.
+// The fast path must find the same as the slow path. Kernels of kernel.h take
+// the slow path.
 TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
   Runner r;
   uint64_t state = 1;
@@ -398,7 +401,7 @@ TEST(DeviceCheckedFibers, WordsOfLargerElements) {
       }
     }),
               kNothing);
-    // Only its last word.
+    // This writes only its last word.
     EXPECT_EQ(r.Run([=](const Script& s) {
                  s.Do(1, s.buffer, 60, 4, kWrites, At(1));
                  s.Do(2, s.buffer, 64 - size, size, kReads, At(2));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs kernels in checked mode, for tests of findings.
+// Runs kernels in checked mode, for the tests of findings.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
 #define SWITCHYARD_DEVICE_TESTS_CHECKED_KERNELS_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard::testing_support {
 
-// Writes a word for each thread of the grid.
+// A kernel that writes a word for each thread of the grid.
 const auto kFill = [](auto& tg) {
   const auto out = buffer<uint32_t>(tg, 0);
   tg.for_each_thread(
@@ -32,18 +32,18 @@ const auto kCopy = [](auto& tg) {
   });
 };
 
-// One queue of a checked device.
+// A device in checked mode with one queue.
 struct CheckedQueue {
   std::shared_ptr<Device> device;
   std::shared_ptr<CommandQueue> queue;
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
       : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
-  // A queue of any device.
+  // Makes a queue of a device that may have other options.
   explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 
-  // Returns the error of a command buffer with one encoder, or "" if it
+  // Runs a command buffer with one encoder. Returns its error, or "" if it
   // completed.
   std::string Run(const Encode& encode,
                   DispatchType type = DispatchTypeSerial) {
@@ -52,7 +52,7 @@ struct CheckedQueue {
     commands->waitUntilCompleted();
     return commands->error();
   }
-  // The same for Dispatch() with these arguments.
+  // Does the same with an encoder that calls Dispatch() with these arguments.
   template <class Kernel>
   std::string Run(const char* name, const Kernel& kernel,
                   const std::vector<BufferPtr>& buffers, size_t threadgroups,
@@ -66,8 +66,8 @@ struct CheckedQueue {
     encoder.setComputePipelineState(
         device->newComputePipelineState(std::move(kernel)));
   }
-  // Dispatches one threadgroup of 256 threads per row. Buffers start at index
-  // 0; the parameters follow.
+  // Dispatches one threadgroup of 256 threads per row. The buffers are bound
+  // from index 0 on, and the parameters behind them.
   template <class Params>
   void DispatchBuiltIn(Encoder& encoder, const char* name, const Params& params,
                        const std::vector<BufferPtr>& buffers, size_t rows) {
@@ -76,8 +76,8 @@ struct CheckedQueue {
     encoder.setBytes(&params, sizeof(params), buffers.size());
     encoder.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   }
-  // Dispatches `threadgroups` threadgroups of `threads` threads; buffers
-  // start at index 0.
+  // Dispatches `threadgroups` threadgroups of `threads` threads. The buffers
+  // are bound from index 0 on.
   template <class Kernel>
   void Dispatch(Encoder& encoder, const char* name, const Kernel& kernel,
                 const std::vector<BufferPtr>& buffers, size_t threadgroups,
@@ -87,7 +87,8 @@ struct CheckedQueue {
     encoder.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   }
 
-  // Encode kFill and kCopy later, over threadgroups of 32 threads.
+  // These return functions that encode kFill and kCopy over threadgroups of
+  // 32 threads.
   Encode Fill(const BufferPtr& out, size_t threadgroups = 2) {
     return [=](Encoder& e) {
       Dispatch(e, "fill", kFill, {out}, threadgroups, 32);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Limits of checked mode: correct code that looks like a mistake.
+// Tests limits of checked mode: correct code that looks like a mistake.
 
 #include <cstdint>
 #include <limits>
@@ -29,7 +29,8 @@ TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   EXPECT_EQ(Contents<uint32_t>(unchecked), std::vector<uint32_t>(16));
 }
 
-// The pattern in a copied buffer, in host memory, and written by a kernel.
+// The pattern of never written memory may also be a value: in a copied
+// buffer, in host memory, and written by a kernel.
 TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   CheckedQueue q;
   std::vector<uint32_t> host(32, kPattern);
@@ -67,12 +68,13 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
   const BufferPtr x = q.Floats(64), out = q.Floats(64);
   const auto both = [&](Encoder& e) {
     q.Fill(x)(e);
-    e.memoryBarrier(nullptr, 0);  // a barrier for no resources
+    e.memoryBarrier(nullptr, 0);  // this barrier is for no resources
     q.Copy(x, out)(e);
   };
   EXPECT_EQ(q.Run(both), "");
   EXPECT_NE(q.Run(both, DispatchTypeConcurrent), "");
-  // Two encoders, then two command buffers.
+  // The dispatches are in two encoders first, and then in two command
+  // buffers.
   const auto commands = q.queue->commandBuffer();
   for (const bool fill : {true, false}) {
     const auto encoder =
@@ -87,7 +89,8 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
             "memoryBarrier: resources is null");
 }
 
-// Binds the middle first: the cells move and keep their contents.
+// The middle of a range is bound first. When the range grows, its cells move
+// and keep their contents.
 TEST(DeviceCheckerLimits, RangesThatGrow) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(96), out = q.Floats(96);
@@ -114,7 +117,8 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// The same for the cells of halves, with a write to the upper half.
+// This tests the cells of halves in the same way, with a write to the upper
+// half.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);
@@ -129,7 +133,7 @@ TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
     };
   };
   const auto read_after_upper = [&](size_t half) {
-    CheckedQueue q;  // starts without cells
+    CheckedQueue q;  // a new queue has no cells
     const BufferPtr x = q.Floats(96), out = q.Floats(96);
     return q.Run(
         [&](Encoder& e) {
@@ -165,8 +169,8 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   EXPECT_EQ(Contents<int32_t>(count)[0], 300);
 }
 
-// The finding names the plain read, because it conflicts with the atomic
-// write.
+// A word has an atomic read and a plain read. The finding names the plain
+// read, because that one conflicts with the atomic write.
 TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -206,7 +210,8 @@ TEST(DeviceCheckerLimits, ThePlainReadIsNamedWithinAThreadgroup) {
             "threadgroup_barrier with mem_device is missing");
 }
 
-// A plain read by this threadgroup does not erase another's atomic read.
+// A plain read by this threadgroup does not erase the record of another
+// threadgroup's atomic read.
 TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -230,8 +235,8 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
 }
 
 // A lane overwrites a value that another lane has read before a simd
-// function. The function's result proves that the read is done. Another
-// simdgroup's read may not be done.
+// function. This is correct, because the function's result proves that the
+// read is done. A read by another simdgroup may not be done.
 struct Mask {
   size_t masked;
   template <class Tg>
@@ -243,7 +248,7 @@ struct Mask {
     tg.threadgroup_barrier();
     for (int round = 0; round < 3; ++round) {
       tg.for_each_thread([&](auto t) {
-        // All lanes read the value that lane 0 overwrites, lane 0 reads it
+        // All lanes read the value that lane 0 overwrites. Lane 0 reads it
         // twice.
         const size_t first = t.thread_index_in_threadgroup / 32 * 32;
         v[t] = scratch[first] + scratch[t.thread_index_in_threadgroup];
@@ -270,7 +275,7 @@ TEST(DeviceCheckerLimits, SimdFunctionsWaitForReads) {
             "threadgroup_barrier is missing");
 }
 
-// In an element of two words, the second word counts, too.
+// If an element has two words, its second word is checked, too.
 TEST(DeviceCheckerLimits, WideElements) {
   CheckedQueue q;
   const auto wide = [](auto& tg) {
@@ -293,7 +298,7 @@ TEST(DeviceCheckerLimits, WideElements) {
             "byte 4, is not a multiple of 8");
 }
 
-// An element of four bytes that lies in two words.
+// An element of four bytes may lie in two words.
 TEST(DeviceCheckerLimits, ElementsAcrossWords) {
   struct Pair {
     uint16_t x, y;
@@ -303,7 +308,9 @@ TEST(DeviceCheckerLimits, ElementsAcrossWords) {
     return [word](auto& tg) {
       const auto words = buffer<uint32_t>(tg, 0);
       const auto pair = pointer_cast<Pair>(pointer_cast<uint16_t>(words) +
-                                           1);  // half of words 0 and 1
+                                           // Writes half of word 0 and half
+                                           // of word 1.
+                                           1);
       tg.for_each_thread([&](auto t) {
         if (t.thread_index_in_threadgroup == 0) pair[0] = Pair{1, 2};
         if (t.thread_index_in_threadgroup == 1) words[word] = 3;
@@ -320,8 +327,8 @@ TEST(DeviceCheckerLimits, ElementsAcrossWords) {
   }
 }
 
-// Built-in kernels give the same results as unchecked, and their buffers were
-// new.
+// Built-in kernels give the same results as in unchecked mode, although their
+// buffers are marked as never written.
 TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   std::vector<std::vector<uint32_t>> results;
   for (const bool checked : {false, true}) {
@@ -341,7 +348,8 @@ TEST(DeviceCheckerLimits, BuiltInKernelsRunAsEver) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-// Uses more cells than are kept for the next command buffer.
+// The buffers need more cells than checked mode keeps for the next command
+// buffer.
 TEST(DeviceCheckerLimits, LargeBuffers) {
   CheckedQueue q;
   std::vector<uint32_t> host(size_t{20} << 20, 1);
@@ -353,7 +361,7 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
   EXPECT_EQ(host[63] + host[64], 4u);
 }
 
-// A kernel without checked code: checked mode only knows its bindings.
+// For a kernel without checked code, checked mode knows only its bindings.
 TEST(DeviceCheckerLimits, OpaqueKernels) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(64), out = q.device->newBuffer(256);
@@ -382,13 +390,14 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             "wrote: memoryBarrier is missing between it and dispatch 1");
 }
 
-// Mistakes in ported kernels other than races: one thread calls a function
-// where all must meet, all threads have returned, errors are caught. Also
-// padding, which is no mistake.
+// Mistakes in ported kernels that are not races: one thread calls a function
+// in which all must meet, all threads have returned, or errors are caught.
+// Also padding, which is no mistake.
 
 constexpr int kKinds = 7;
 
-// Calls a meeting function inside for_each_thread(), or after it.
+// Calls a function in which threads meet, inside for_each_thread() or after
+// it.
 struct MeetsAt {
   int kind;
   bool inside;
@@ -443,7 +452,8 @@ TEST(DeviceCheckerMisuse, ThreadsMeetOutside) {
   }
 }
 
-// Loops until all threads are done; each thread returns when it is done.
+// A kernel that loops until all threads are done. Each thread returns when it
+// is done.
 const auto kAllReturn = [](auto& tg) {
   const auto out = buffer<float>(tg, 0);
   auto rounds = tg.per_thread(0);
@@ -478,7 +488,7 @@ TEST(DeviceCheckerMisuse, NaNIsAValueToAgreeOn) {
   EXPECT_EQ(queue.Run("nan", kUniformNaN, {queue.Floats(1)}, 1, 64), "");
 }
 
-// Catches the error of an access out of bounds.
+// A kernel that catches the error of an access out of bounds.
 struct Catches {
   bool clean;
   template <class Tg>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How checked mode runs threadgroups: their order, their stacks and their
-// thread.
+// Tests how checked mode runs threadgroups: in which order, on which stacks
+// and on which thread.
 
 #include <cstdint>
 #include <memory>
@@ -47,8 +47,8 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   }
 }
 
-// The order in which threads increment a counter, and the largest number of
-// threadgroups in flight at once.
+// Returns the order in which threads increment a counter. *most_at_once gets
+// the largest number of threadgroups that were in flight together.
 std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
   const BufferPtr next = q.Make(std::vector<int32_t>(2));
   const BufferPtr tickets = q.Floats(20 * 4);
@@ -92,7 +92,7 @@ TEST(DeviceCheckerSchedule, SeedsChangeTheOrder) {
   for (int32_t i = 0; i < 80; ++i) {
     EXPECT_EQ(orders[0][static_cast<size_t>(i)], i);
   }
-  // Threads within a threadgroup are shuffled, too.
+  // The threads in a threadgroup must be shuffled, too.
   bool in_order = true;
   for (size_t i = 0; i < 80; ++i) {
     in_order = in_order && (i % 4 == 0 || orders[1][i] > orders[1][i - 1]);
@@ -109,7 +109,8 @@ TEST(DeviceCheckerSchedule, ASeedAloneDoesNothing) {
   EXPECT_EQ(q.Run("mine", fails, {}, 1, 1), "mine: no");
 }
 
-// Kernels use the default floating-point mode, even if the caller runs them.
+// Kernels use the default floating-point mode, even if the caller's thread
+// runs them.
 TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
   const ScopedFlushToZero flush_to_zero;
   for (const uint64_t seed : {0u, 1u}) {
@@ -123,7 +124,7 @@ TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
       tg.for_each_thread(
           [&](auto t) { v[t.thread_position_in_grid().width] *= 0.5f; });
     };
-    // Repeat until this thread has run some of them.
+    // This is repeated until the calling thread has run some of them.
     for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(q.Run("halve", halve, {x}, 10, 2), "");
       for (const uint32_t bits : Contents<uint32_t>(x)) {

@@ -1,11 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode finds every planted defect, names its place, and reports
-// nothing for the clean twin, in any order of threads and threadgroups. This
-// file has the defects that no shader can have: in built-in kernels, which
-// access whole buffers, and an index that overflows before it becomes an
-// address. All others are in metal/planted.metal and
+// Checked mode must find every planted defect, name its place, and report
+// nothing for the same kernel without the defect. This must hold in any order
+// of threads and threadgroups.
+//
+// This file has the defects that a shader cannot have: those in built-in
+// kernels, which access whole buffers, and an index that overflows before it
+// becomes an address. All other defects are in metal/planted.metal and
 // metal/planted_dispatches.metal.
 
 #include <cstdint>
@@ -27,15 +29,16 @@ namespace {
 
 struct Planted {
   const char* name;
-  // The error of the broken run without a schedule_seed. The clean run has no
-  // error.
+  // The error of the broken kernel, run without a schedule_seed. The correct
+  // kernel has no error.
   std::string error;
   std::function<std::string(CheckedQueue&, bool clean)> run;
-  // Writes out of bounds if it runs unchecked.
+  // True if the kernel writes out of bounds when it runs unchecked.
   bool is_dangerous = false;
 };
 
-// A weighted sum of 2 tokens over the rows of 2 experts, with 32 columns.
+// Encodes a weighted sum for 2 tokens over the rows of 2 experts, with 32
+// columns.
 Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                    const BufferPtr& weights, const BufferPtr& out) {
   return [=, &q](Encoder& e) {
@@ -44,7 +47,8 @@ Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                       2);
   };
 }
-// `rows` rows of 32 columns; the output starts at row `first` of `out`.
+// Encodes `rows` rows of 32 columns. The output starts at row `first` of
+// `out`.
 Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
                const BufferPtr& out, size_t rows = 4, size_t first = 0) {
   return [=, &q](Encoder& e) {
@@ -57,7 +61,8 @@ Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
     e.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   };
 }
-// One row of `cols` halves. `gate_at` and `out_at` are offsets in halves.
+// Encodes one row of `cols` halves. `gate_at` and `out_at` are offsets in
+// halves.
 Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
                    const BufferPtr& out, size_t out_at, int32_t cols = 33) {
   return [=, &q](Encoder& e) {
@@ -71,7 +76,7 @@ Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
     e.dispatchThreadgroups(Size(1, 1, 1), Size(256, 1, 1));
   };
 }
-// A kernel without checked code: the checker only sees its bindings.
+// Encodes a kernel without checked code. The checker sees only its bindings.
 Encode Opaque(CheckedQueue& q, const BufferPtr& written) {
   return [=, &q](Encoder& e) {
     q.SetKernel(e, {"opaque", [](const ThreadgroupContext& tg) {
@@ -92,7 +97,7 @@ std::string Concurrent(CheckedQueue& q, bool barrier, const Encode& first,
       DispatchTypeConcurrent);
 }
 
-// The error for the second of two dispatches.
+// Returns the error for the second of two dispatches that lack a barrier.
 std::string NoBarrier(const std::string& what) {
   return what + ": memoryBarrier is missing between it and dispatch 1";
 }
@@ -105,7 +110,7 @@ std::vector<Planted> All() {
        [](CheckedQueue& q, bool clean) {
          const auto huge = [clean](auto& tg) {
            const auto out = buffer<float>(tg, 0);
-           // As a byte offset, the index overflows to 0.
+           // In bytes, this index overflows to offset 0.
            tg.for_each_thread(
                [&](auto) { out[clean ? 0 : SIZE_MAX / 4 + 1] = 1.0f; });
          };
@@ -134,7 +139,8 @@ std::vector<Planted> All() {
        NoBarrier("silu_mul_batched_f16: writes buffer 2 (out)[0], which "
                  "dispatch 0 (silu_mul_batched_f16) wrote"),
        [](CheckedQueue& q, bool clean) {
-         // The first range ends, and the second begins, inside a word.
+         // The first range ends inside a word, and the second begins inside
+         // the same word.
          const BufferPtr x = q.Floats(64), out = q.Floats(64);
          return Concurrent(q, false, HalfSiluMul(q, x, 0, out, 0),
                            HalfSiluMul(q, x, 0, out, clean ? 33 : 32));
@@ -199,7 +205,7 @@ std::vector<Planted> All() {
   };
 }
 
-// Run this test alone for the list of defects.
+// If this test runs alone, it prints the list of defects.
 TEST(DeviceChecker, FindsWhatIsPlanted) {
   CheckedQueue queue;
   for (const Planted& planted : All()) {
@@ -229,8 +235,8 @@ TEST(DeviceChecker, FindsItInAnyOrder) {
   }
 }
 
-// Runs the same kernels unchecked on one thread, including the broken ones
-// that stay in bounds.
+// Runs the same kernels unchecked on one thread. Broken kernels run, too, if
+// they stay in bounds.
 TEST(DeviceChecker, IsOffByDefault) {
   DeviceOptions options;
   options.executor =
@@ -243,13 +249,13 @@ TEST(DeviceChecker, IsOffByDefault) {
   }
 }
 
-// Checked mode knows every buffer that each built-in kernel reads or writes,
-// and its parameters.
+// The next tests show that checked mode knows every buffer that each built-in
+// kernel reads or writes, and its parameters.
 
-// Stands for the parameters instead of an arg.
+// The index that stands for the parameters instead of an argument.
 constexpr size_t kParams = SIZE_MAX;
 
-// Reads or writes element `at`.
+// A kernel that reads or writes element `at`.
 template <class T>
 struct Touch {
   bool write;
@@ -265,9 +271,9 @@ struct Touch {
   }
 };
 
-// A kernel case with zeros in all inputs. Each arg is bound one element after
-// the start of its buffer, so that args of two-byte elements begin inside a
-// word.
+// A kernel case whose inputs are all zeros. Each argument is bound one
+// element behind the start of its buffer, so that arguments with two-byte
+// elements begin inside a word.
 struct Bound {
   const KernelCase& c;
   CheckedQueue& q;
@@ -286,7 +292,7 @@ struct Bound {
   size_t Element(size_t arg) const {
     return arg == kParams ? 4 : c.args[arg].Element();
   }
-  // The index counts from the binding's offset.
+  // Returns the index of a byte's element, counted from the binding's offset.
   size_t IndexOf(size_t arg, size_t byte) const {
     return byte / Element(arg) - (arg == kParams ? 0 : 1);
   }
@@ -308,8 +314,8 @@ struct Bound {
     }
     e.dispatchThreadgroups(c.grid, Size(c.width, 1, 1));
   }
-  // The result after a kernel that reads or writes the last element of an
-  // arg.
+  // Returns the error of this dispatch if it follows a kernel that reads or
+  // writes the last element of an argument.
   std::string After(size_t arg, bool write, bool barrier) const {
     return q.Run(
         [&](Encoder& e) {
@@ -361,7 +367,7 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
   const KernelCase& c = GetParam();
   for (size_t arg = 0; arg < c.args.size(); ++arg) {
     const Bound bound(c, q);
-    // Write the memory, because the other kernel reads it.
+    // The memory is written first, because the other kernel reads it.
     std::memset(bound.At(arg)->contents(), 0, bound.At(arg)->length());
     const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, false, false),
@@ -383,8 +389,8 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
     if (arg != kParams && !c.args[arg].read) continue;
     Bound bound(c, q);
     const BufferPtr fresh = q.device->newBuffer(bound.At(arg)->length());
-    // Write all but the last word; the finding names that word's first
-    // element.
+    // All words but the last are written. The finding must name the first
+    // element of the last word.
     const size_t words = arg == kParams ? 0 : (fresh->length() + 3) / 4 - 1;
     const size_t last = bound.IndexOf(arg, 4 * words);
     std::memset(fresh->contents(), 0, 4 * words);
@@ -399,13 +405,13 @@ TEST_P(DeviceCheckerBuiltIn, NeverWritten) {
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceCheckerBuiltIn,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// Memory that nothing has written: reads of it, and words that a run leaves
-// unwritten.
+// The next tests are about memory that nothing has written: reads of it, and
+// words that a run leaves unwritten.
 
-// Reads of bytes next to written bytes, in threadgroup memory.
+// Bytes next to written bytes in threadgroup memory are read.
 TEST(DeviceNeverWritten, Parts) {
   FindingQueue q;
-  // Thread 0 writes the parts in order; after a barrier, thread 1 reads one
+  // Thread 0 writes the parts in order. After a barrier, thread 1 reads one
   // part.
   struct Part {
     size_t offset, size;
@@ -452,7 +458,8 @@ TEST(DeviceNeverWritten, Parts) {
       {{{4, 2}}, {4, 4}, true},
       {{{6, 2}}, {4, 4}, true},
       {{{4, 2}, {6, 2}}, {4, 4}, false},
-      {{{4, 2}, {7, 1}}, {4, 4}, false},  // one byte may be padding
+      // No finding, because one byte may be padding.
+      {{{4, 2}, {7, 1}}, {4, 4}, false},
       {{{4, 4}, {4, 1}}, {5, 1}, false},
       {{{4, 4}, {4, 2}}, {4, 4}, false},
       {{{4, 4}, {6, 1}, {4, 1}}, {7, 1}, false},
@@ -547,7 +554,8 @@ TEST(DeviceNeverWritten, Outputs) {
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]),
             "some 0 buffer 0 of 70: 12+4 32+38");
-  // A kernel without checked code counts as writing its whole bindings.
+  // A kernel without checked code counts as one that writes its whole
+  // bindings.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);
     KernelFunction opaque;

@@ -40,7 +40,8 @@ bool Holds(const Buffer& buffer, const std::vector<T>& values) {
                      values.size() * sizeof(T)) == 0;
 }
 
-// Rounds the experts up to whole threadgroups, for ReverseKernel.
+// Rounds the number of experts up to whole threadgroups, as ReverseKernel
+// needs it.
 Shape WholeThreadgroups(Shape shape) {
   shape.experts = (shape.experts + kWidth - 1) / kWidth * kWidth;
   return shape;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs a command buffer of built-in kernels and one user kernel, and checks
-// the results. Does not use GoogleTest, for the same reason as layer.h.
+// the results. This file does not use GoogleTest, for the same reason as
+// layer.h.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
 #define SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
@@ -20,22 +21,23 @@ namespace switchyard::testing_support {
 
 class DevicePass {
  public:
-  // Takes the same arguments as Layer.
+  // The arguments are those of Layer.
   DevicePass(const Shape& shape, uint64_t seed);
 
   enum class Outcome {
     kRight,
-    kRefused,  // a null pointer or a command buffer with an error
-    kWrong,    // completed, but with wrong results
+    kRefused,  // a pointer was null, or a command buffer had an error
+    kWrong,    // the buffers completed, but with wrong results
   };
-  // A kernel that reverses a threadgroup's words through threadgroup memory.
+  // Returns a kernel that reverses the words of a threadgroup, through
+  // threadgroup memory.
   static device::KernelFunction Reverse();
 
-  // Routes, sorts pairs by expert and reverses the counts of tokens.
-  // Allocates no memory itself.
+  // Routes, sorts pairs by expert, and reverses the counts of tokens. Run()
+  // itself allocates no memory.
   Outcome Run(device::Device& device, device::CommandQueue& queue,
               device::KernelFunction reverse) const noexcept;
-  // The same with a new device and queue.
+  // Does the same with a new device and a new queue.
   Outcome Run(const device::DeviceOptions& options,
               device::KernelFunction reverse) const noexcept;
   Outcome Run(const device::DeviceOptions& options) const {

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A device and a queue for tests, kernels from lambdas, and flags that
-// threads wait for. The tests check the order of events, never the time.
+// Helpers for tests of the device: a device and a queue, kernels from
+// lambdas, and flags that threads wait for. The tests check the order of
+// events, never the time.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
 #define SWITCHYARD_DEVICE_TESTS_DEVICE_TEST_H_
@@ -33,7 +34,8 @@ using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// Converts all values that kernels read and write to 32-bit words.
+// Returns values as 32-bit words, the form in which the tests' kernels read
+// and write all values.
 template <class T>
 std::vector<uint32_t> Words(const std::vector<T>& values) {
   return Recast<uint32_t>(values);
@@ -76,7 +78,7 @@ class Flag {
   bool set_ = false;
 };
 
-// Ends a program that hangs, so that the test fails.
+// Ends the program if it hangs, so that the test fails.
 class Watchdog {
  public:
   Watchdog() : thread_([this] { Run(); }) {}
@@ -106,8 +108,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-// Runs bodies on another thread than the caller's. Its destructor sets a
-// flag: destroying it is the last action of a queue's thread.
+// An executor that runs bodies on another thread than the caller's. Its
+// destructor sets a flag: the queue's thread destroys the executor as its
+// last action.
 class TellingExecutor final : public Executor {
  public:
   explicit TellingExecutor(std::shared_ptr<Flag> gone)
@@ -124,7 +127,7 @@ class TellingExecutor final : public Executor {
   const std::shared_ptr<Flag> gone_;
 };
 
-// The device's mode: unchecked on three threads, or checked.
+// The mode of a test's device: unchecked on three threads, or checked.
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
@@ -145,7 +148,7 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   return CreateDevice(options);
 }
 
-// The pool and the memory that it uses.
+// A thread pool, and the memory that it uses.
 struct Setup {
   Pool pool;
   Mode mode;
@@ -176,7 +179,7 @@ inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
 using Body = std::function<void(const ThreadgroupContext&)>;
 using Encode = std::function<void(Encoder&)>;
 
-// Returns a command buffer with one ended encoder.
+// Returns a command buffer whose only encoder has ended.
 inline std::shared_ptr<CommandBuffer> Encoded(
     CommandQueue& queue, const Encode& encode,
     DispatchType type = DispatchTypeSerial) {
@@ -204,7 +207,8 @@ class DeviceTest : public testing::Test {
     return device_->newComputePipelineState(std::move(kernel));
   }
 
-  // Returns an uncommitted command buffer with one threadgroup.
+  // Returns a command buffer that dispatches one threadgroup and is not
+  // committed.
   std::shared_ptr<CommandBuffer> Work(
       const std::shared_ptr<CommandQueue>& queue, std::function<void()> what) {
     return Encoded(*queue, [&](Encoder& e) {
@@ -221,7 +225,8 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(buffer.status(), CommandBufferStatusCompleted);
     EXPECT_EQ(buffer.error(), "");
   }
-  // Expects `error`, or `error` followed by the numbers of Status::details().
+  // Expects that the buffer's error is `error`, or `error` and then the
+  // numbers of Status::details().
   static void ExpectError(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     if (buffer.error().rfind(error + ": ", 0) == 0) return;
@@ -231,7 +236,7 @@ class DeviceTest : public testing::Test {
     buffer.commit();
     buffer.waitUntilCompleted();
   }
-  // Returns the error, or "" if it completed.
+  // Runs a command buffer. Returns its error, or "" if it completed.
   std::string Run(const Encode& encode) {
     const auto buffer = Encoded(*queue_, encode);
     CommitAndWait(*buffer);
@@ -240,7 +245,7 @@ class DeviceTest : public testing::Test {
                                     : CommandBufferStatusError);
     return buffer->error();
   }
-  // Checks that the queue still works: a good buffer runs.
+  // Checks that the queue still works, by running a correct command buffer.
   void ExpectQueueRuns() {
     bool ran = false;
     const auto buffer = Work([&ran] { ran = true; });
@@ -248,8 +253,8 @@ class DeviceTest : public testing::Test {
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran);
   }
-  // Encodes between two good dispatches. If an error is expected, the second
-  // one must not run.
+  // Encodes between two correct dispatches. If an error is expected, the
+  // second dispatch must not run.
   void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     int before = 0, after = 0, handlers = 0;
@@ -284,22 +289,22 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// Tests with command buffers that write a log, one after another.
+// Tests in which command buffers write to a log, one after another.
 class LogTest : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {
     return Work([this, letter] { log_ += letter; });
   }
 
-  // Kernels of a queue run one at a time and see the writes of earlier ones.
-  // Not guarded by a mutex, so that ThreadSanitizer can check this.
+  // Kernels of a queue run one at a time, and each sees the writes of earlier
+  // ones. No mutex guards the log, so that ThreadSanitizer can check this.
   std::string log_;
 };
 
-// Tests that misuse command buffers; the kernels count their runs.
+// Tests that misuse command buffers. Their kernels count how often they run.
 class MisuseTest : public DeviceTest {
  protected:
-  // For errors before commit(): nothing in the buffer runs.
+  // For errors before commit(): expects that nothing in the buffer has run.
   void ExpectNotRun(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.error(), error);
     int handlers = 0;
@@ -313,7 +318,8 @@ class MisuseTest : public DeviceTest {
     EXPECT_EQ(handlers, 1);
     ExpectQueueRuns();
   }
-  // For errors after commit(): the work runs, and the error is reported.
+  // For errors after commit(): expects that the work has run and the error is
+  // reported.
   void ExpectRunYetError(CommandBuffer& buffer, const std::string& error) {
     buffer.waitUntilCompleted();
     ExpectError(buffer, error);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Misuse of devices, encoders and command buffers: the message, the
-// dispatches that ran, and that the queue still works. Errors of built-in
-// kernels are in device_kernel_errors_test.
+// Tests misuse of devices, encoders and command buffers: which message it
+// gives, which dispatches ran, and that the queue still works. Errors of
+// built-in kernels are in device_kernel_errors_test.
 
 #include <atomic>
 #include <cstdint>
@@ -24,12 +24,13 @@ namespace {
 
 class DeviceErrors : public MisuseTest {
  protected:
-  // Encodes one more dispatch that counts.
+  // Encodes one more dispatch that counts its runs.
   void Count(Encoder& encoder) {
     encoder.setComputePipelineState(count_);
     DispatchOne(encoder);
   }
-  // Encodes a mistake between two good dispatches: neither of them runs.
+  // Encodes a mistake between two correct dispatches, and expects that
+  // neither of them runs.
   void ExpectEncodeError(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     const auto buffer = queue_->commandBuffer();
@@ -248,7 +249,8 @@ TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
     ExpectNotRun(*buffer, error);
 
     // Mistakes after commit() are reported, too, but do not stop the work.
-    // The message does not name the kernel, because it may no longer exist.
+    // The message does not name the kernel, because the pipeline may no
+    // longer exist.
     const auto committed = queue_->commandBuffer();
     const auto late = committed->computeCommandEncoder();
     Count(*late);
@@ -260,7 +262,7 @@ TEST_F(DeviceErrors, EncodingAfterEndEncoding) {
   }
 }
 
-// Misuse of devices, queues and command buffers.
+// Tests misuse of devices, queues and command buffers.
 
 class DeviceMisuse : public MisuseTest {
  protected:
@@ -300,7 +302,7 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
-  // Calls of a useless encoder are harmless.
+  // Calls of an encoder that encodes nothing are harmless.
   encoder->setBytes("x", 1, 0);
   DispatchOne(*encoder);
   encoder->endEncoding();
@@ -323,7 +325,7 @@ TEST_F(DeviceMisuse, CommittedTwice) {
   const std::string error = "commit: the command buffer is committed already";
   const auto before_it_runs = CountOne();
   const auto first = queue_->commandBuffer();
-  first->enqueue();  // blocks the queue
+  first->enqueue();  // from here on this buffer blocks the queue
   before_it_runs->commit();
   before_it_runs->commit();
   EXPECT_EQ(before_it_runs->error(), error);
@@ -341,7 +343,7 @@ TEST_F(DeviceMisuse, CommittedTwice) {
 
 TEST_F(DeviceMisuse, WaitBeforeCommit) {
   const auto buffer = CountOne();
-  buffer->waitUntilCompleted();  // must return
+  buffer->waitUntilCompleted();  // this wait must return
   ExpectNotRun(*buffer,
                "waitUntilCompleted: the command buffer is not committed");
 }
@@ -399,7 +401,8 @@ TEST_F(DeviceMisuse, HandlerThatThrows) {
   }
 }
 
-// The kernel's error is the first error.
+// The handler throws after the kernel has failed. The kernel's error is
+// reported, because it is the first.
 TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   const auto buffer = Work([] { throw std::runtime_error("first"); });
   buffer->addCompletedHandler(
@@ -409,7 +412,8 @@ TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   ExpectQueueRuns();
 }
 
-// The wait would be a deadlock.
+// A kernel that waits for a command buffer gets an error, because the wait
+// would be a deadlock.
 TEST_F(DeviceMisuse, WaitInsideAKernel) {
   std::shared_ptr<CommandBuffer> own, later;
   own = Work([&] {
@@ -429,8 +433,9 @@ TEST_F(DeviceMisuse, WaitInsideAKernel) {
   ExpectRunYetError(*own, error);
 }
 
-// Waits fail on all threads that run the kernel, and for all buffers: running
-// another queue's buffer would call the executor from one of its bodies.
+// Waits fail on all threads that run the kernel, and for buffers of all
+// queues. To run a buffer of another queue, the thread would have to call the
+// executor from one of the executor's bodies.
 TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   const auto other_queue = device_->newCommandQueue();
   const auto other = Work(other_queue, [] {});
@@ -473,7 +478,8 @@ TEST_F(DeviceMisuse, WaitInsideADeallocator) {
   ExpectQueueRuns();
 }
 
-// The handler only has the raw pointer. A new encoder of it encodes nothing.
+// A handler has only the raw pointer to the buffer. If it makes a new
+// encoder, that encoder encodes nothing.
 TEST_F(DeviceMisuse, EncoderOfABufferThatWasLetGo) {
   auto buffer = CountOne();
   Flag dropped, called;
@@ -533,14 +539,15 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_TRUE(IsUnknown(error, "moe_router")) << error;
   EXPECT_EQ(device_->newComputePipelineState("", &error), nullptr);
   EXPECT_TRUE(IsUnknown(error, "")) << error;
-  // No suffix, a wrong suffix, and a row type for a kernel without rows.
+  // The names have no suffix, a wrong suffix, and a row type for a kernel
+  // without rows.
   for (const char* name :
        {"silu_mul_stacked", "silu_mul_stacked_f1", "silu_mul_stacked_f64",
         "silu_mul_stacked_f16_", "moe_compute_ids_tpe_f16"}) {
     EXPECT_EQ(device_->newComputePipelineState(name, &error), nullptr);
     EXPECT_TRUE(IsUnknown(error, name)) << error;
   }
-  // The message lists all names, each once and the most similar first.
+  // The message lists every name once, and the most similar name first.
   EXPECT_EQ(device_->newComputePipelineState("weighted_sum_stacked_f1", &error),
             nullptr);
   const std::string begin =
@@ -573,8 +580,8 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_EQ(error, "as it was");
 }
 
-// Errors of a user's kernel while it executes: earlier dispatches have run,
-// later ones do not.
+// A user's kernel fails while it executes. Earlier dispatches have run then,
+// and later ones do not run.
 
 struct Pair {
   int32_t first, second;
@@ -603,7 +610,7 @@ TEST_F(DeviceUserKernelErrors, Throws) {
   const std::string other =
       "faulty: the kernel threw something that is not a std::exception";
   ExpectFails(other, [](const ThreadgroupContext&) { throw 7; });
-  // Longer than the buffer that formats messages.
+  // This text is longer than the buffer that formats messages.
   const std::string text(1000, 'x');
   ExpectFails("faulty: " + text, [&](const ThreadgroupContext&) {
     throw std::runtime_error(text);
@@ -674,7 +681,7 @@ TEST_F(DeviceUserKernelErrors, Misaligned) {
 }
 
 TEST_F(DeviceUserKernelErrors, ReadOnly) {
-  // Bytes of setBytes, and a buffer of const memory.
+  // The bytes of setBytes() and a buffer over const memory are read-only.
   ExpectFails("faulty: buffer 1 is written, and is read-only",
               [](const ThreadgroupContext& context) {
                 EXPECT_EQ(context.buffer<const char>(1).size, 4u);
@@ -746,7 +753,7 @@ TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
               });
 }
 
-// For example, a pool that has no threads left.
+// An executor may fail, for example a pool that has no threads left.
 TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
   class Broken final : public Executor {
     size_t Concurrency() const noexcept override { return 2; }

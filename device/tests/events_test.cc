@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events between queues and with the host, handlers of scheduled work, and
-// that no wait is endless.
+// Tests events between queues and with the host, and handlers of scheduled
+// work. No wait may be endless.
 
 #include <functional>
 #include <memory>
@@ -20,8 +20,8 @@ namespace {
 
 class DeviceEvents : public LogTest {
  protected:
-  // Returns a buffer that waits, works and signals; a value of 0 omits the
-  // wait or the signal.
+  // Returns a buffer that waits, works and signals. If a value is 0, the wait
+  // or the signal is left out.
   std::shared_ptr<CommandBuffer> Between(
       const std::shared_ptr<CommandQueue>& queue,
       const std::shared_ptr<Event>& wait, uint64_t wait_value,
@@ -42,7 +42,8 @@ class DeviceEvents : public LogTest {
   const Watchdog watchdog_;
 };
 
-// Events alone order the work of two queues, whichever thread waits first.
+// Only events order the work of the two queues. The result must be the same
+// whichever thread waits first.
 TEST_F(DeviceEvents, OrderTwoQueues) {
   for (const bool first_waits : {true, false}) {
     const std::shared_ptr<Event> event = device_->newEvent();
@@ -53,7 +54,7 @@ TEST_F(DeviceEvents, OrderTwoQueues) {
           Between(i % 2 == 0 ? queue_ : other_, event, i, event, i + 1,
                   [this, i] { log_ += static_cast<char>('a' + i % 26); }));
     }
-    // Commit the waiting buffers first.
+    // The buffers that wait are committed first.
     for (size_t i = 0; i < all.size(); ++i) {
       if (i % 2 == 1) all[i]->commit();
     }
@@ -81,7 +82,7 @@ TEST_F(DeviceEvents, TheHostSignalsAndWaits) {
   EXPECT_EQ(log_, "hk");
   commands->waitUntilCompleted();
   ExpectCompleted(*commands);
-  event->setSignaledValue(3);  // values only grow
+  event->setSignaledValue(3);  // has no effect, because values only grow
   EXPECT_EQ(event->signaledValue(), 6u);
 }
 
@@ -108,7 +109,7 @@ TEST_F(DeviceEvents, Listeners) {
   CommitAndWait(*commands);
   ExpectCompleted(*commands);
   EXPECT_EQ(called, "2/2 2/2 ");
-  listen(1);  // called at once
+  listen(1);  // the listener is called at once
   EXPECT_EQ(called, "2/2 2/2 2/2 ");
   event->setSignaledValue(3);
   EXPECT_EQ(called, "2/2 2/2 2/2 3/3 ");
@@ -130,7 +131,7 @@ TEST_F(DeviceEvents, AWaitThatTakesTooLongIsAnError) {
   CommitAndWait(*after);
   ExpectError(*never,
               "encodeWait: the event is at 0 after 1 ms, and 7 is waited for");
-  ExpectCompleted(*after);  // a failed buffer signals, too
+  ExpectCompleted(*after);  // completes, because a failed buffer signals, too
   EXPECT_EQ(log_, "a");
   event->setLabel("weights");
   const auto labelled = queue_->commandBuffer();
@@ -141,7 +142,7 @@ TEST_F(DeviceEvents, AWaitThatTakesTooLongIsAnError) {
               "waited for");
 }
 
-// A buffer with an error before it runs signals, too.
+// A buffer that has an error before it runs still signals its events.
 TEST_F(DeviceEvents, RejectedBuffersSignal) {
   const auto event = device_->newSharedEvent();
   const auto commands = queue_->commandBuffer();
@@ -168,7 +169,8 @@ TEST_F(DeviceEvents, Mistakes) {
   ExpectError(*commands, "encodeSignalEvent: the command buffer is committed");
 }
 
-// Dropping a queue waits for its work, which waits for another queue's work.
+// When a queue is dropped, the caller waits for its work. Here that work
+// waits for another queue's work.
 TEST_F(DeviceEvents, QueuesDroppedWhileTheyWait) {
   const std::shared_ptr<Event> event = device_->newEvent();
   Flag go;
@@ -200,14 +202,14 @@ TEST_F(DeviceEvents, ScheduledHandlersComeBeforeTheWork) {
   }
 }
 
-// Returns while the work waits for the caller.
+// waitUntilScheduled() returns although the work waits for the caller.
 TEST_F(DeviceEvents, WaitUntilScheduledDoesNotWaitForTheWork) {
   const auto event = device_->newSharedEvent();
   Flag scheduled;
   const auto commands = Between(queue_, event, 1, nullptr, 0, [] {});
   commands->addScheduledHandler([&](CommandBuffer*) { scheduled.Set(); });
   commands->commit();
-  scheduled.Wait();  // set by the queue's thread
+  scheduled.Wait();  // the queue's thread sets this
   commands->waitUntilScheduled();
   EXPECT_EQ(commands->status(), CommandBufferStatusScheduled);
   event->setSignaledValue(1);
@@ -247,14 +249,14 @@ TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
             "waitUntilScheduled: the command buffer is not committed");
 }
 
-// Completion handlers: when they run, and the calls they may make.
-// device_errors_test has handlers that throw, device_queue_test handlers that
-// release the last references.
+// Tests completion handlers: when they run, and which calls they may make.
+// Handlers that throw are in device_errors_test, and handlers that release
+// the last references in device_queue_test.
 
 using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
-  // Often enough that either thread runs the work at times.
+  // The number of rounds is so high that each thread runs the work at times.
   for (int round = 0; round < 2000; ++round) {
     log_.clear();
     const auto buffer = Log('k');
@@ -282,13 +284,13 @@ TEST_F(DeviceHandlers, OfAFailedBuffer) {
   EXPECT_EQ(called, 1);
 }
 
-// A handler's captures are released while the buffer still exists.
+// What a handler has captured is released while the buffer still exists.
 TEST_F(DeviceHandlers, CapturesAreReleased) {
   auto captured = std::make_shared<int>(7);
   const std::weak_ptr<int> weak = captured;
   const auto buffer = Log('a');
   buffer->addCompletedHandler([captured](CommandBuffer*) {});
-  // A handler that holds the buffer itself leaves no cycle.
+  // If a handler holds the buffer itself, no cycle of references remains.
   buffer->addCompletedHandler([buffer](CommandBuffer*) {});
   captured.reset();
   EXPECT_FALSE(weak.expired());
@@ -343,7 +345,8 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
   EXPECT_NE(handler, std::thread::id());
 }
 
-// Nested handlers; each may wait for the outer buffers.
+// Handlers are nested, and each may wait for the buffers of the outer
+// handlers.
 TEST_F(DeviceHandlers, Nested) {
   constexpr size_t kDepth = 20;
   std::vector<std::shared_ptr<CommandBuffer>> buffers;
@@ -365,8 +368,9 @@ TEST_F(DeviceHandlers, Nested) {
   EXPECT_EQ(log_, "bcdefghijklmnopqrstuaATSRQPONMLKJIHGFEDCB");
 }
 
-// The later buffer cannot start: it waits for a buffer that another thread
-// commits or drops meanwhile.
+// A handler waits for a later buffer that cannot start yet. It cannot start
+// because a buffer before it is not committed. Another thread commits or
+// drops that buffer in the meantime.
 TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
   for (const bool commit : {true, false}) {
     log_.clear();
@@ -384,8 +388,8 @@ TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
     b->commit();
     a->commit();
     in_handler.Wait();
-    // No signal shows that the handler sleeps; after this it does, or did not
-    // need to.
+    // No signal shows that the handler sleeps. After this loop it does, or it
+    // did not need to sleep.
     for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     if (commit) held->commit();
     held.reset();
@@ -411,7 +415,7 @@ TEST_F(DeviceHandlers, CommitsNewBuffers) {
   next(nullptr);
   done.Wait();
   EXPECT_EQ(runs, kChain);
-  ExpectQueueRuns();  // the last handler has returned
+  ExpectQueueRuns();  // after this the last handler has returned
 }
 
 // Handlers of two queues wait for each other's work.

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fibers that suspend, continue each other, keep numbers in registers across
-// switches, throw, and run again. A separate program, because `setup.sh
-// aarch64` runs it, too: each architecture has a different switch.
+// Tests fibers that suspend themselves, continue each other, keep numbers in
+// registers across switches, throw, and run again. This is a separate
+// program, because `setup.sh aarch64` runs it, too: each architecture has its
+// own code for the switch.
 
 #include <cstddef>
 #include <cstdio>
@@ -70,7 +71,8 @@ bool Resumes(const Fibers& fibers) {
   return Walked("Resume", results);
 }
 
-// Each fiber continues the next one, and every third time the host.
+// A ring of fibers. Each continues the next one, and every third time the
+// host.
 struct Ring {
   std::vector<double> results = std::vector<double>(kFibers);
   std::vector<void*> tops = std::vector<void*>(kFibers);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The findings of a run: a run reports several, each once, and the kernel
-// continues if it can.
+// Tests the findings of a run. A run reports several findings, each once, and
+// the kernel continues if it can.
 
 #include "switchyard/device/findings.h"
 
@@ -20,8 +20,9 @@
 namespace switchyard::testing_support {
 namespace {
 
-// In every threadgroup, reads scratch memory that nothing has written, races
-// over two arrays, and accesses a buffer out of bounds.
+// A kernel that makes three mistakes in every threadgroup. It reads scratch
+// memory that nothing has written, races over two arrays, and accesses a
+// buffer out of bounds.
 const auto kBroken = [](auto& tg) {
   const auto out = buffer<float>(tg, 0);
   const auto a = threadgroup_array<float, 64>(tg);
@@ -83,8 +84,9 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
             (Strings{"never-written", "missing-barrier", "missing-barrier"}));
 }
 
-// A weaker barrier is enough for threads 0 and 1 than for threads 31 and 32,
-// which race later.
+// Threads 0 and 1 race first, and for them a weaker barrier is enough.
+// Threads 31 and 32 race later and need the stronger one, which the finding
+// must name.
 TEST(DeviceFindings, TheStrongestPairNamesTheBarrier) {
   for (const uint32_t threads : {64u, 32u}) {
     FindingQueue q;
@@ -184,8 +186,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// Distinguishes races that write the same value from others, for words,
-// halves and larger elements.
+// Races that write the same value are told from other races. This is tested
+// for words, halves and larger elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -222,18 +224,19 @@ TEST(DeviceFindings, SameValue) {
                          }),
                          {x}, 1, 40)),
             other);
-  // Only the last thread writes another value.
+  // Only the last thread writes another value than the others.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i == 39 ? 6u : 5u; }),
                          {x}, 1, 40)),
             (Strings{"same-value", "missing-barrier"}));
-  // Also between threadgroups.
+  // This race is between threadgroups.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t) { return 5u; }), {x}, 2, 1)),
             same);
 }
 
 TEST(DeviceFindings, TwoThreadsAreNamed) {
   FindingQueue q;
-  // All threads read, then one writes: the finding names another thread.
+  // All threads read, and then one writes. The finding must name another
+  // thread than the writer.
   for (size_t writer = 0; writer < 64; writer += 21) {
     const auto kernel = [writer](auto& tg) {
       const auto scratch = threadgroup_array<float, 1>(tg);
@@ -258,7 +261,8 @@ TEST(DeviceFindings, TwoThreadsAreNamed) {
   }
 }
 
-// The barrier between two accesses is for the other kind of memory.
+// There is a barrier between the two accesses, but its flag is for the other
+// kind of memory.
 TEST(DeviceFindings, BarrierFlags) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -320,7 +324,7 @@ TEST(DeviceFindings, BarrierFlags) {
     EXPECT_EQ(found[0].text.substr(found[0].text.rfind("phase: ") + 7), c.end);
     EXPECT_EQ(found[0].help, c.help);
   }
-  // A barrier before the write does not separate the two accesses.
+  // A barrier that comes before the write does not separate the two accesses.
   const auto before = [](auto& tg) {
     const auto scratch = threadgroup_array<float, 64>(tg);
     tg.threadgroup_barrier(mem_flags::mem_none);
@@ -334,7 +338,7 @@ TEST(DeviceFindings, BarrierFlags) {
             (Strings{"missing-barrier"}));
 }
 
-// Findings as text, JSON and SARIF.
+// The next tests write findings as text, JSON and SARIF.
 
 using device::Finding;
 using device::FindingKind;
@@ -385,7 +389,7 @@ TEST(DeviceFindingsReport, Json) {
       "]}\n");
 }
 
-// The requirements of code scanning for a SARIF file, checked in Python.
+// A Python program that checks what code scanning requires of a SARIF file.
 constexpr char kCheck[] = R"(
 import json, sys
 log = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -447,8 +451,8 @@ TEST(DeviceFindingsReport, Sarif) {
   }
 }
 
-// DeviceOptions::suppressions: the findings that they match, and invalid
-// ones.
+// The next tests are about DeviceOptions::suppressions: which findings they
+// match, and which of them are invalid.
 
 using device::kernel_internal::Suppressions;
 

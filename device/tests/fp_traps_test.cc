@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Engines under test may trap floating-point exceptions. The device's own
-// work on such threads must not raise any.
+// work on threads with such traps must not raise any exception.
 
 #include <cfenv>
 #include <cmath>
@@ -24,7 +24,8 @@ namespace {
 constexpr int kAll =
     FE_INEXACT | FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW;
 
-// Not all machines can trap: AArch64 leaves it to the implementation.
+// Sets traps for the scope's lifetime. Not all machines can trap, because
+// AArch64 leaves it to the implementation.
 class ScopedTraps {
  public:
   ScopedTraps() {
@@ -43,8 +44,8 @@ class ScopedTraps {
 
 class DeviceFpTraps : public testing::TestWithParam<Setup> {
  protected:
-  // Encodes, commits and waits with all traps set. The queue's thread has
-  // them, too, because threads inherit their creator's mode.
+  // Encodes, commits and waits with all traps set. The queue's thread has the
+  // traps, too, because a thread inherits the mode of its creator.
   void ExpectRuns(const std::shared_ptr<ComputePipelineState>& pipeline,
                   const Encode& encode) {
     SCOPED_TRACE(pipeline->label());
@@ -89,7 +90,7 @@ TEST_P(DeviceFpTraps, BuiltInKernels) {
   }
 }
 
-// Raises every exception: kernels run with all traps masked.
+// A kernel that raises every exception. Kernels run with all traps masked.
 struct Raises {
   template <class Tg>
   void operator()(Tg& tg) const {
@@ -109,7 +110,7 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   using Limits = std::numeric_limits<float>;
   const BufferPtr in = NewBuffer(
       *device_, std::vector<float>{1.0f, 0.0f, Limits::max(), Limits::min()});
-  // Numbers that do not divide a grain evenly, or that make it overflow.
+  // These numbers do not divide a grain evenly, or they make it overflow.
   for (const double ns : {30000.0, 7.0, 0.3, 1e-300, 0.0, -1.0,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel of device/docs/metal.md, and the page's output for its broken
-// variants.
+// Runs the kernel of device/docs/metal.md and its broken variants, and
+// compares their output with the page's.
 
 #include <cmath>
 #include <cstdint>
@@ -105,12 +105,13 @@ TEST(DeviceGuide, TheBrokenOnesSayWhatIsWrong) {
             "which has 700 elements");
 }
 
-// The program of device/docs/metal.md, run on the page's shader, and its
-// output.
+// Runs the program of device/docs/metal.md on the page's shader, and compares
+// its output with the page's.
 
 namespace MTL = switchyard::device;
 
-// The guide's main(), with a path as argument and the output as a string.
+// The guide's main(), which gets a path as argument and returns the output as
+// a string.
 std::vector<MTL::Finding> Check(const char* path, std::string* printed) {
   std::vector<float> row(256, 1.0f);
   std::vector<MTL::Finding> findings;
@@ -157,7 +158,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
   EXPECT_EQ(findings[0].kind, MTL::FindingKind::kBarrierFlags);
   EXPECT_EQ(findings[0].where.line, 15u);
   EXPECT_EQ(findings[0].other.line, 12u);
-  // The page shows these lines, with another path of the file.
+  // The page shows these lines, but names the file by another path.
   for (const char* const said :
        {"row_max: threadgroup (0, 0, 0), thread 0: reads part[1] at ",
         "guide.metal:15:43, which thread 32 wrote at ", "guide.metal:12:27",
@@ -166,7 +167,7 @@ TEST(DeviceShadersGuide, PrintsWhatItSays) {
     EXPECT_NE(printed.find(said), std::string::npos) << said;
   }
 
-  // Also test the repaired shader.
+  // The repaired shader must have no findings.
   std::string text = TextOfFile(MetalPath("guide"));
   text.replace(text.find("mem_none"), 8, "mem_threadgroup");
   const std::string path = testing::TempDir() + "guide_repaired.metal";

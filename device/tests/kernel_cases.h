@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A valid dispatch of each built-in kernel, made from the library's tables.
+// Makes a valid dispatch of each built-in kernel from the library's tables.
 // Tests change it to cause errors.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
@@ -30,7 +30,8 @@ struct Arg {
 
   size_t Element() const { return SizeOf(type); }
   size_t Bytes() const { return Element() * rows * cols; }
-  // Returns `bytes` bytes of elements with this value; integers are 1.
+  // Returns `bytes` bytes that hold elements with this value; integers have
+  // the value 1.
   RawBytes Numbers(float value, size_t bytes) const {
     const size_t count = bytes / Element();
     if (type == Type::kI32 || type == Type::kU32) {
@@ -45,10 +46,10 @@ struct KernelCase {
   std::vector<int32_t> params;  // the words of the parameter struct
   std::vector<Arg> args;
   Size grid;
-  size_t width;  // threads per threadgroup
+  size_t width;  // the number of threads per threadgroup
 
-  // The dimensions descend, because the tables name experts before top_k and
-  // row_stride before pairs.
+  // The values of dimensions descend. This makes a valid case, because in the
+  // tables experts stands before top_k, and row_stride before pairs.
   explicit KernelCase(const BuiltIn& k,
                       std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {

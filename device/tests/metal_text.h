@@ -21,7 +21,7 @@
 
 namespace switchyard::testing_support {
 
-// The path of a file in device/tests/metal; `name` has no extension.
+// Returns the path of a file in device/tests/metal. `name` has no extension.
 inline std::string MetalPath(const std::string& name) {
   return std::string(SWITCHYARD_METAL_TEXTS) + "/" + name + ".metal";
 }
@@ -31,13 +31,15 @@ inline std::string TextOfFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A device's libraries of that folder, compiled at the first request.
+// The libraries of the files in that folder, for one device. Each file is
+// compiled when it is first requested.
 class MetalTexts {
  public:
   explicit MetalTexts(std::shared_ptr<Device> device)
       : device_(std::move(device)) {}
 
-  // Returns null and fails the test if the file does not compile.
+  // Returns the library of a file. If the file does not compile, fails the
+  // test and returns null.
   std::shared_ptr<Library> Get(const std::string& name) {
     const auto found = libraries_.find(name);
     if (found != libraries_.end()) return found->second;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Numbers as bytes of a buffer.
+// Converts numbers to the bytes that a buffer holds.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
 #define SWITCHYARD_DEVICE_TESTS_RAW_BYTES_H_
@@ -16,7 +16,7 @@ namespace switchyard::testing_support {
 
 using RawBytes = std::vector<unsigned char>;
 
-// The same bits with another element type.
+// Returns the same bits as elements of another type.
 template <class To, class From>
 std::vector<To> Recast(const std::vector<From>& values) {
   std::vector<To> result(values.size() * sizeof(From) / sizeof(To));
@@ -32,7 +32,8 @@ RawBytes ToBytesOf(const std::vector<float>& values) {
   for (const float f : values) rounded.push_back(Round<T>(f));
   return Recast<unsigned char>(rounded);
 }
-// Rounds to the type, which is f32, bf16 or f16.
+// Rounds the values to the type, which is f32, bf16 or f16, and returns their
+// bytes.
 inline RawBytes ToBytes(Type type, const std::vector<float>& values) {
   return type == Type::kBF16  ? ToBytesOf<BFloat16>(values)
          : type == Type::kF16 ? ToBytesOf<Float16>(values)
