@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels written thread by thread: positions, variables, threads that
-// return, and errors of accessors. The results are the same on a pool's
-// threads and in checked mode.
+// Tests kernels in C++ that are written thread by thread: positions,
+// variables, threads that return, and errors of accessors. The results must
+// be the same on a pool's threads and in checked mode.
 
 #include <algorithm>
 #include <cmath>
@@ -31,14 +31,15 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
  protected:
   KernelTest() : DeviceTest(GetParam()) {}
 
-  // The text at the end of an error.
+  // Returns the text about the seed that ends an error.
   static std::string Seed() {
     const uint64_t seed = GetParam().schedule_seed;
     return seed == 0 ? std::string()
                      : " (schedule_seed " + std::to_string(seed) + ")";
   }
 
-  // Returns the error, or "" if it completed.
+  // Runs the kernel. Returns the error, or "" if the command buffer
+  // completed.
   std::string Run(const KernelFunction& kernel, const Encode& encode) {
     return DeviceTest::Run([&](Encoder& e) {
       e.setComputePipelineState(device_->newComputePipelineState(kernel));
@@ -49,8 +50,8 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
   BufferPtr Make(const std::vector<T>& values) {
     return NewBuffer(*device_, values);
   }
-  // Runs one threadgroup of `threads` threads; it reads buffer 0 and writes
-  // buffer 1.
+  // Runs one threadgroup of `threads` threads. The kernel reads buffer 0 and
+  // writes buffer 1.
   template <class In, class Out, class Kernel>
   std::vector<Out> Threadgroup(const std::vector<In>& in, size_t outputs,
                                size_t threads, const Kernel& kernel) {
@@ -72,7 +73,7 @@ size_t Lanes(size_t thread, size_t threads) {
 
 using DeviceKernelApi = KernelTest;
 
-// Each thread stores its positions at its position in the grid.
+// A kernel whose threads store their positions at their position in the grid.
 const auto kPlaces = [](auto& tg) {
   const auto all = buffer<uint32_t>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -141,7 +142,8 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   }
 }
 
-// Threads from `n` on return at once; reductions ignore them.
+// A kernel whose threads from `n` on return at once. Reductions must ignore
+// these threads.
 struct Returns {
   uint32_t n;
   template <class Tg>
@@ -194,7 +196,8 @@ TEST_P(DeviceKernelApi, ThreadsThatReturn) {
   }
 }
 
-// Copies and assignments of variables keep the values of each thread.
+// A kernel that copies and assigns variables. Each thread must keep its
+// values.
 const auto kVariables = [](auto& tg) {
   const auto out = buffer<int32_t>(tg, 1);
   auto a = tg.per_thread(1);
@@ -280,7 +283,8 @@ TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// `const T` cannot be written, and references to elements cannot be stored.
+// Checks at compile time that `const T` cannot be written, and that
+// references to elements cannot be stored.
 template <class T>
 using ElementOf = decltype(std::declval<const CheckedPointer<T>&>()[size_t{0}]);
 static_assert(std::is_same_v<ElementOf<const float>, float>);
@@ -293,11 +297,11 @@ static_assert(
 static_assert(
     !std::is_convertible_v<CheckedPointer<const float>, CheckedPointer<float>>);
 
-// Threadgroup memory and atomics in kernels.
+// The next tests are about threadgroup memory and atomics.
 
 using DeviceKernelMemory = KernelTest;
 
-// An integer division of vectors must not end the process.
+// A kernel that divides vectors of integers. This must not end the process.
 template <class T>
 void DivideVectors() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -327,8 +331,8 @@ TEST(DeviceKernelVectors, DivideByZeroAndMinusOne) {
   DivideVectors<uint64_t>();
 }
 
-// A tree sum in threadgroup memory, with a loop that all threads leave
-// together.
+// A kernel that sums a tree in threadgroup memory, with a loop that all
+// threads leave together.
 const auto kTreeSum = [](auto& tg) {
   const auto n = params<uint32_t>(tg, 2);
   const auto in =
@@ -385,7 +389,8 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   }
 }
 
-// Uses threadgroup memory behind the floats, and as integers.
+// A kernel that uses the threadgroup memory behind some floats, and as
+// integers.
 const auto kCarve = [](auto& tg) {
   const auto memory = threadgroup_memory<float>(tg, 0);
   const auto ids = pointer_cast<int32_t>(memory + 4);
@@ -397,7 +402,7 @@ const auto kCarve = [](auto& tg) {
     ids[1] = 0x12345678;
     const float one = *(memory + 3);
     out[0] = ids[0] + static_cast<int32_t>(one);
-    out[1] = *end;  // the last byte: little-endian
+    out[1] = *end;  // the last byte, because numbers are little-endian
   });
 };
 
@@ -413,7 +418,7 @@ TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
-// All threadgroups update the same words.
+// A kernel in which all threadgroups update the same words.
 template <class T>
 const auto kAtomics = [](auto& tg) {
   const auto a = atomic_buffer<T>(tg, 0);
@@ -467,7 +472,7 @@ class DeviceKernelAtomics : public DeviceKernelMemory {
   }
 };
 
-// Threadgroups that run in parallel update the same words.
+// The threadgroups run in parallel and update the same words.
 TEST_P(DeviceKernelAtomics, Int32) { Test<int32_t>(); }
 TEST_P(DeviceKernelAtomics, Uint32) { Test<uint32_t>(); }
 TEST_P(DeviceKernelAtomics, Float) { Test<float>(); }
@@ -503,8 +508,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelMemory, testing::ValuesIn(kModes),
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// Pointers in kernels: they move, compare and subtract. Checked mode checks
-// each member of the struct that they point to.
+// The next tests move, compare and subtract pointers in kernels. In checked
+// mode, each member of the struct that they point to is checked separately.
 
 struct Block {
   half scale;
@@ -531,9 +536,9 @@ const auto kWalk = [](auto& tg) {
     q[0] = static_cast<int32_t>(p - in);
     q[1] = p == end && p >= end && p <= end && !(p != end) && !(p > end);
     q[2] = static_cast<int32_t>(in - end);
-    *--q = *(p-- - 1);  // q is out + 3
+    *--q = *(p-- - 1);  // q is now out + 3
     q[4] = *p;
-    q[5] = in[in[0]];  // an element as an index
+    q[5] = in[in[0]];  // the index is an element
     q += in[0];
     *q += in[1];
   });
@@ -593,8 +598,8 @@ TEST_P(DeviceKernelPointers, Members) {
   }
 }
 
-// Each thread accesses another member of one element. This is no race and
-// does not read neighbouring members.
+// A kernel in which each thread accesses another member of the same element.
+// This is no race, and it does not read neighbouring members.
 const auto kOwnMember = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   const auto vectors = buffer<float4>(tg, 1);
@@ -609,7 +614,7 @@ const auto kOwnMember = [](auto& tg) {
     }
   });
 };
-// The kernel reads the whole element.
+// A kernel that reads the whole element.
 const auto kWholeElement = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -663,13 +668,14 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// The simd functions and the types of kernels in C++, each tested once, in
-// full and in partial simdgroups. Shaders have the same functions;
-// metal/shim/ tests their values one by one. Here the tests check three
-// things:
+// The next tests are about simd functions and types in C++ kernels. Each is
+// tested once, in full and in partial simdgroups. Shaders have the same
+// functions, and metal/shim/ tests their values one by one. The tests here
+// check three things:
 // * Each function does what its name says.
 // * Missing lanes take no part.
-// * This build's compiler gives the same halves as the shaders' compiler.
+// * The compiler of this build computes the same halves as the compiler of
+//   the shaders.
 
 // Returns the results of `function` for each thread's value.
 template <class T, class Function>
@@ -687,7 +693,7 @@ auto Each(const Function& function) {
   };
 }
 
-// Some values are 0, for simd_all and simd_any.
+// Returns values for the threads. Some are 0, for simd_all and simd_any.
 std::vector<int32_t> Inputs(size_t threads) {
   std::vector<int32_t> in(threads);
   for (size_t i = 0; i < threads; ++i) {
@@ -698,7 +704,8 @@ std::vector<int32_t> Inputs(size_t threads) {
 }
 
 using Lanes32 = std::vector<int32_t>;
-// The expected result of a lane, from the values of its simdgroup.
+// Computes the result that a lane should have from the values of its
+// simdgroup.
 using Want = std::function<int32_t(const Lanes32& lanes, size_t lane)>;
 
 Want Folded(int32_t (*function)(int32_t, int32_t)) {
@@ -865,8 +872,9 @@ TEST_P(DeviceSimdFunctions, ALaneThatIsNotThere) {
       SIMD(simd_shuffle_rotate_up(v, 1)));
 }
 
-// Lane l + 16 is added to lane l, then 8, 4, 2, 1; each sum is rounded. A
-// number wins over NaN.
+// In a sum, lane l + 16 is added to lane l, then lane l + 8, l + 4, l + 2 and
+// l + 1, and each sum is rounded. In a maximum or minimum, a number wins over
+// NaN.
 TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
   std::vector<half> in(32);
   for (size_t i = 0; i < 32; ++i) in[i] = half(static_cast<int>(i * i) + 100);
@@ -887,8 +895,8 @@ TEST_P(DeviceSimdFunctions, FloatsAndHalves) {
             -INFINITY);
 }
 
-// Compares with <cmath>: every bit pattern, and the two floats next to each
-// midpoint.
+// Checks the rounding of floats to F against <cmath>, for every bit pattern
+// of F and for the two floats next to each midpoint.
 template <class F>
 void RoundsToNearestEven(int mantissa_bits, int bias) {
   const auto value = [=](uint32_t bits) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Errors of a dispatch of each built-in kernel: the message, and that no
-// buffer has changed.
+// Tests the errors of a dispatch of each built-in kernel: the message, and
+// that no buffer has changed.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,8 @@ class DeviceKernelErrors : public DeviceTest,
  protected:
   DeviceKernelErrors() {
     for (const Arg& arg : c_.args) {
-      // One more element, for offsets, and a fill that cannot be a result.
+      // The buffer has one more element, for offsets. It is filled with a
+      // value that cannot be a result.
       buffers_.push_back(device_->newBuffer(arg.Bytes() + arg.Element()));
       Fill(buffers_.size() - 1, kCanary);
     }
@@ -47,7 +48,7 @@ class DeviceKernelErrors : public DeviceTest,
   void SetParams(Encoder& encoder, const std::vector<int32_t>& params) {
     encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
-  // Binds buffers of exactly the required length.
+  // Binds buffers that have exactly the required length.
   void Bind(Encoder& encoder) {
     encoder.setComputePipelineState(
         device_->newComputePipelineState(c_.name()));
@@ -73,7 +74,8 @@ class DeviceKernelErrors : public DeviceTest,
     });
     EXPECT_EQ(Contents(), contents);
   }
-  // Changes a binding, then dispatches.
+  // Binds valid buffers, changes something with `spoil`, dispatches, and
+  // expects the error.
   void ExpectFailsWith(const std::string& error, const Encode& spoil) {
     ExpectFails(error, [&](Encoder& e) {
       spoil(e);
@@ -100,8 +102,8 @@ class DeviceKernelErrors : public DeviceTest,
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// The kernels' names, and the types of their arguments in the order of the
-// kernel's comment: 'r' is the row type.
+// Checks the kernels' names and the types of their arguments. The types are
+// in the order of the kernel's comment; 'r' is the row type.
 TEST(DeviceKernels, NamesAndTypes) {
   const std::pair<const char*, const char*> kOverRows[] = {
       {"moe_router_topk_softmax", "rif"},
@@ -143,7 +145,7 @@ TEST(DeviceKernels, NamesAndTypes) {
   EXPECT_TRUE(actual == expected);
 }
 
-// Without a change, the dispatch has no error.
+// If nothing is changed, the dispatch has no error.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   const std::vector<RawBytes> before = Contents();
   ExpectRuns([&](Encoder& e) { Dispatch(e); });
@@ -158,7 +160,7 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
       EXPECT_EQ(after[i], before[i]);
     }
   }
-  // Read-only buffers are enough for arguments that are not written.
+  // Arguments that are not written may be bound to read-only buffers.
   ExpectRuns([&](Encoder& e) {
     for (size_t i = 0; i < c_.args.size(); ++i) {
       if (c_.args[i].written) continue;
@@ -171,8 +173,8 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   });
 }
 
-// Kernels do not read write-only arguments: the written bytes do not depend
-// on the old contents.
+// Kernels do not read arguments that they only write: the bytes that they
+// write must not depend on the old contents.
 TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   std::vector<RawBytes> results[2];
   const uint32_t fills[2] = {0x40404040, 0x41414141};
@@ -189,7 +191,7 @@ TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   for (size_t i = 0; i < c_.args.size(); ++i) {
     for (size_t at = 0; at < results[0][i].size(); ++at) {
       const unsigned a = results[0][i][at], b = results[1][i][at];
-      if (a == 0x40 && b == 0x41) continue;  // a byte that was not written
+      if (a == 0x40 && b == 0x41) continue;  // this byte was not written
       EXPECT_EQ(a, b) << c_.args[i].name << ", byte " << at;
     }
   }
@@ -290,8 +292,9 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
   }
 }
 
-// Rejects several threadgroups in dimensions where they would race on Metal.
-// Each kernel's comment names the dimensions that may be larger.
+// A kernel must reject several threadgroups in a dimension where they would
+// race on Metal. The kernel's comment names the dimensions that may be
+// larger.
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
   const auto grid = [this](Size size) {
@@ -331,11 +334,12 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   EXPECT_EQ(Contents(), contents);
 }
 
-// Errors of single built-in kernels: errors of the plain API, with its
-// messages, and shapes that are impossible for other reasons. No buffer has
-// changed.
+// The next tests are about errors of single built-in kernels: errors of the
+// plain API, with its messages, and shapes that are impossible for other
+// reasons. No buffer may change.
 
-// `spoil` changes the parameters and buffers of the kernel's case.
+// In these tests `spoil` changes the parameters and buffers of the kernel's
+// case.
 class DevicePlainErrors : public DeviceTest {
  protected:
   struct Spoilt {
@@ -344,7 +348,7 @@ class DevicePlainErrors : public DeviceTest {
     std::vector<size_t> offsets;
     Size grid;
   };
-  // The same for every row type.
+  // Does the same for every row type.
   void ExpectAllFail(const std::string& stem, const std::string& error,
                      const std::function<void(Spoilt&)>& spoil) {
     for (const RowType& type : kRowTypes) {
@@ -363,7 +367,7 @@ class DevicePlainErrors : public DeviceTest {
     spoilt.params = c.params;
     spoilt.grid = c.grid;
     for (size_t i = 0; i < c.args.size(); ++i) {
-      // Large enough for a changed shape.
+      // This buffer is large enough for a shape that `spoil` has changed.
       spoilt.buffers.push_back(device_->newBuffer(4096));
       spoilt.offsets.push_back(0);
       int32_t* words = static_cast<int32_t*>(spoilt.buffers[i]->contents());
@@ -399,7 +403,7 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
                 s.params[0] = INT32_MAX;
                 s.grid = Size(SIZE_MAX / 32, 1, 1);
               });
-  // 2^62 elements of four bytes: their size wraps to 0.
+  // The matrix has 2^62 elements of four bytes, so its size wraps to 0.
   ExpectFails(
       "moe_router_topk_softmax_f32",
       "buffer 0 (logits): [72057594037927936, 64] overflows the address "
@@ -428,7 +432,7 @@ TEST_F(DevicePlainErrors, ShapesBeyondTheAddressSpace) {
               [](Spoilt& s) {
                 s.params = {INT32_MAX, INT32_MAX};
               });
-  // 2^63 elements of two bytes: their size wraps to 0.
+  // The matrix has 2^63 elements of two bytes, so its size wraps to 0.
   ExpectFails("moe_router_topk_softmax_bf16",
               "buffer 0 (logits): [144115188075855872, 64] overflows the "
               "address space",
@@ -457,7 +461,7 @@ TEST_F(DevicePlainErrors, Route) {
 
 TEST_F(DevicePlainErrors, Bucket) {
   const char* const kernel = "moe_compute_ids_tpe_f32";
-  // All three pairs belong to expert 0.
+  // All three pairs belong to the same expert, 0.
   ExpectFails(kernel, "params: row_stride is 2, and an expert has 3 pairs",
               [](Spoilt& s) { s.params[1] = 2; });
   ExpectFails(kernel, "params: row_stride is 0",
@@ -466,7 +470,8 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[0] = 0; });
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
-  // The same in a case that would have to restore tpe.
+  // The error is the same in a case in which the kernel would have to restore
+  // tpe.
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];
@@ -481,7 +486,7 @@ TEST_F(DevicePlainErrors, Bucket) {
   for (const size_t other : {0u, 1u, 2u}) {
     ExpectFails(kernel, overlap, [&](Spoilt& s) {
       s.buffers[4] = s.buffers[other];
-      s.offsets[4] = 8;  // overlaps by its last element
+      s.offsets[4] = 8;  // the last element overlaps
     });
   }
 }

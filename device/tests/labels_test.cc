@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Labels and debug groups in errors and in times.
+// Tests labels and debug groups in errors and in times.
 
 #include <memory>
 #include <stdexcept>
@@ -51,7 +51,7 @@ TEST_F(DeviceLabels, OfADispatchThatFails) {
             }),
             "user: no [encoder \"layer 3\", group \"attention/qk\", after "
             "\"softmax\"]");
-  // Errors do not name closed groups or earlier signposts.
+  // Errors must not name groups that are closed, or earlier signposts.
   EXPECT_EQ(Run([&](Encoder& e) {
               e.pushDebugGroup("outer");
               e.pushDebugGroup("inner");

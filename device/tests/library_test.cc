@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// newLibrary() and its results, except the kernels' computations: errors,
-// function constants, the cache.
+// Tests newLibrary() and its results: errors, function constants, and the
+// cache. Other tests check what kernels compute.
 
 #include "switchyard/device/library.h"
 
@@ -49,7 +49,7 @@ kernel void first(device int* x [[buffer(0)]], uint i [[thread_position_in_grid]
 }
 )";
 
-// A device with a new cache folder.
+// The fixture has a device with a new cache folder.
 class LibraryTest : public testing::Test {
  protected:
   LibraryTest() { options_.metal_cache = folder_.path(); }
@@ -59,8 +59,8 @@ class LibraryTest : public testing::Test {
     device_ = CreateDevice(options_);
     return device_->newLibrary(source, options, &error_);
   }
-  // Runs the kernel on {1, 2, 3, 4} with one thread per element; returns the
-  // results.
+  // Runs the kernel on {1, 2, 3, 4} with one thread per element, and returns
+  // the results.
   std::vector<int32_t> Run(const std::shared_ptr<Function>& function) {
     const auto pipeline = device_->newComputePipelineState(function, &error_);
     EXPECT_NE(pipeline, nullptr) << error_;
@@ -141,7 +141,7 @@ TEST_F(LibraryTest, EachFunctionHasItsOwnConstants) {
     EXPECT_EQ(Run(negative), (Values{-3, -6, -9, -12}));
     EXPECT_EQ(Run(positive), (Values{5, 10, 15, 20}));
     EXPECT_EQ(Run(*library, "second", no_scale), (Values{7, 14, 21, 28}));
-    // A constant that does not exist is ignored.
+    // A value for a constant that does not exist is ignored.
     values.setConstantValue(&yes, DataTypeBool, size_t{9});
     EXPECT_EQ(Run(*library, "second", values), (Values{5, 10, 15, 20}));
   }
@@ -203,8 +203,8 @@ TEST_F(LibraryTest, UnknownAndUnsupportedKernelsAreErrors) {
   EXPECT_EQ(error_, "newFunction: name is null");
 }
 
-// Threadgroup memory ignores initializers of a shader. They are listed as
-// unsupported, and reads before a write are findings.
+// A shader's initializers of threadgroup memory have no effect. They are
+// listed as unsupported, and a read before a write is a finding.
 TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   SWITCHYARD_NEEDS_CLANG();
   options_.check_kernels = true;
@@ -242,7 +242,7 @@ TEST_F(LibraryTest, TheSameIsCompiledOnce) {
   const auto second = Compile(kTwoKernels);
   ASSERT_NE(second, nullptr) << error_;
   EXPECT_TRUE(second->cached());
-  // Any change of the source gives another module.
+  // Any change of the source makes another module.
   const std::string changed = std::string(kTwoKernels) + "\n// more\nint x;";
   EXPECT_FALSE(Compile(changed.c_str())->cached());
   options_.check_kernels = true;
@@ -381,8 +381,9 @@ TEST_F(LibraryTest, Labels) {
   EXPECT_EQ(buffer->error(), text + " [queue \"main\"]");
 }
 
-// The files that newLibrary() reads because a shader's text names them.
-// swy_metal_test.cc tests device files, in a process with limited memory.
+// The next tests are about files that newLibrary() reads because a shader's
+// text names them. swy_metal_test.cc tests device files, in a process with
+// limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;
@@ -392,8 +393,8 @@ using device::metal::SourceFile;
 
 constexpr char kKernel[] = "kernel void k(device int* x) { *x = 1; }\n";
 
-// A FIFO without a writer: opening it blocks. The alarm ends the test after a
-// minute.
+// The fixture has a FIFO without a writer, so opening it blocks. The alarm
+// ends a blocked test after a minute.
 class SourceFiles : public testing::Test {
  protected:
   SourceFiles() {
@@ -406,7 +407,7 @@ class SourceFiles : public testing::Test {
     std::ofstream(folder_.File(name)) << text;
     return folder_.File(name);
   }
-  // Returns the error, or "" if the text compiles.
+  // Compiles the text. Returns the error, or "" if it compiles.
   std::string ErrorOf(const std::string& text, unsigned seconds = 60) const {
     CompileRequest request;
     request.source = text;
@@ -444,7 +445,7 @@ TEST_F(SourceFiles, AreReadIfRegularAndNotTooLarge) {
   std::filesystem::resize_file(large, kMaxSourceBytes);
   EXPECT_EQ(ReadSource(large).text.size(), kMaxSourceBytes);
   EXPECT_EQ(ReadSource(Write("text", "abc")).text, "abc");
-  // This file claims a size of 0 bytes.
+  // The system gives this file a size of 0 bytes, but it has contents.
   EXPECT_NE(ReadSource("/proc/self/maps").text, "");
 }
 
@@ -467,8 +468,8 @@ TEST_F(SourceFiles, OfATextAreThoseOfTheFolders) {
   }
 }
 
-// Only the preprocessor can expand a macro, so it blocks at the FIFO. A time
-// limit ends it.
+// A macro names the FIFO. Only the preprocessor can expand a macro, so the
+// preprocessor blocks at the FIFO, and a time limit ends it.
 TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
   SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(
@@ -479,7 +480,7 @@ TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
 }
 
 // Clang reads the text twice. Text that is no directive in the first pass
-// might become one in the second.
+// must not become a directive in the second.
 TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   SWITCHYARD_NEEDS_CLANG();
   EXPECT_EQ(ErrorOf(std::string("#define HASH #\nHASH include \"") + fifo_ +
@@ -489,14 +490,15 @@ TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   EXPECT_NE(ErrorOf(std::string("%:include \"") + fifo_ + "\"\n" + kKernel)
                 .find("program_source:1:2: error: "),
             std::string::npos);
-  // In two parts, because no test may contain this word.
+  // The word is written in two parts, because no test may contain it.
   const std::string word = "asm";
   EXPECT_NE(ErrorOf(word + "(\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
                 .find("program_source:1:1: error: "),
             std::string::npos);
 }
 
-// The cache of compiled .metal files: DeviceOptions::metal_cache_bytes.
+// The next tests are about the cache of compiled .metal files and
+// DeviceOptions::metal_cache_bytes.
 
 using device::metal::Cache;
 
@@ -517,7 +519,8 @@ void SetAge(const std::string& path, time_t seconds) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
 }
 
-// Tests the folder alone: modules are files of 1000 bytes, keys of 10.
+// These tests use only the folder. A module is a file of 1000 bytes, and a
+// key has 10 bytes.
 class MetalCache : public testing::Test {
  protected:
   static std::string Key(char letter) { return std::string(10, letter); }
@@ -529,7 +532,7 @@ class MetalCache : public testing::Test {
     std::ofstream(key) << Key(letter);
     return cache.Add(Key(letter), module, key);
   }
-  // Sets the age of the letter's module.
+  // Sets the age of the module that has this letter.
   void SetAgeOf(char letter, time_t seconds) {
     const std::string name = device::metal::HashOf(Key(letter));
     SetAge(folder_.File((name + ".so").c_str()), seconds);
@@ -561,12 +564,13 @@ TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
   SetAgeOf('a', 10);
   SetAgeOf('b', 20);
   SetAgeOf('c', 30);
-  EXPECT_TRUE(Has(cache, 'c'));  // counts as a use
+  EXPECT_TRUE(Has(cache, 'c'));  // this counts as a use
   Add(cache, 'd');
   EXPECT_EQ(Those(cache), "acd");
   EXPECT_FALSE(Has(cache, 'b'));
   EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
-  // A smaller cache, then one without a limit.
+  // The same folder is then used with a smaller limit, and after that without
+  // a limit.
   const Cache small(folder_.path(), 1);
   Add(small, 'b');
   EXPECT_EQ(Those(cache), "b");
@@ -586,7 +590,7 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   EXPECT_EQ(again->path(), a->path());
   Add(cache, 'c');
   EXPECT_EQ(Those(cache), "ac");
-  // Another object stands for another process.
+  // This object has the role of another process.
   const Cache same(folder_.path(), 1);
   auto d = Add(same, 'd');
   int ready[2], done[2];
@@ -628,7 +632,8 @@ TEST_F(MetalCache, AnotherKeyOfTheSameNameIsNone) {
   EXPECT_FALSE(Has(cache, 'a'));
 }
 
-// Removes leftovers: work of killed processes and headers of older versions.
+// The cache removes what killed processes and older versions have left in the
+// folder.
 TEST_F(MetalCache, OldWorkGoes) {
   const Cache cache(folder_.path(), 1 << 20);
   constexpr time_t kDay = 24 * 60 * 60;
@@ -652,7 +657,8 @@ TEST_F(MetalCache, OldWorkGoes) {
   }
 }
 
-// Libraries of a device stay valid after their module leaves the cache.
+// A device's libraries stay valid after their module was removed from the
+// cache.
 TEST_F(MetalCache, LibrariesKeepTheirModules) {
   SWITCHYARD_NEEDS_CLANG();
   DeviceOptions options;
@@ -679,7 +685,7 @@ TEST_F(MetalCache, LibrariesKeepTheirModules) {
   EXPECT_EQ(modules(), 2u);
   EXPECT_TRUE(device->newLibrary(text(1))->cached());
   ASSERT_NE(first->newFunction("k", &error), nullptr) << error;
-  // A function keeps the module, too.
+  // A function keeps the module loaded, too.
   first.reset();
   ASSERT_NE(device->newLibrary(text(4)), nullptr);
   EXPECT_EQ(modules(), 2u);
@@ -687,7 +693,7 @@ TEST_F(MetalCache, LibrariesKeepTheirModules) {
   ASSERT_NE(device->newLibrary(text(5)), nullptr);
   EXPECT_EQ(modules(), 1u);
 
-  // Two threads work at the same time, like two processes.
+  // Two threads work at the same time, as two processes would.
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Line tables of objects that Clang compiles here, intact and damaged.
+// Tests line tables of objects that Clang compiles here. The objects are
+// intact or damaged.
 
 #include "device/src/metal/line_table.h"
 
@@ -60,8 +61,8 @@ struct Object {
   std::string path = folder.File("module.so");
   std::vector<unsigned char> bytes;
 
-  // Compiles the source with `options`; returns false on failure. Needs
-  // Clang.
+  // Compiles the source with `options`, which needs Clang. Returns false on
+  // failure.
   bool Make(const std::string& options) {
     std::ofstream(folder.File("source.cc")) << kSource;
     const std::string command =
@@ -76,7 +77,7 @@ struct Object {
   }
 };
 
-// The place of the call of note() in a function of the loaded module.
+// Returns the place of the call of note() in a function of the loaded module.
 std::string PlaceIn(const Object& object, const char* function) {
   void* const module = dlopen(object.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) return dlerror();
@@ -133,9 +134,9 @@ TEST(DeviceLineTable, SaysWhichVersionItDoesNotRead) {
   EXPECT_EQ(PlaceIn(object, "first"), "");
 }
 
-// Truncates the file everywhere, and changes each byte of its headers and of
-// .debug_line. The result is an error or a table, without accesses out of
-// bounds.
+// Truncates the file at many positions, and changes each byte of its headers
+// and of .debug_line. The result must be an error or a table, without
+// accesses out of bounds.
 TEST(DeviceLineTable, SurvivesBrokenFiles) {
   SWITCHYARD_NEEDS_CLANG();
   Object object;
@@ -143,8 +144,8 @@ TEST(DeviceLineTable, SurvivesBrokenFiles) {
   const std::vector<unsigned char>& whole = object.bytes;
   ASSERT_GT(whole.size(), sizeof(Elf64_Ehdr));
   const auto look = [](const std::vector<unsigned char>& bytes) {
-    // Memory of exactly this size, so that sanitizers notice accesses beyond
-    // it.
+    // This memory has exactly the needed size, so that sanitizers notice
+    // accesses beyond it.
     const std::vector<unsigned char> exact(bytes);
     LineTable table;
     const std::string error = table.Read(exact.data(), exact.size());
@@ -155,8 +156,8 @@ TEST(DeviceLineTable, SurvivesBrokenFiles) {
     return error;
   };
   EXPECT_EQ(look(whole), "");
-  // The section headers are at the end of the file. Without them, reading
-  // fails.
+  // The section headers are at the end of the file, so a truncated file
+  // cannot be read.
   for (size_t size = 0; size < whole.size(); size += size < 128 ? 1 : 17) {
     EXPECT_NE(look({whole.begin(), whole.begin() + static_cast<long>(size)}),
               "")

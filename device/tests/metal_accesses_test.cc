@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked modules report every access: device/src/metal/accesses.h.
+// Tests that checked modules report every access
+// (device/src/metal/accesses.h).
 
 #include <stdexcept>
 #include <string>
@@ -19,7 +20,8 @@ namespace {
 using testing_support::MetalPath;
 using testing_support::TempFolder;
 
-// A module with one function of the shader and one of the shim.
+// Returns the text of a module that has one function of the shader and one of
+// the shim.
 std::string Module(const std::string& body) {
   return "@table = internal constant [2 x i32] [i32 1, i32 2]\n"
          "@sum = internal global i32 0\n"
@@ -54,7 +56,7 @@ TEST(MetalAccesses, GetTheCallThatClangHasLeftOut) {
       {"  store void (i32)* @f, void (i32)** %1, align 8\n",
        "  %swy.access.0 = bitcast void (i32)** %1 to i8*\n"
        "  call void @__tsan_write_range(i8* %swy.access.0, i64 8)\n"},
-      // Also for an access that Clang would report.
+      // A call is added even for an access that Clang normally reports.
       {"  %2 = load float, float* %1, align 4\n",
        "  %swy.access.0 = bitcast float* %1 to i8*\n"
        "  call void @__tsan_read_range(i8* %swy.access.0, i64 4)\n"},
@@ -104,8 +106,8 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// Reports alignments larger than the previous call shows, or than the type's
-// size. The access itself must not fault.
+// If an alignment is larger than the previous call shows, or than the type's
+// size, it is reported. The access itself must not fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
                     aligned = "  call void @__tsan_aligned(ptr %1, i64 16)\n",
@@ -133,7 +135,7 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
        "  call void @__tsan_write_range(i8* %1, i64 12)\n"
        "  call void @llvm.memset.p0i8.i64(i8* align 4 %1, i8 0, i64 12, i1 "
        "false)\n"},
-      // Constant expressions have blanks.
+      // A constant expression contains blanks.
       {"  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 8 %1, i8* noundef "
        "nonnull align 16 dereferenceable(8) bitcast ([2 x i32]* @table to "
        "i8*), i64 8, i1 false)\n",
@@ -156,10 +158,10 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
     InstrumentRest(text);
     EXPECT_EQ(text, Module(after));
   }
-  // The alignment call alone is not enough.
+  // A call that reports only the alignment is not enough.
   EXPECT_THROW(CountAccesses(Module(aligned + scalar + "4\n")),
                std::runtime_error);
-  // Code of the shim must not fault either.
+  // Code of the shim must not fault, either.
   const std::string shim =
       "define void @s(ptr %0) #0 {\n  store i64 1, ptr %0, ";
   std::string text = shim + "align 16\n}\n";
@@ -190,12 +192,12 @@ TEST(MetalAccesses, HavePlacesInTheShader) {
 
 TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   for (const char* const text : {
-           // The call has another address, or does not directly precede the
-           // access.
+           // This call has another address, or does not stand directly before
+           // the access.
            "  call void @__tsan_read4(ptr %10)\n  %2 = load float, ptr %1\n",
            "  call void @__tsan_read4(ptr %1)\n  %3 = add i32 1, 1\n"
            "  %2 = load float, ptr %1\n",
-           // A write to a constant, and a read of a variable.
+           // These are a write to a constant, and a read of a variable.
            "  store i32 1, i32* getelementptr ([2 x i32], [2 x i32]* @table, "
            "i64 0, i64 1)\n",
            "  %2 = load i32, ptr @sum\n",
@@ -211,7 +213,8 @@ TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   }
 }
 
-// A module with an unreported access would not compile.
+// Compiles modules. One with an access that is not reported would not
+// compile.
 TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder cache;
@@ -230,7 +233,8 @@ TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   }
 }
 
-// Clang copies constant tables to private memory, by constant expressions.
+// Clang copies constant tables to private memory. In the copies the tables
+// are named by constant expressions.
 TEST(MetalAccesses, AreSeenInCopiesOfTables) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder cache;
@@ -248,7 +252,7 @@ TEST(MetalAccesses, AreSeenInCopiesOfTables) {
   request.checked = true;
   request.cache = cache.path();
   const Accesses counts = Compile(request).accesses;
-  EXPECT_GE(counts.need_none, 1u);  // the reads of the tables
+  EXPECT_GE(counts.need_none, 1u);  // these are the reads of the tables
   EXPECT_EQ(counts.all, counts.by_clang + counts.added + counts.need_none);
 }
 

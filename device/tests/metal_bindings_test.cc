@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Missing bindings of a dispatch are an error only if the kernel uses them.
+// Tests missing bindings of a dispatch. They are an error only if the kernel
+// uses them.
 
 #include <cstdint>
 #include <string>
@@ -28,8 +29,9 @@ kernel void sum(device const int* x [[buffer(0)]],
 }
 )";
 
-// Runs without threadgroup memory and with `buffers` of the two buffers. The
-// fourth thread uses threadgroup memory if `last` is above 9.
+// Binds the first `buffers` of the kernel's two buffers and no threadgroup
+// memory, and returns the error. The fourth thread uses threadgroup memory if
+// `last` is above 9.
 std::string ErrorOf(bool checked, int32_t last, size_t buffers) {
   DeviceOptions options;
   options.check_kernels = checked;
@@ -64,8 +66,8 @@ TEST(MetalBindings, WhatIsNotThereIsNamedWhereItIsUsed) {
             "program_source:7:25, which has 0 elements");
 }
 
-// A struct of pointers: only the struct is bound. Host and kernel share
-// memory, so host addresses work in the kernel.
+// A struct of pointers. Only the struct is bound. Host and kernel share
+// memory, so addresses of the host work in the kernel.
 
 struct Row {
   const float* values;
@@ -78,7 +80,8 @@ struct Arguments {
   const Row* more;
 };
 
-// `uses_out`: calls useResource() for the output.
+// Tests kernels that use such structs. `uses_out` says whether useResource()
+// is called for the output.
 class MetalBindless : public testing::Test {
  protected:
   static std::string Run(bool checked, bool uses_out);
@@ -134,7 +137,8 @@ TEST_F(MetalBindless, FollowsPointers) {
   EXPECT_EQ(Run(true, true), "");
 }
 
-// Metal does not guarantee access to memory without useResource().
+// Without useResource(), Metal does not guarantee that the memory can be
+// accessed.
 TEST_F(MetalBindless, MemoryThatNobodyUsesIsOutOfBounds) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string error = Run(true, false);

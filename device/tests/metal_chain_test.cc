@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the real program as a shell would.
+// Runs the program metal_chain (device/example) as a shell would.
 
 #include <fstream>
 #include <string>
@@ -19,7 +19,8 @@ Outcome Chain(const std::string& arguments, const std::string& before = "") {
   return RunProgram(METAL_CHAIN_PROGRAM, arguments, before);
 }
 
-// Expects both chains to run on `runs_on`, e.g. "AVX2 with 1 thread".
+// Expects that both chains ran on `runs_on`, for example "AVX2 with 1
+// thread", and gave equal results.
 void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -48,14 +49,15 @@ TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
   ExpectEqual(Chain(""), std::string(isas.data[0].name) + " with ");
 }
 
-// Experts without pairs, incomplete tiles, several tiles.
+// The numbers of tokens give experts without pairs, incomplete tiles, and
+// several tiles.
 TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
   for (const char* tokens : {"2", "31", "33", "129"}) {
     ExpectEqual(Chain(std::string("--tokens ") + tokens), "");
   }
 }
 
-// The program uses the file's kernel and compares its results.
+// The program must use the kernel in the file and notice its wrong results.
 TEST(MetalChain, AWrongShaderIsExitCode1) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
@@ -74,7 +76,8 @@ TEST(MetalChain, AWrongShaderIsExitCode1) {
                          "}\n";
   const Outcome outcome = Chain("--shaders '" + file + "'");
   EXPECT_EQ(outcome.exit_code, 1);
-  // AddressSanitizer may print warnings about fibers first.
+  // The message may not come first, because AddressSanitizer may print
+  // warnings about fibers before it.
   EXPECT_NE(
       outcome.err.find("metal_chain: the device differs from the plain API\n"),
       std::string::npos)

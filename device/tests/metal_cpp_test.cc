@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Unchanged host code of metal-cpp: raw pointers from new calls that
-// release() takes back, autorelease pools for all others, and every form of
-// arguments.
+// Tests that host code for metal-cpp works without changes. It uses raw
+// pointers from new calls, which release() takes back, autorelease pools for
+// all others, and every form of arguments.
 
 #include <cstdint>
 #include <cstring>
@@ -25,7 +25,7 @@ namespace NS = switchyard::device;
 namespace switchyard::testing_support {
 namespace {
 
-// Uses no shared_ptr.
+// A class of such code, which uses no shared_ptr.
 class Doubler {
  public:
   Doubler(MTL::Device* device, const MTL::KernelFunction& kernel)
@@ -101,7 +101,7 @@ TEST_F(DeviceMetalCpp, RawPointersThroughout) {
   queue_.reset();
   {
     Doubler doubler(device_.get(), Double());
-    device_.reset();  // the doubler has retained it
+    device_.reset();  // the doubler still has a reference
     EXPECT_EQ(doubler.Run(21.0f), 42.0f);
     EXPECT_EQ(doubler.Run(-1.0f), -2.0f);
     EXPECT_EQ(doubler.buffer()->label(), "values");
@@ -120,7 +120,7 @@ TEST_F(DeviceMetalCpp, ReleaseTakesBackWhatNewGaveAndWhatRetainTook) {
   raw->release();
   EXPECT_TRUE(weak.expired());
 
-  // A variable holds the reference, so release() has no effect.
+  // Here a variable holds the reference, so release() has no effect.
   auto kept = device_->newBuffer(16);
   EXPECT_EQ(kept->retainCount(), 0u);
   kept->release();
@@ -153,7 +153,7 @@ TEST_F(DeviceMetalCpp, SharedPtrOfNs) {
   EXPECT_EQ(NS::RetainPtr(static_cast<MTL::Buffer*>(nullptr)), nullptr);
 }
 
-// Draining a pool does not release the objects of outer pools.
+// When a pool is drained, the objects of outer pools are not released.
 TEST_F(DeviceMetalCpp, Pools) {
   NS::AutoreleasePool* outer = NS::AutoreleasePool::alloc()->init();
   MTL::CommandBuffer* a = queue_->commandBuffer();
@@ -178,13 +178,13 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_FALSE(weak_c.expired());
   outer->release();
   EXPECT_TRUE(weak_a.expired());
-  c->commit();  // still usable, because it is retained
+  c->commit();  // it can still be used, because it is retained
   c->waitUntilCompleted();
   ExpectCompleted(*c);
   c->release();
   EXPECT_TRUE(weak_c.expired());
 
-  // Without a pool, objects live until the thread ends.
+  // If there is no pool, objects live until the thread ends.
   std::weak_ptr<const Object> weak;
   std::thread([&] {
     MTL::CommandBuffer* f = queue_->commandBuffer();
@@ -194,7 +194,8 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_TRUE(weak.expired());
 }
 
-// In a handler, no other reference may be left.
+// A handler retains the buffer. At that time no other reference to it may
+// exist.
 TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   CommandBuffer* retained = nullptr;
   Flag called;
@@ -210,7 +211,7 @@ TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   ExpectCompleted(*retained);
   const std::weak_ptr<const Object> weak = retained->weak_from_this();
   retained->release();
-  ExpectQueueRuns();  // by now it has released the buffer
+  ExpectQueueRuns();  // after this the queue has released the buffer
   EXPECT_TRUE(weak.expired());
 }
 
@@ -241,8 +242,8 @@ TEST_F(DeviceMetalCpp, NullArrays) {
   });
 }
 
-// useResource() keeps a buffer alive that a kernel reaches only by its
-// address.
+// A kernel reaches a buffer only by its address. useResource() keeps such a
+// buffer alive.
 TEST_F(DeviceMetalCpp, UsedResourcesStay) {
   auto hidden = device_->newBuffer(4);
   const std::weak_ptr<Buffer> weak = hidden;
@@ -296,8 +297,9 @@ TEST_F(DeviceMetalCpp, WhatEnginesAskOfADevice) {
   EXPECT_EQ(size.height, 7u);
 }
 
-// Unchanged host code of metal-cpp for libraries: NS::String, NS::Error,
-// options and constants by alloc(), raw pointers that release() takes back.
+// The next tests are about host code for libraries. It uses NS::String,
+// NS::Error, options and constants by alloc(), and raw pointers that
+// release() takes back.
 
 constexpr char kScale[] = R"(#include <metal_stdlib>
 using namespace metal;
@@ -380,7 +382,7 @@ TEST_F(MetalCppLibraryTest, RawPointersThroughout) {
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(Run(function), 2248u);
   function->release();
-  // The literal 0 is an index, not a null name.
+  // The literal 0 must be taken for an index, not for a null name.
   constants->setConstantValue(&factor, MTL::DataTypeUInt, 0);
   function = library->newFunction(Text("scale"), constants, &error);
   EXPECT_EQ(Run(function), 1248u);
@@ -409,7 +411,7 @@ TEST_F(MetalCppLibraryTest, SharedPointersThroughout) {
       library->newFunction(Text("scale"), constants.get(), &error));
   ASSERT_TRUE(function);
   EXPECT_EQ(Run(function.get()), 3329u);
-  // Options also work by value; null and {} give the defaults.
+  // Options can also be passed by value. Null and {} stand for the defaults.
   const MTL::CompileOptions copy = *options;
   EXPECT_TRUE(device_->newLibrary(kScale, copy)->cached());
   EXPECT_TRUE(device_->newLibrary(kScale, nullptr, &error)->cached());
@@ -471,7 +473,8 @@ TEST_F(MetalCppLibraryTest, Files) {
       NS::TransferPtr(device_->newLibrary(Text(path.c_str()), &error));
   ASSERT_TRUE(library);
   EXPECT_EQ(library->functionNames(), std::vector<std::string>{"scale"});
-  // Apple's compiled libraries contain code for Apple's GPUs.
+  // Libraries that Apple's compiler makes contain code for Apple's GPUs, so
+  // they are refused.
   const std::string compiled = folder_.File("default.metallib");
   std::ofstream(compiled) << "MTLB and more";
   EXPECT_EQ(device_->newLibrary(Text(compiled.c_str()), &error), nullptr);

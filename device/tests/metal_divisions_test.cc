@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// No integer division of a .metal file ends the process. Checked mode reports
-// each division that Metal leaves undefined: device/src/metal/divisions.h.
+// Tests that no integer division in a .metal file ends the process, and that
+// checked mode reports each division that Metal leaves undefined
+// (device/src/metal/divisions.h).
 
 #include <cstdint>
 #include <limits>
@@ -21,10 +22,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-constexpr size_t kThreads = 12;  // 12 elements, in vectors of 2, 3 and 4
+// Vectors of 2, 3 and 4 elements divide this number.
+constexpr size_t kThreads = 12;
 
-// The smallest integers, small and large ones, for the divisors 0, -1 and
-// others.
+// The type's smallest value and some other values. Divisors() has the divisor
+// of each: 0, -1 and others.
 template <class T>
 std::vector<T> Dividends() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -73,13 +75,14 @@ class Divisions : public ::testing::TestWithParam<bool> {
     return ran;
   }
 
-  // Checks vectors of `elements` elements.
+  // Checks divisions of vectors with `elements` elements.
   template <class T>
   void Check(const std::string& kernel, size_t elements) {
     std::vector<T> out;
     const Ran ran = Run(kernel, kThreads / elements, &out);
     const std::vector<T> a = Dividends<T>(), b = Divisors<T>();
-    // Integers of up to 16 bits are divided as ints, so the quotient fits.
+    // Integers of up to 16 bits are divided as ints, so the quotient does not
+    // overflow.
     const bool is_small = sizeof(T) < sizeof(int);
     bool overflows = false;
     for (size_t i = 0; i < kThreads; ++i) {
@@ -103,9 +106,9 @@ class Divisions : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(ran.error, "") << kernel;
       return;
     }
-    // The kernel has four divisions. Each divides by zero, and if T is
-    // signed, the smallest integer by -1. Expects one finding for each kind
-    // and line.
+    // The kernel has four divisions. Each of them divides by zero, and if T
+    // is signed also the smallest integer by -1. So there is one finding for
+    // each kind and line.
     std::set<uint32_t> lines;
     bool by_zero = false, of_least = false;
     for (const Finding& finding : ran.findings) {

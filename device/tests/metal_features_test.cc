@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the kernels of metal/ that use language features, unchecked and
-// checked. The results must be right and have the same bits in every mode,
-// and checked mode must find nothing.
+// Runs the kernels in metal/ that use features of the language, unchecked and
+// checked. The results must be right and must have the same bits in every
+// mode, and checked mode must find nothing.
 
 #include <algorithm>
 #include <cmath>
@@ -60,11 +60,12 @@ double AsNumber(T v) {
   return static_cast<double>(v);
 }
 
-// One dispatch; buffers are in the order of their indices.
+// A dispatch of a kernel. Its buffers are in the order of their indices.
 struct Feature {
   struct Memory {
     Bytes before;
-    // Returns an error for the bytes after the run, or "".
+    // Checks the bytes after the run. Returns an error, or "" if they are
+    // right.
     std::function<std::string(const Bytes&)> wrong;
   };
   struct Constant {
@@ -93,13 +94,14 @@ struct Feature {
                       }});
     return *this;
   }
-  // An output with these expected bits; it starts filled with canaries.
+  // Adds an output that must have exactly these bits. Before the run it is
+  // filled with canaries.
   template <class T>
   Feature& Out(const std::vector<T>& right) {
     return InOut(std::vector<T>(), right);
   }
-  // Expects an error of at most `units` times 2^-24: relative, or absolute
-  // for values below 1.
+  // Adds an output whose error may be at most `units` times 2^-24. The error
+  // is relative, or absolute for values below 1.
   Feature& Near(const std::vector<double>& right, double units) {
     std::vector<float> floats;
     for (const double r : right) floats.push_back(static_cast<float>(r));
@@ -119,7 +121,7 @@ struct Feature {
     };
     return *this;
   }
-  // An output that `wrong` checks.
+  // Adds an output that the function `wrong` checks.
   template <class T>
   Feature& Out(size_t size,
                const std::function<std::string(const std::vector<T>&)>& wrong) {
@@ -139,8 +141,8 @@ struct Feature {
     constants.push_back({bytes, type, index});
     return *this;
   }
-  // The atomics' order shows in the outputs, so they are not compared between
-  // modes.
+  // The outputs depend on the order of atomics, so they are not compared
+  // between modes.
   Feature& InAnyOrder() {
     in_any_order = true;
     return *this;
@@ -185,7 +187,7 @@ auto Values(size_t n, const Function& function) {
 }
 float Float(size_t i) { return static_cast<float>(i); }
 
-// The expected bytes of vectors.metal.
+// The next functions have the expected bytes for vectors.metal.
 
 Feature SwizzlesOfSwizzles() {
   const auto in = Values(40, [](size_t i) { return Float(i * i % 37); });
@@ -254,7 +256,7 @@ Feature PackedTypes() {
       .Out(std::vector<uint32_t>{20, 48, 16, 16, 8, 4, 4, 24, 32, 32});
 }
 
-// float3 has the size of four floats.
+// Returns `n` float3, each of which has the size of four floats.
 std::vector<float> Float3s(size_t n, uint32_t seed) {
   return Values(4 * n, [=](size_t i) {
     return i % 4 == 3 ? kNaN : Float(Hash(seed, i) % 9) - 4.0f;
@@ -314,8 +316,9 @@ Feature Unaligned() {
   return Feature("vectors", "unaligned").Threads(10, 10).In(in).Out(right);
 }
 
-// The expected bytes of address_spaces.metal, threadgroup_memory.metal,
-// templates.metal, function_constants.metal and inputs.metal.
+// The next functions have the expected bytes for address_spaces.metal,
+// threadgroup_memory.metal, templates.metal, function_constants.metal and
+// inputs.metal.
 
 Feature Tables() {
   const auto in = Values(32, [](size_t i) { return uint32_t(i * 7 % 13); });
@@ -369,7 +372,7 @@ Feature Members() {
 
 Feature ReverseRows() {
   const auto in = Values(64, [](size_t i) { return Float(i); });
-  // Tiles of 8 x 4, each rotated by 180 degrees.
+  // The kernel rotates each tile of 8 x 4 elements by 180 degrees.
   return Feature("threadgroup_memory", "reverse_rows")
       .Threads(Size(16, 4, 1), Size(8, 4, 1))
       .In(in)
@@ -487,7 +490,7 @@ Feature Areas() {
       }));
 }
 
-// Function constants; kBy may stay unset.
+// This kernel has function constants. Its kBy may be left without a value.
 Feature Apply(bool add, uint32_t times, bool by) {
   const auto in = Values(8, Float);
   const float step = by ? -7.0f : 100.0f;
@@ -536,7 +539,7 @@ Feature Scaled(bool bias) {
 
 uint32_t U(size_t n) { return static_cast<uint32_t>(n); }
 
-// The last threadgroups are smaller in two dimensions.
+// The grid is not a multiple of the threadgroup's size in two dimensions.
 Feature Wide() {
   const size_t grid[3] = {13, 5, 2}, size[3] = {8, 3, 2};
   std::vector<uint32_t> right;
@@ -604,9 +607,9 @@ Feature WithoutIndices() {
       .Out(Values(12, [&](size_t i) { return a[i] * 0.5f + c[i]; }));
 }
 
-// The expected bytes of atomics.metal, simd_functions.metal and
-// simdgroup_matrices.metal. metal/shim/ tests the functions of lanes and
-// matrices one by one.
+// The next functions have the expected bytes for atomics.metal,
+// simd_functions.metal and simdgroup_matrices.metal. The functions of lanes
+// and matrices are tested one by one in metal/shim/.
 
 Feature OfInts() {
   const auto in = Values(96, [](size_t i) {
@@ -669,15 +672,15 @@ Feature OfLongs() {
       .InOut(before, right)
       .In(in);
 }
-// The maximum; and the sum of all values that passed through the exchanged
-// word, except the last one.
+// The outputs are the maximum, and the sum of all values that passed through
+// the exchanged word except the last one.
 Feature ByExchange() {
   const auto in = Values(96, [](size_t i) { return Uniform(14, i, 1024.0f); });
   const float most = *std::max_element(in.begin(), in.end());
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // The word starts with the canary.
+        // At the start the word holds the canary.
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";
@@ -752,9 +755,9 @@ Feature Transposed() {
       .Out(right);
 }
 
-// The expected bytes of async_copy.metal.
+// The next functions have the expected bytes for async_copy.metal.
 
-// Tiles copied by full and by partial simdgroups.
+// Full and partial simdgroups copy tiles.
 Feature Tile(bool edge, size_t threads) {
   const auto in =
       Values(9 * 3, [](size_t i) { return Round<Float16>(Float(i + 1)); });
@@ -785,7 +788,7 @@ Feature Reversed(size_t threads) {
       .In(std::vector<uint32_t>{1});
 }
 
-// The findings of a run with 32 threads.
+// Runs the kernel with 32 threads, and returns the findings.
 std::vector<Finding> FindingsOf(Device& device, Library& library,
                                 const char* kernel, uint32_t waits) {
   std::string error;
@@ -821,7 +824,8 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
     kinds.push_back(NameOf(f.kind));
     EXPECT_NE(f.text.find(" block["), std::string::npos) << f.text;
   }
-  // A lane reads an element before the lane that copies it has run.
+  // A lane reads an element before the lane that copies it has run, so there
+  // are findings of two kinds.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   EXPECT_EQ(kinds,
@@ -829,7 +833,7 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
   EXPECT_EQ(FindingsToText(FindingsOf(*device, *library, "reversed", 1)), "");
 }
 
-// The names of Xcode 14.2's header.
+// Uses the names that the header of Xcode 14.2 declares.
 TEST(MetalAsyncCopy, Futures) {
   SWITCHYARD_NEEDS_CLANG();
   const auto device = NewDevice(false, {true, 0});
@@ -918,8 +922,8 @@ class Runner {
   std::shared_ptr<Library> Texts(const std::string& file) {
     return texts_.Get(file);
   }
-  // Returns the buffers' contents after the run; empty if the kernel cannot
-  // run.
+  // Returns the contents of the buffers after the run, or nothing if the
+  // kernel cannot run.
   std::vector<Bytes> Run(const Feature& feature) {
     const auto library = texts_.Get(feature.file);
     if (library == nullptr) return {};
@@ -976,7 +980,7 @@ class MetalFeatures : public testing::TestWithParam<Mode> {
 INSTANTIATE_TEST_SUITE_P(Mode, MetalFeatures, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// The tests run every kernel of the files.
+// Checks that the tests run every kernel in the files.
 TEST_P(MetalFeatures, AreAll) {
   std::map<std::string, std::set<std::string>> listed;
   for (const Feature& feature : Features()) {
@@ -993,7 +997,8 @@ TEST_P(MetalFeatures, AreAll) {
   }
 }
 
-// Results with an error bound still have the same bits in every mode.
+// Results that have an error bound must still have the same bits in every
+// mode.
 TEST(MetalFeaturesModes, LeaveWhatIsRightAndAgree) {
   SWITCHYARD_NEEDS_CLANG();
   std::vector<std::vector<Bytes>> first;

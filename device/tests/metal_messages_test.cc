@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clang's messages as users see them: with the shader's own lines and Metal's
-// types. Only the last test needs Clang.
+// Tests Clang's messages as users see them: they show the shader's own lines
+// and Metal's types. Only the last test needs Clang.
 
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Converts messages for k.metal, with the shim in /shim.
+// Converts messages about the file k.metal. The shim is in the folder /shim.
 std::string Readable(const std::string& messages, const std::string& text) {
   return device::metal::Readable(messages, "/shim", [&](const std::string& f) {
     return f == "k.metal" ? text : std::string();
@@ -107,7 +107,7 @@ TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
             "k.metal:1:5: error: types\n"
             "a = F(q);\n"
             "    ^\n");
-  // A line and a column that do not exist.
+  // This message names a line and a column that do not exist.
   const std::string beyond = "k.metal:9:99: error: e\n shown\n ^\n";
   EXPECT_EQ(Readable(beyond, "a\n"), beyond);
 }

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The planted defects of metal/ in checked mode, and the score. Checked mode
-// finds each defect on its line, in any order of threads and threadgroups,
-// and nothing in the correct kernels. checker_test.cc has the defects that no
-// shader can have.
+// Runs the planted defects of metal/ in checked mode, and prints the score.
+// Checked mode must find each defect on its line, in any order of threads and
+// threadgroups, and nothing in the correct kernels. Defects that a shader
+// cannot have are in checker_test.cc.
 
 #include <algorithm>
 #include <cstddef>
@@ -61,7 +61,7 @@ constexpr const char* kCorpus[] = {
 struct MetalPair {
   std::string file, name;
   std::string run, missed, error, sometimes;
-  std::map<size_t, std::string> marks;  // maps lines to KINDS
+  std::map<size_t, std::string> marks;  // the marked lines and their KINDS
 };
 
 std::vector<MetalPair> PairsOf(const std::string& file) {
@@ -74,7 +74,8 @@ std::vector<MetalPair> PairsOf(const std::string& file) {
       {"// SOMETIMES: ", &MetalPair::sometimes}};
   std::vector<MetalPair> pairs;
   MetalPair next;
-  std::map<std::string, std::map<size_t, std::string>> marks;  // by kernel
+  // The marks of each kernel.
+  std::map<std::string, std::map<size_t, std::string>> marks;
   std::istringstream lines(TextOfFile(MetalPath(file)));
   std::string line, kernel;
   for (size_t number = 1; std::getline(lines, line); ++number) {
@@ -100,8 +101,9 @@ std::vector<MetalPair> PairsOf(const std::string& file) {
   return pairs;
 }
 
-// True if the finding's line is marked, and, if `of_kind`, with its kind.
-// Findings name files below the working folder by relative paths.
+// True if the finding's line is marked, and with `of_kind` if it is marked
+// with the finding's kind. Findings name files below the working folder by
+// relative paths.
 bool IsMarked(const Finding& finding, const MetalPair& pair, bool of_kind) {
   const std::string& path = finding.where.file;
   const std::string ending = "/" + pair.file + ".metal";
@@ -116,7 +118,7 @@ bool IsAnyMarked(const std::vector<Finding>& findings, const MetalPair& pair) {
                      [&](const Finding& f) { return IsMarked(f, pair, true); });
 }
 
-// Schedule 0 is in order; the shuffled ones are 1, 2, ...
+// Schedule 0 runs in order; schedules 1, 2, ... are shuffled.
 #ifdef SWITCHYARD_SANITIZED
 constexpr uint64_t kCorpusSchedules = 3, kPlantedSchedules = 20;
 #else
@@ -138,7 +140,7 @@ std::vector<float> OneToSeven(size_t n) {
   return v;
 }
 
-// The findings and the error of a run in checked mode.
+// What a run in checked mode reports: its findings and its error.
 struct Said {
   std::vector<Finding> findings;
   std::string error;
@@ -157,7 +159,7 @@ Said SaidOf(CommandQueue& queue, const Encode& encode,
   return {commands->findings(), commands->error()};
 }
 
-// Compiles the functions of each file only once.
+// The fixture compiles the functions of each file only once.
 class MetalPlanted : public testing::Test {
  protected:
   void SetUp() override { SWITCHYARD_NEEDS_CLANG(); }
@@ -213,7 +215,7 @@ class MetalPlanted : public testing::Test {
     });
   }
 
-  // Counts pairs; `kernels` counts both kernels of a pair.
+  // Numbers of pairs. Only `kernels` counts both kernels of a pair.
   struct Score {
     size_t kernels = 0, found = 0, missed = 0, alarms = 0;
   };
@@ -223,7 +225,7 @@ class MetalPlanted : public testing::Test {
       for (const MetalPair& pair : PairsOf(file)) pairs.push_back(pair);
     }
     Score score;
-    // The number of times that a defect was found.
+    // How often each defect was found.
     std::map<std::string, uint64_t> times;
     for (uint64_t schedule = 0; schedule <= schedules; ++schedule) {
       const auto device = NewDevice(false, {true, schedule});
@@ -258,7 +260,8 @@ class MetalPlanted : public testing::Test {
       const uint64_t n = times[pair.name];
       score.kernels += 2;
       ++(n != 0 ? score.found : score.missed);
-      // Defects marked MISSED must not be found, all others must.
+      // A defect that is marked MISSED must not be found, any other must be
+      // found.
       EXPECT_EQ(n == 0, !pair.missed.empty()) << pair.name;
       if (n == schedules + 1) continue;
       std::printf("%s: found in %llu of %llu schedules: %s\n",
@@ -283,7 +286,7 @@ class MetalPlanted : public testing::Test {
       functions_;
 };
 
-// Run this test alone for the list of defects.
+// If this test runs alone, it prints the list of defects.
 TEST_F(MetalPlanted, Corpus) {
   const Score score =
       ScoreOf({std::begin(kCorpus), std::end(kCorpus)}, kCorpusSchedules);
@@ -298,7 +301,7 @@ TEST_F(MetalPlanted, IsFoundInEverySchedule) {
   EXPECT_GE(score.kernels, 18u);
 }
 
-// Every kernel of the files is a pair.
+// Checks that every kernel in the files is a pair.
 TEST_F(MetalPlanted, IsAllOfTheTexts) {
   for (const char* const file : kCorpus) {
     const auto library = texts_.Get(file);
@@ -307,9 +310,9 @@ TEST_F(MetalPlanted, IsAllOfTheTexts) {
   }
 }
 
-// A dispatch of a kernel of planted_dispatches.metal, or of a built-in
-// kernel, over some of the test's buffers. If `threadgroups` is 0, the grid
-// is in buffer 0.
+// A dispatch of a kernel in planted_dispatches.metal, or of a built-in
+// kernel, over some of the test's buffers. If `threadgroups` is 0, the
+// dispatch reads its grid from buffer 0.
 struct TextDispatch {
   const char* kernel;
   std::vector<size_t> buffers;
@@ -320,8 +323,9 @@ struct Between {
   const char* what;
   const char* kernel;  // "": a built-in kernel, which has no line
   TextDispatch first, second;
-  // The barriers of the clean and of the broken run: the buffers of a
-  // memoryBarrier; empty: no barrier; {-1}: all buffers.
+  // The barriers in the correct and in the broken run. A list has the buffers
+  // of a memoryBarrier. If it is empty, there is no barrier; {-1} stands for
+  // all buffers.
   std::vector<int> clean, broken;
 };
 

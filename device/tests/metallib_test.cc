@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A shader that switchyard_add_shaders() has compiled at build time: devices
-// without Clang run it, and checked mode works as for the text.
+// Tests a shader that switchyard_add_shaders() has compiled at build time.
+// Devices without Clang must run it, and checked mode must work as it does
+// for a shader's text.
 
 #include <fstream>
 #include <memory>
@@ -32,7 +33,7 @@ class Metallib : public testing::TestWithParam<bool> {
     options.check_kernels = GetParam();
     device_ = CreateDevice(options);
   }
-  // Returns "" if the file is a library.
+  // Returns the error, or "" if the file is a library.
   std::string ErrorOf(const std::string& bytes) {
     const std::string path = folder_.File("k.metallib");
     std::ofstream(path, std::ios::binary) << bytes;
@@ -49,7 +50,8 @@ TEST_P(Metallib, RunsWithoutAClang) {
   std::string error;
   ASSERT_EQ(device_->newLibrary("", {}, &error), nullptr);
   EXPECT_EQ(error, "metal_compiler: no such program: /nowhere/clang++");
-  for (int times = 0; times < 2; ++times) {  // the second time from the cache
+  // The second time it comes from the cache.
+  for (int times = 0; times < 2; ++times) {
     const auto library = device_->newLibraryFromFile(kGuide, {}, &error);
     ASSERT_NE(library, nullptr) << error;
     EXPECT_EQ(library->functionNames(), std::vector<std::string>{"row_max"});
@@ -67,7 +69,7 @@ TEST_P(Metallib, RunsWithoutAClang) {
         DispatchTypeSerial);
     commands->commit();
     commands->waitUntilCompleted();
-    // The guide's defect, on its line.
+    // This is the guide's defect, which must be found on its line.
     const std::string found = commands->error();
     EXPECT_EQ(GetParam(), found.find("guide.metal:15:43") != found.npos)
         << found;
@@ -83,7 +85,7 @@ TEST_P(Metallib, DamageIsAnError) {
   }
   EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes behind its end");
   std::string other = bytes;
-  other[16] = other[16] == 'a' ? 'b' : 'a';  // changes the version
+  other[16] = other[16] == 'a' ? 'b' : 'a';  // this changes the version
   EXPECT_EQ(ErrorOf(other), ": was compiled by another version of Switchyard");
 }
 

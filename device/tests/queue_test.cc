@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order in which command buffers run, their threads, and waits.
+// Tests the order in which command buffers run, their threads, and waits.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 class DeviceQueue : public LogTest {
  protected:
-  // The thread that runs a buffer without a waiting thread.
+  // Returns the thread that runs a buffer if no thread waits for it.
   std::thread::id ThreadOf(const std::shared_ptr<CommandQueue>& queue) {
     std::thread::id id;
     Flag done;
@@ -43,7 +43,7 @@ TEST_F(DeviceQueue, CommitOrderWithoutEnqueue) {
   c->commit();
   CommitAndWait(*a);
   EXPECT_EQ(log_, "bca");
-  // Earlier buffers are complete, too, whichever thread ran them.
+  // Whichever thread ran them, earlier buffers must be complete, too.
   ExpectCompleted(*b);
   ExpectCompleted(*c);
 }
@@ -64,8 +64,8 @@ TEST_F(DeviceQueue, EnqueueReservesThePlace) {
   EXPECT_EQ(log_, "acbd");
 }
 
-// A buffer that is encoded only after it was enqueued and after later buffers
-// were committed.
+// The buffer is enqueued first. It is encoded only after later buffers were
+// committed.
 TEST_F(DeviceQueue, EncodedAfterEnqueue) {
   const auto a = queue_->commandBuffer();
   a->enqueue();
@@ -95,7 +95,7 @@ TEST_F(DeviceQueue, DroppedWithoutCommitGivesItsPlaceUp) {
   EXPECT_EQ(log_, "cd");
 }
 
-// The encoder also holds the buffer's place.
+// While the encoder exists, it holds the buffer's place, too.
 TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   auto a = queue_->commandBuffer();
   auto encoder = a->computeCommandEncoder();
@@ -110,7 +110,8 @@ TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   EXPECT_EQ(log_, "b");
 }
 
-// A waiting thread notices that the place was given up.
+// A buffer gives up its place while another thread waits. That thread must
+// notice it.
 TEST_F(DeviceQueue, DroppedWhileOthersWait) {
   auto a = Log('a');
   const auto b = Log('b');
@@ -151,8 +152,8 @@ TEST_F(DeviceQueue, OneThreadRunsWhatNobodyWaitsFor) {
 }
 
 // A waiting thread runs buffers that have not started. The queue's thread can
-// take them, too, so either may run one, but the queue's thread must not
-// always win.
+// take them, too, so either thread may run one. But the queue's thread must
+// not always be the first.
 TEST_F(DeviceQueue, WaitRunsTheWork) {
   const std::thread::id queue_thread = ThreadOf(queue_);
   const std::thread::id here = std::this_thread::get_id();
@@ -196,11 +197,11 @@ TEST_F(DeviceQueue, WaitFromSeveralThreads) {
     }
     go.Set();
     for (std::thread& waiter : waiters) waiter.join();
-    b->waitUntilCompleted();  // a second wait returns at once
+    b->waitUntilCompleted();  // the second wait must return at once
   }
 }
 
-// Threads wait for different buffers while the first one is blocked.
+// While the first buffer is blocked, threads wait for different buffers.
 TEST_F(DeviceQueue, WaitForWhatCannotStartYet) {
   const auto a = Log('a'), b = Log('b'), c = Log('c');
   a->enqueue();
@@ -214,7 +215,8 @@ TEST_F(DeviceQueue, WaitForWhatCannotStartYet) {
   EXPECT_EQ(log_, "abc");
 }
 
-// Kernels of two queues wait for each other.
+// The kernels of two queues wait for each other, so the queues must run at
+// the same time.
 TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   const auto other = device_->newCommandQueue();
   for (const bool wait_at_once : {false, true}) {
@@ -229,7 +231,7 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
     });
     a->commit();
     b->commit();
-    // Otherwise both run on their queues' threads.
+    // In the other case both buffers run on their queues' threads.
     if (!wait_at_once) {
       first.Wait();
       second.Wait();
@@ -241,8 +243,8 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   }
 }
 
-// A kernel may commit work of another queue, but not wait for it:
-// DeviceMisuse.
+// A kernel may commit work to another queue, but must not wait for it (tests
+// of DeviceMisuse).
 TEST_F(DeviceQueue, KernelCommitsToAnotherQueue) {
   const auto other = device_->newCommandQueue();
   int runs = 0;
@@ -280,14 +282,15 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
   EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
 }
 
-// Work of a queue drops the last reference to that queue or to another one.
-// The thread must not wait there, because two queues could wait for each
-// other.
+// In the next tests, the work of a queue drops the last reference to that
+// queue or to another queue. The thread must not wait for the dropped queue
+// there, because two queues could then wait for each other.
 
-// The code that drops the reference.
+// Says which code drops the reference.
 enum class By { kHandler, kKernel, kDeallocator };
 
-// The work of each queue drops the next queue; the last drops the first.
+// A ring of queues. The work of each queue drops the next queue, and the work
+// of the last drops the first.
 struct Ring {
   const char* name;
   std::vector<By> queues;
@@ -299,7 +302,8 @@ std::ostream& operator<<(std::ostream& os, const Ring& ring) {
 
 class DeviceLastReference : public testing::TestWithParam<Ring> {
  protected:
-  // Work that waits for `alone` and then drops the last reference to `other`.
+  // Returns work that waits for `alone` and then drops the last reference to
+  // `other`.
   static std::shared_ptr<CommandBuffer> Drops(
       CommandQueue& queue, By by, std::shared_ptr<CommandQueue> other,
       std::shared_ptr<Flag> alone) {
@@ -327,7 +331,7 @@ class DeviceLastReference : public testing::TestWithParam<Ring> {
                         [drop](void*, size_t) mutable { drop(); }),
                     0, 0);
       }
-      // Two threadgroups, so that the executor runs them.
+      // There are two threadgroups, so that the executor runs them.
       e.dispatchThreadgroups(Size(2, 1, 1), Size(1, 1, 1));
     });
     if (by == By::kHandler) {
@@ -375,7 +379,8 @@ TEST_P(DeviceLastReference, DroppedByWork) {
   for (const auto& flag : gone) flag->Wait();
 }
 
-// A queue with a handler that releases it, signals, and continues.
+// Makes a queue with a handler that releases the queue, sends a signal, and
+// calls `then`.
 void DropInAHandler(void (*then)()) {
   const auto alone = std::make_shared<Flag>();
   const auto dropped = std::make_shared<Flag>();
@@ -408,7 +413,7 @@ TEST(DeviceLastReferenceDeathTest, ExitWaitsForTheWork) {
   EXPECT_EXIT(exit_early(), testing::ExitedWithCode(0), "the handler returns");
 }
 
-// The work itself may end the program.
+// The work of a queue may end the program.
 TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto exit_inside = [] {
@@ -419,7 +424,7 @@ TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
   EXPECT_EXIT(exit_inside(), testing::ExitedWithCode(7), "");
 }
 
-// Any thread may drop references while work is in flight.
+// In these tests threads drop references while work is in flight.
 
 class DeviceLifetime : public DeviceTest {
  protected:
@@ -458,7 +463,7 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   CommitAndWait(*buffer);
   ExpectCompleted(*buffer);
   EXPECT_TRUE(ran);
-  // Results stay available.
+  // The results can still be read.
   auto encoder = buffer->computeCommandEncoder();
   buffer.reset();
   EXPECT_FALSE(queue.expired());
@@ -468,7 +473,8 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   EXPECT_TRUE(gone_->IsSet());
 }
 
-// Dropping the last reference waits for the work and the handlers.
+// When the last reference is dropped, the thread waits for the work and the
+// handlers.
 TEST_F(DeviceLifetime, DroppedWithWorkInFlight) {
   std::string log;
   Flag started, dropping;
@@ -532,7 +538,8 @@ TEST_F(DeviceLifetime, PipelineKeptUntilTheWorkIsDone) {
   EXPECT_TRUE(weak.expired());
 }
 
-// The queue's thread cannot wait for itself here: it ends by itself.
+// The handler runs on the queue's own thread, which cannot wait for itself.
+// So that thread ends by itself.
 TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   Flag only_here;
   std::atomic<int> later{0};
@@ -540,7 +547,7 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   auto next = Work([&later] { ++later; });
   buffer->enqueue();
   next->commit();
-  // The handler holds the only references; another handler follows.
+  // The handler holds the only references. Another handler follows it.
   auto refs = std::make_shared<std::pair<std::shared_ptr<CommandQueue>,
                                          std::shared_ptr<CommandBuffer>>>();
   buffer->addCompletedHandler([refs, &only_here](CommandBuffer* completed) {
@@ -561,11 +568,11 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   buffer.reset();
   only_here.Set();
   gone_->Wait();
-  EXPECT_EQ(later, 1);  // committed work still runs
+  EXPECT_EQ(later, 1);  // committed work must still run
 }
 
-// The same on a thread in waitUntilCompleted, which loses its buffer during
-// the wait.
+// This does the same on a thread in waitUntilCompleted(). The buffer that the
+// thread waits for is dropped during the wait.
 TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   const std::thread::id here = std::this_thread::get_id();
   bool ran_here = false;
@@ -585,7 +592,8 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   EXPECT_TRUE(ran_here);
 }
 
-// A kernel, a handler or a buffer's deallocator drops the captured reference.
+// A kernel, a handler or a buffer's deallocator has captured the last
+// reference and drops it.
 TEST_F(DeviceLifetime, DroppedWithACapture) {
   for (const char* const where : {"kernel", "handler", "deallocator"}) {
     SCOPED_TRACE(where);
@@ -627,8 +635,8 @@ TEST_F(DeviceLifetime, DroppedWithACapture) {
   }
 }
 
-// 12,000 handlers: each commits the next command buffer and waits for it. All
-// run, and none is nested more than 256 deep.
+// Each of 12,000 handlers commits the next command buffer and waits for it.
+// All must run, and none may be nested more than 256 deep.
 TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
   constexpr int kHandlers = 12000, kDeep = 256;
   std::atomic<int> called{0}, deepest{0}, refused{0};
@@ -651,7 +659,7 @@ TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
     buffer->commit();
     buffer->waitUntilCompleted();
   }
-  // Wait until their handlers have returned.
+  // This waits until the handlers have returned.
   const auto last = queue_->commandBuffer();
   last->commit();
   last->waitUntilCompleted();

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels cut at the points where their threads meet give the same results as
-// uncut kernels, which checked mode runs: device/src/metal/regions.h.
+// Tests kernels that are cut at the points where their threads meet
+// (device/src/metal/regions.h). They must give the same results as uncut
+// kernels, which checked mode runs.
 
 #include <sys/stat.h>
 
@@ -39,7 +40,8 @@ const std::vector<std::string> kUncut = {"some_meet", "as_many_as", "alone"};
 
 class Runner {
  public:
-  // Uses the kernels of metal/regions.metal, or of `text` if it is not empty.
+  // Uses the kernels in metal/regions.metal, or those in `text` if it is not
+  // empty.
   explicit Runner(bool check_kernels, const std::string& text = "",
                   const std::string& cache = "")
       : device_(NewDevice(check_kernels, cache)), texts_(device_) {
@@ -48,8 +50,8 @@ class Runner {
     EXPECT_EQ(error, "");
   }
 
-  // Returns the words of `out` and of the other buffers that a random kernel
-  // writes. On failure, sets the error.
+  // Runs a kernel. Returns the words of `out` and of the other buffers that a
+  // random kernel writes. On failure, sets the error.
   std::vector<uint32_t> operator()(const std::string& kernel, Size groups,
                                    Size threads, std::string* error = nullptr) {
     FunctionConstantValues values;
@@ -81,8 +83,8 @@ class Runner {
       const std::vector<uint32_t> elements = {1, 0, 2, 3};
       encoder->setBytes(elements.data(), sizeof(elements[0]) * 4, 3);
       for (const size_t index : {4u, 6u, 8u, 10u}) {
-        // The masked words are two small positive numbers in any 16-bit float
-        // format.
+        // With this mask, a word is two small positive numbers in any 16-bit
+        // format of floats.
         for (uint32_t& word : in) word = (word & 0x3fff3fff) | 0x10001000;
         written.push_back(NewBuffer(*device_, in));
         encoder->setBuffer(written.back(), 0, index);
@@ -135,8 +137,8 @@ TEST(Regions, AreThereWhereAllThreadsMeetAtTheSamePlaces) {
   EXPECT_EQ(CountCut(kUncut), 0u);
 }
 
-// Uses a Clang that rejects the generated text, and one that lacks the option
-// to turn off joined accesses.
+// Compiles with a Clang that rejects the generated text, and with one that
+// lacks the option against joined accesses.
 TEST(Regions, AreLeftOutWhereTheyDoNotCompile) {
   SWITCHYARD_NEEDS_CLANG();
   for (const char* const refused :
@@ -171,7 +173,7 @@ TEST(Regions, GiveWhatTheKernelGivesUncut) {
       const Size all(width, 16, 1);
       const std::vector<uint32_t> out = cut(kernel, all, threads);
       EXPECT_EQ(out, uncut(kernel, all, threads)) << kernel;
-      // All threads have written values.
+      // Checks that all threads have written values.
       const auto written = std::count_if(
           out.begin(), out.begin() + static_cast<ptrdiff_t>(width) * 16,
           [](uint32_t word) { return word != 1; });
@@ -205,19 +207,19 @@ TEST(Regions, EndWithTheErrorOfTheKernelUncut) {
   uncut("needs_unbound", all, threads, &expected);
   EXPECT_NE(error, "");
   EXPECT_EQ(error, expected);
-  // The next run works.
+  // The next run must work again.
   EXPECT_EQ(cut("tree", all, threads), uncut("tree", all, threads));
 }
 
-// Generates kernels without races. Threads exchange numbers only at points
-// where all of them meet, which lie in any nesting of branches and loops.
-// Between two meetings a thread accesses only its own elements, by every kind
-// of access.
+// Generates random kernels without races. Threads exchange numbers only at
+// points where all of them meet. These points are nested in any way in
+// branches and loops. Between two meetings a thread accesses only its own
+// elements, by every kind of access.
 class Writer {
  public:
   explicit Writer(uint32_t seed) : random_(seed) {}
 
-  // The declarations used by all kernels.
+  // Returns the declarations that all kernels use.
   static std::string Head() {
     return R"(#include <metal_stdlib>
 using namespace metal;
@@ -244,8 +246,8 @@ struct Mixed {
 
   std::string Kernel(const std::string& name) {
     loops_ = 0;
-    // Mostly shallow nesting: Clang vectorises it, and takes long for the
-    // rest.
+    // The nesting is mostly shallow. Clang vectorises shallow kernels, and
+    // takes long for others.
     const int depth = std::max(0, static_cast<int>(Below(6)) - 3);
     left_ = 6 + 4 * depth;
     return "kernel void " + name +
@@ -296,8 +298,8 @@ struct Mixed {
     return all[Below(static_cast<uint32_t>(all.size()))];
   }
 
-  // The index of an element. In most cases it is the same in all threads, so
-  // that Clang sees accesses to an array with a stride.
+  // Returns the index of an element. In most cases its form is the same in
+  // all threads, so that Clang sees accesses to an array with a stride.
   std::string Element(uint32_t of) {
     const std::string from =
         OneOf({"e.x", "e.y", "e.z", "e.w", "n", "u", Own(), "e.x", "e.w"});
@@ -313,7 +315,7 @@ struct Mixed {
   std::string OfStruct(const std::string& of) {
     return of + OneOf({".a", Of2(".v"), Of2(".v"), ".b[" + Element(2) + "]"});
   }
-  // One of the thread's elements with an integer type.
+  // Returns one of the thread's elements, as an integer type.
   std::string Place(uint32_t memory) {
     switch (memory) {
       case 0:
@@ -388,7 +390,8 @@ struct Mixed {
     return text + "\n";
   }
 
-  // `all`: true if all threads of a threadgroup come here.
+  // Returns statements. `all` is true if all threads of a threadgroup reach
+  // them.
   std::string Statements(int depth, bool all) {
     std::string text;
     for (uint32_t n = 2 + Below(4); n > 0 && left_ > 0; --n, --left_) {
@@ -430,7 +433,7 @@ struct Mixed {
       case 9:
       case 10:
       case 11:
-        // With MEET, only these accesses lie between two meetings.
+        // If a MEET follows, only these accesses lie between two meetings.
         return Accesses() + (all && Below(4) != 0 ? "  MEET;\n" : "");
       case 12:
         return Exchange(own + " = Mix(" + own + ", x[(i + " + Number(64) +
@@ -479,13 +482,14 @@ uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
              : static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
 }
 
-// SWITCHYARD_REGIONS_SEED selects other kernels, SWITCHYARD_REGIONS_KERNELS
-// more.
+// SWITCHYARD_REGIONS_SEED selects other kernels, and
+// SWITCHYARD_REGIONS_KERNELS sets their number.
 TEST(Regions, AreRightInRandomKernels) {
   SWITCHYARD_NEEDS_CLANG();
   const uint32_t first = FromEnvironment("SWITCHYARD_REGIONS_SEED", 1);
   const uint32_t count = FromEnvironment("SWITCHYARD_REGIONS_KERNELS", 8);
-  const uint32_t each = std::min<uint32_t>(count, 32);  // kernels per text
+  // The number of kernels in one text.
+  const uint32_t each = std::min<uint32_t>(count, 32);
   size_t compared = 0, cuts = 0;
   for (uint32_t seed = first; compared < count; ++seed) {
     Writer writer(seed);
@@ -501,14 +505,14 @@ TEST(Regions, AreRightInRandomKernels) {
     Runner cut(false, text, cache.path()), uncut(true, text, cache.path());
     for (uint32_t k = 0; k < each; ++k, ++compared) {
       const std::string name = "k" + std::to_string(k);
-      // Not EXPECT_EQ, because it would print thousands of words.
+      // EXPECT_EQ is not used, because it would print thousands of words.
       EXPECT_TRUE(cut(name, {32, 8, 1}, {8, 8, 1}) ==
                   uncut(name, {32, 8, 1}, {8, 8, 1}))
           << "seed " << seed << ", " << name << " of\n"
           << text;
     }
   }
-  // Some kernels stay uncut, because Clang may merge paths across branches.
+  // Some kernels are not cut, because Clang may merge paths across branches.
   EXPECT_GE(cuts, compared * 3 / 4);
   std::printf("%zu kernels from seed %u, %zu cut\n", compared, first, cuts);
 }

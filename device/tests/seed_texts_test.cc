@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The original shaders of the built-in kernels, unchanged, from the folder in
-// the environment variable SWITCHYARD_SEEDS. They are compiled at test time
-// and never copied. Each is compared with the built-in kernel of its name,
-// and its known defects are found on their lines. The tests skip if the
-// variable is not set.
+// Tests the original shaders of the built-in kernels, without changes. They
+// are in the folder that the environment variable SWITCHYARD_SEEDS names.
+// They are compiled when the test runs, and never copied. Each is compared
+// with the built-in kernel of its name, and its known defects must be found
+// on their lines. If the variable is not set, the tests are skipped.
 
 #include <algorithm>
 #include <cmath>
@@ -31,9 +31,9 @@
 namespace switchyard::testing_support {
 namespace {
 
-using Memory = std::map<size_t, RawBytes>;  // by index
+using Memory = std::map<size_t, RawBytes>;  // the contents of buffers by index
 
-// The sizes of a dispatch, in the order of the kernel's table.
+// The sizes in a dispatch, in the order of the kernel's table.
 struct Sizes {
   const char* kernel;
   std::vector<int32_t> dimensions;
@@ -57,7 +57,8 @@ const BuiltIn& BuiltInOf(const std::string& name) {
           })->kernel;
 }
 
-// Logits and rows, or the experts of pairs; some of these do not exist.
+// Returns logits and rows, or the experts of pairs. Some of these experts do
+// not exist.
 Memory InputsOf(const KernelCase& c) {
   Memory memory;
   Random random(c.args.size());
@@ -92,7 +93,7 @@ class DeviceSeedTexts : public testing::Test {
       if (page.find("\n#include <metal_stdlib>") != page.npos) AddText(page);
     }
   }
-  // Adds the kernels of a page, without the text before them; lines keep
+  // Adds the kernels in a page, without the text before them. Lines keep
   // their numbers.
   void AddText(const std::string& page) {
     std::istringstream lines(page);
@@ -112,7 +113,8 @@ class DeviceSeedTexts : public testing::Test {
     }
   }
 
-  // Runs the text or the built-in kernel on `memory`.
+  // Runs the shader if `text` is true, otherwise the built-in kernel, on
+  // `memory`.
   std::vector<Finding> Run(const KernelCase& c, bool text, Memory* memory) {
     FindingQueue& q = queue_;
     std::map<size_t, BufferPtr> buffers;
@@ -124,7 +126,7 @@ class DeviceSeedTexts : public testing::Test {
       for (const auto& [index, bytes] : *memory) {
         e.setBuffer(buffers[index] = q.Make(bytes), 0, index);
       }
-      // The routers' scratch memory, set as by their engines.
+      // The routers get scratch memory as their engines set it.
       const auto experts = static_cast<size_t>(c.params[0]);
       const auto router_bytes = 4 * (experts + 2 * c.args[1].cols + 1);
       e.setThreadgroupMemoryLength(
@@ -140,7 +142,7 @@ class DeviceSeedTexts : public testing::Test {
     }
     return findings;
   }
-  // A line of a text, counted from 1.
+  // Returns a line of a kernel's text. Lines are counted from 1.
   std::string Line(const std::string& kernel, size_t number) const {
     std::istringstream lines(texts_.at(kernel));
     std::string line;
@@ -166,7 +168,7 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
       if (arg.type != Type::kF32) {
         auto a = Recast<int32_t>(built_in[arg.index]);
         auto b = Recast<int32_t>(text[arg.index]);
-        // An expert's pairs may be in any order.
+        // The pairs of an expert may be in any order.
         if (arg.rows == 11) {
           for (auto* ids : {&a, &b}) {
             for (auto row = ids->begin(); row != ids->end();
@@ -189,9 +191,9 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
   }
 }
 
-// The router writes at index -1 if no probability is largest, and a stride
-// that is too small is exceeded. Both are out of bounds; each finding names
-// its line.
+// The originals have two defects. The router writes at index -1 if no
+// probability is largest, and a stride that is too small is exceeded. Both
+// are accesses out of bounds, and each finding must name its line.
 TEST_F(DeviceSeedTexts, HaveTheDefects) {
   const auto expect = [&](const KernelCase& c, Memory memory,
                           const std::string& code) {

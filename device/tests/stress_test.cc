@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 10,000 command buffers from 8 threads over 2 queues: none lost, none
-// reordered within a queue, and no memory leaked.
+// Commits 10,000 command buffers from 8 threads to 2 queues. None may be lost
+// or change its place in its queue, and no memory may leak.
 
 #include <malloc.h>
 
@@ -35,17 +35,18 @@ constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
 struct Id {
-  int32_t thread = 0, serial = 0;  // `serial` counts per thread and queue
+  // `serial` counts the buffers of a thread in a queue.
+  int32_t thread = 0, serial = 0;
   bool operator==(const Id& o) const {
     return thread == o.thread && serial == o.serial;
   }
 };
 
-// The ways to take places in the queue.
+// How command buffers take their places in the queue.
 enum class Order {
-  kCommit,    // by commit(), from all threads at once
-  kRecorded,  // by commit(), one thread at a time, which records the order
-  kEnqueued,  // by enqueue(), recorded; commit() in any order
+  kCommit,    // all threads call commit() at once
+  kRecorded,  // one thread at a time calls commit() and records the order
+  kEnqueued,  // enqueue() in recorded order, then commit() in any order
 };
 
 class DeviceStress : public DeviceTest,
@@ -54,8 +55,8 @@ class DeviceStress : public DeviceTest,
   struct PerQueue {
     std::shared_ptr<CommandQueue> queue;
     std::mutex order;
-    std::vector<Id> expected;  // if places are recorded
-    // Only one kernel or handler of the queue writes these at a time. No
+    std::vector<Id> expected;  // empty if places are not recorded
+    // Only one kernel or handler of the queue at a time writes these. No
     // mutex guards them, so that ThreadSanitizer can verify this.
     std::vector<Id> kernels, handlers;
     size_t errors = 0;
@@ -68,7 +69,7 @@ class DeviceStress : public DeviceTest,
       PerQueue& q = *context.params<PerQueue*>(1);
       ++context.buffer<int32_t>(2).data[0];
       q.kernels.push_back(id);
-      // Some fail on purpose.
+      // Some kernels fail on purpose.
       if (id.serial % 100 == 99) throw std::runtime_error("as agreed");
     });
   }
@@ -142,7 +143,7 @@ class DeviceStress : public DeviceTest,
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // When this buffer is complete, all earlier ones are, too.
+    // When this buffer is complete, all earlier buffers must be, too.
     for (PerQueue& q : queues_) {
       const auto last = q.queue->commandBuffer();
       CommitAndWait(*last);
@@ -191,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_SANITIZED
-  return 0;  // a sanitizer's allocator does not count
+  return 0;  // the allocator of a sanitizer does not count
 #else
   return mallinfo2().uordblks;
 #endif
@@ -205,22 +206,22 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
   const size_t before = HeapInUse();
   RunThreads(kBuffers);
   Check(kBuffers);
-  // Detects a leak of 26 bytes per command buffer; each allocates some
-  // hundred bytes.
+  // This detects a leak of 26 bytes per command buffer. Each buffer allocates
+  // some hundred bytes.
   EXPECT_LT(HeapInUse(), before + (size_t{256} << 10));
 }
 
-// Two seconds of random actions: several threads encode, dispatch, commit,
-// wait for and drop work. Queues come and go, and kernels, handlers and
-// deallocators hold other queues.
+// For two seconds, several threads make random actions: they encode,
+// dispatch, commit, wait for and drop work. Queues come and go. Kernels,
+// handlers and deallocators hold references to other queues.
 
 constexpr size_t kActors = 4;
 constexpr size_t kSlots = 3;
-// The depth of handlers that commit work with handlers.
+// How deep handlers may commit work that has handlers itself.
 constexpr int kMaxDepth = 2;
 
-// A queue's thread releases its executor last. So when no executor is left,
-// all work is done.
+// An executor that counts its objects. A queue's thread releases its executor
+// last, so all work is done when no executor is left.
 class CountedExecutor final : public Executor {
  public:
   CountedExecutor(Pool pool, std::atomic<int>& live)
@@ -242,7 +243,8 @@ class CountedExecutor final : public Executor {
   std::atomic<int>& live_;
 };
 
-// From the environment, to repeat a sequence of actions (threads still race).
+// Returns the seed in the environment, if it is set. With it a sequence of
+// actions can be repeated (but threads still race).
 uint64_t Seed() {
   const char* const given = std::getenv("SWITCHYARD_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 0)
@@ -251,8 +253,9 @@ uint64_t Seed() {
 
 class DeviceSequences : public testing::Test {
  protected:
-  // A queue and its number in order of creation. Handlers wait only for their
-  // own queue and younger ones, so that they never wait for each other.
+  // A queue with its number in the order of creation. Handlers wait only for
+  // their own queue and for younger queues, so they never wait for each
+  // other.
   struct Numbered {
     std::shared_ptr<CommandQueue> queue;
     uint64_t number = 0;
@@ -277,7 +280,8 @@ class DeviceSequences : public testing::Test {
     const std::lock_guard<std::mutex> lock(slot.mutex);
     return slot.queue;
   }
-  // Drops the old queue outside the lock, perhaps as its last reference.
+  // Replaces a queue. The old one is dropped while the mutex is not locked,
+  // because this may be the last reference.
   void ReplaceQueue(Random& random) {
     Swap(slots_[random.Below(kSlots)], NewQueue(random));
   }
@@ -288,7 +292,8 @@ class DeviceSequences : public testing::Test {
     }
   }
 
-  // Counts its threadgroups; the first one, on any thread, drops `held`.
+  // Returns a kernel that counts its threadgroups. The first threadgroup to
+  // run, on any thread, drops `held`.
   KernelFunction Counting(std::shared_ptr<CommandQueue> held) {
     struct Held {
       std::atomic<bool> taken{false};
@@ -312,7 +317,7 @@ class DeviceSequences : public testing::Test {
     };
     return kernel;
   }
-  // Memory with a deallocator that holds another queue.
+  // Returns memory with a deallocator that holds another queue.
   BufferPtr Holding(Device& device, std::shared_ptr<CommandQueue> held) {
     static char byte;
     ++buffers_;
@@ -324,8 +329,8 @@ class DeviceSequences : public testing::Test {
         });
   }
 
-  // Encodes some dispatches and handlers, and usually commits them. Kernels,
-  // handlers and deallocators hold `held`. Returns the buffer.
+  // Encodes some dispatches and handlers, and usually commits them. Their
+  // kernels, handlers and deallocators hold `held`. Returns the buffer.
   BufferOf Work(const Numbered& queue, Random& random, int depth) {
     Device& device = *queue.queue->device();
     const BufferOf buffer = queue.queue->commandBuffer();
@@ -355,7 +360,7 @@ class DeviceSequences : public testing::Test {
     for (size_t i = 0; i < handlers; ++i) {
       buffer->addCompletedHandler(Handler(queue.number, random, depth, fails));
     }
-    if (random.Below(8) == 0) return buffer;  // left uncommitted
+    if (random.Below(8) == 0) return buffer;  // this buffer is never committed
     expected_kernels_ += kernels;
     expected_handlers_ += handlers;
     buffer->commit();
@@ -371,18 +376,19 @@ class DeviceSequences : public testing::Test {
       ++handlers_;
       EXPECT_EQ(completed->status(), fails ? CommandBufferStatusError
                                            : CommandBufferStatusCompleted);
-      // At the end the slots are empty.
+      // When the test ends, the slots are empty.
       if (other.queue != nullptr && depth < kMaxDepth && own.Below(2) == 0) {
         const BufferOf work = Work(other, own, depth + 1);
         if (other.number >= number && own.Below(2) == 0) {
           WaitIfCommitted(*work);
         }
       }
-      // Otherwise dropped with the handler.
+      // If the queue is not dropped here, it is dropped together with the
+      // handler.
       if (own.Below(2) == 0) other.queue.reset();
     };
   }
-  // Before commit() a wait is an error and returns.
+  // A wait before commit() would be an error and return at once.
   static void WaitIfCommitted(CommandBuffer& buffer) {
     if (buffer.status() >= CommandBufferStatusCommitted) {
       buffer.waitUntilCompleted();
@@ -409,8 +415,8 @@ class DeviceSequences : public testing::Test {
           break;
         default:
           own.push_back(Work(AnyQueue(random), random, 0));
-          // Drop a buffer that holds a place in a queue, because others may
-          // wait for it.
+          // Buffers that hold a place in a queue are dropped, because other
+          // threads may wait for them.
           if (own.back()->status() < CommandBufferStatusCommitted) {
             own.pop_back();
           }
@@ -431,7 +437,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   const Watchdog watchdog;
   const uint64_t seed = Seed();
   std::printf("SWITCHYARD_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::fflush(stdout);  // print it even if the test hangs
+  std::fflush(stdout);  // prints the text even if the test hangs
   Random random(seed);
   for (Slot& slot : slots_) slot.queue = NewQueue(random);
   std::vector<std::thread> threads;
@@ -440,7 +446,7 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   }
   for (std::thread& thread : threads) thread.join();
   for (Slot& slot : slots_) Swap(slot, Numbered());
-  // Dropped work that no thread waits for ends by itself.
+  // Dropped work for which no thread waits ends by itself.
   while (live_executors_ != 0) std::this_thread::yield();
   EXPECT_EQ(kernels_, expected_kernels_);
   EXPECT_EQ(handlers_, expected_handlers_);
@@ -448,8 +454,9 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_GT(handlers_, 0u);
 }
 
-// Grids too large to finish: the first failure ends them. Also grids that do
-// finish but exceed the number of threadgroups shuffled at a time.
+// Tests grids that are too large to finish, so that only the first failure
+// ends them. Also tests grids that do finish, but have more threadgroups than
+// are shuffled at a time.
 
 class DeviceHugeGrid : public testing::TestWithParam<Setup> {};
 INSTANTIATE_TEST_SUITE_P(Setups, DeviceHugeGrid,
@@ -474,7 +481,8 @@ TEST_P(DeviceHugeGrid, EndsWithTheFirstFailure) {
   constexpr size_t kOne = 1;
   for (const Size& grid :
        {Size(kOne << 62, 1, 1), Size(kOne << 20, kOne << 21, kOne << 21)}) {
-    // One threadgroup per grain, and millions per grain.
+    // With the first time there is one threadgroup per grain, with the second
+    // there are millions.
     for (const double ns : {30000.0, 0.001}) {
       SCOPED_TRACE(ns);
       const auto buffer = Encoded(*queue, [&](Encoder& e) {
@@ -514,7 +522,7 @@ TEST_P(DeviceHugeGrid, EachThreadgroupOnce) {
   }
 }
 
-// Records the number of workers of a dispatch.
+// An executor that records the number of workers of a dispatch.
 class PricedExecutor final : public Executor {
  public:
   explicit PricedExecutor(size_t fork_ns) : fork_ns_(fork_ns) {}

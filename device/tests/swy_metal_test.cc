@@ -29,7 +29,7 @@ using switchyard::testing_support::ReadFile;
 using switchyard::testing_support::Swy;
 using switchyard::testing_support::TempFolder;
 
-// Runs `swy metal` on a file with this text in the folder.
+// Writes the text to a file in the folder, and runs `swy metal` on it.
 Outcome Metal(const TempFolder& folder, const std::string& text,
               const std::string& arguments = "") {
   std::ofstream(folder.File("k.metal")) << text;
@@ -128,8 +128,9 @@ TEST(SwyMetal, WrongInputIsOneLine) {
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
 }
 
-// Fails a command that never ends or uses unbounded memory. Memory is not
-// limited under ASan, which reserves terabytes of addresses.
+// Runs a command, and fails it if it never ends or uses memory without limit.
+// Under ASan the memory is not limited, because ASan reserves terabytes of
+// addresses.
 Outcome MetalWithin(const std::string& arguments) {
 #ifdef SWITCHYARD_SANITIZED
   const std::string limits;
@@ -141,7 +142,8 @@ Outcome MetalWithin(const std::string& arguments) {
       limits);
 }
 
-// Files that are endless or too large: a FIFO, 1 TiB of zeros, a device.
+// Makes files that are endless or too large: a FIFO, 1 TiB of zeros, a
+// device.
 class EndlessFiles {
  public:
   EndlessFiles() {
@@ -191,7 +193,8 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
   for (const auto& [text, why] : cases) {
     ExpectRefused(MetalWithin(files.Metal(text)), "swy: " + file + ":" + why);
   }
-  // The text includes a header found by -I, which includes itself, too.
+  // The text includes a header that -I finds. That header includes itself,
+  // too.
   std::ofstream(files.File("folder/a.h"))
       << "#pragma once\n#include \"./a.h\"\n#include <fifo>\n";
   ExpectRefused(
@@ -199,11 +202,12 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
                   " " + files.Metal("#include <a.h>\n")),
       "swy: " + files.File("folder/a.h") + ":3: includes " +
           files.File("./fifo") + no_file);
-  // Clang does not accept a folder as a file and searches further.
+  // If an #include names a folder, Clang does not accept it as a file and
+  // searches further.
   const Outcome folder = MetalWithin(files.Metal("#include \"folder\"\n"));
   EXPECT_EQ(folder.exit_code, 1);
   EXPECT_NE(folder.err.find("'folder' file not found"), std::string::npos);
-  // A macro makes the file's name, so only the memory limit stops it.
+  // A macro makes the file's name, so only the limit of memory ends this.
   const Outcome made =
       MetalWithin(files.Metal("#define NAME \"huge\"\n#include NAME\n"));
   EXPECT_EQ(made.exit_code, 2);
@@ -212,7 +216,7 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
       << made.err;
 }
 
-// A #line names a file for messages and allow() comments; the file need not
+// A #line names a file for messages and allow() comments. That file need not
 // exist.
 TEST(SwyMetalFiles, OnlyRegularOnesAreLookedAtForALine) {
   SWITCHYARD_NEEDS_CLANG();
@@ -301,7 +305,7 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
                             {"unsupported", nlohmann::json::array()}}));
   EXPECT_EQ(described[3]["unsupported"][0]["kernel"], "image");
   EXPECT_EQ(described[3]["unsupported"][0]["line"], 12);
-  // All of Clang's errors, not only the first.
+  // The entry has all of Clang's errors, not only the first.
   const std::string wrong = described[4]["error"];
   EXPECT_NE(wrong.find("'unknown'"), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("identifier 'b'"), std::string::npos) << wrong;
@@ -318,7 +322,7 @@ TEST(SwyMetalFolder, WrongInputIsOneLine) {
   const TempFolder folder;
   ExpectRefused(Swy("metal " + folder.path()),
                 "swy: " + folder.path() + ": no .metal file in it");
-  // One message in all, not one for each file.
+  // There is one message in all, and not one for each file.
   std::ofstream(folder.File("a.metal")) << kScale;
   std::ofstream(folder.File("b.metal")) << kScale;
   ExpectRefused(Swy("metal --compiler /nowhere/clang " + folder.path()),
@@ -422,8 +426,8 @@ TEST_F(SwyMetalRun, FindsAMissingBarrier) {
                      "part[1] at " +
                      File("k.metal") + ":17:"));
   EXPECT_TRUE(broken.Printed("which thread "));
-  // Each of the two reads races with the write and is reported once, not once
-  // for each of six schedules.
+  // Each of the two reads races with the write. It is reported once in all,
+  // not once in each of the six schedules.
   EXPECT_TRUE(broken.Printed("\n2 findings in 6 schedules\n")) << broken.out;
   for (const char* const file : {"s", "j"}) {
     EXPECT_NE(ReadFile(File(file)).find("\"barrier-flags\""),
@@ -512,7 +516,7 @@ TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   EXPECT_EQ(print("f32:random:16"), print("f32:random:16"));
   EXPECT_EQ(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:9"));
   EXPECT_NE(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:8"));
-  // Values cover the range and nothing else.
+  // Random values must cover the range, and nothing else.
   const std::string few = print("i32:random:64:-1:1");
   for (const char* const value : {" -1", " 0", " 1"}) {
     EXPECT_NE(few.find(value), std::string::npos) << few;
@@ -520,7 +524,7 @@ TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   for (const char* const value : {" -2", " 2"}) {
     EXPECT_EQ(few.find(value), std::string::npos) << few;
   }
-  // Two buffers differ.
+  // Two of the buffers differ from the expected values.
   const Outcome two = Run(
       "--kernel times --grid 4 --threadgroup 4 -b 0=f32:random:4 -b "
       "1=f32:random:4 -c kTimes=1 --print 0 --expect 0=f32:0,0,0,0 --atol 1");
@@ -567,7 +571,7 @@ TEST_F(SwyMetalRun, ComparesWithWhatIsExpected) {
   EXPECT_EQ(nan.out,
             "buffer 0: 1 of 2 values differ, the first is [1]: 1, expected "
             "nan\n");
-  // Integers must be equal.
+  // Integers must be equal to the expected values.
   const Outcome integers =
       Run("--kernel nothing --grid 1 --threadgroup 1 -b 0=u32:1000000 --expect "
           "0=u32:1000001");
@@ -582,7 +586,7 @@ TEST_F(SwyMetalRun, GridsAreOfThreadsOrOfThreadgroups) {
   EXPECT_EQ(Run(run + "--groups 1,2,1").out, "0[0] 12 12 0 0 12 12 0 0\n");
 }
 
-// Two dispatches; the second reads the results of the first.
+// Returns two dispatches. The second reads the results of the first.
 std::string TwoDispatches(const std::string& between,
                           const std::string& more = "") {
   return R"({"buffers": {"x": "f32:range:68", "mid": "f32:empty:64",
@@ -612,7 +616,7 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
       without.Printed("memoryBarrier is missing between it and dispatch 1\n"))
       << without.out;
   EXPECT_TRUE(without.Printed("\n2 findings in 3 schedules\n")) << without.out;
-  // The command line's values replace the file's.
+  // Values in the command line replace values in the file.
   const Outcome given = Run(
       "--dispatches %/with.json -b x=f32:fill:68:1 --expect mid=f32:fill:64:2");
   EXPECT_EQ(given.exit_code, 0) << given.out << given.err;
@@ -686,8 +690,8 @@ TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   }
 }
 
-// Names of simd.h, assert(), limits of half by the compiler's names, and
-// vectors of half by attribute.
+// The shader uses names of simd.h, assert(), limits of half by the names of
+// the compiler, and vectors of half by attribute.
 TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -712,7 +716,8 @@ TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
   EXPECT_EQ(outcome.out, "0 findings in 1 schedule\n");
 }
 
-// A host concatenates fragments; lines keep the numbers of each file.
+// The host concatenates fragments. Lines must keep the numbers that they have
+// in their files.
 TEST_F(SwyMetalRun, PrependsFragments) {
   SWITCHYARD_NEEDS_CLANG();
   Write("a.h", "#define N 3\n");
@@ -733,7 +738,7 @@ TEST_F(SwyMetalRun, PrependsFragments) {
                 "swy: /dev/zero: is not a regular file");
 }
 
-// Other instantiations would not compile.
+// The file has other instantiations, which would not compile.
 TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
   SWITCHYARD_NEEDS_CLANG();
   Write(
@@ -749,8 +754,8 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
                 "swy: --kernel none: is not in the file; there are ki, kf");
 }
 
-// Two of the findings need threadgroups out of order. They name the
-// threadgroups of the first such schedule.
+// Two of the findings occur only if threadgroups run out of order. They must
+// name the threadgroups of the first schedule in which they occur.
 TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -776,8 +781,9 @@ TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   EXPECT_EQ(Run(run).out, on_one.out);
 }
 
-// A scan with decoupled look-back over 64 values per threadgroup. A state is
-// 1 and the threadgroup's sum, or 2 and the sum of all threadgroups so far.
+// The kernel is a scan with decoupled look-back over 64 values per
+// threadgroup. A state is 1 and the threadgroup's sum, or 2 and the sum of
+// all threadgroups so far.
 TEST_F(SwyMetalRun, ThreadgroupsThatWaitLetOthersRun) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal", R"(
@@ -877,7 +883,7 @@ TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
   EXPECT_EQ(
       never.err.find(Named("swy: never: thread 0 waits at %/k.metal:14:")), 0u)
       << never.err;
-  // A wait without atomics ends, and is reported as a race.
+  // A wait without atomics ends and is reported as a race.
   const Outcome plain = Run("--kernel plain" + run + "--seeds 9");
   EXPECT_EQ(plain.exit_code, 1);
   EXPECT_TRUE(plain.Printed(" wrote at ")) << plain.out << plain.err;
@@ -901,8 +907,8 @@ TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
 }
 
-// The run does not read this address to test for a wait, because it may not
-// be mapped.
+// The run must not read this address to find out whether the thread waits,
+// because the address may not be mapped.
 TEST_F(SwyMetalRun, AnAtomicAccessBesideABufferIsAFinding) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -1087,7 +1093,8 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
                 Named("swy: %/wrong.metal:3:3: error: use of undeclared "
                       "identifier 'no'"));
-  // Errors in the library's headers and linker errors have a place, too.
+  // Errors in the library's headers, and errors of the linker, have a place,
+  // too.
   Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
   const std::string one = "--kernel k --grid 1 --threadgroup 1";
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Users' kernels: grids, positions, bindings, threadgroup memory, and times.
+// Tests users' kernels: grids, positions, bindings, threadgroup memory, and
+// times.
 
 #include <atomic>
 #include <cstdint>
@@ -84,7 +85,8 @@ TEST_F(DeviceThreadgroups, ThreadsAtTheEdges) {
   }
 }
 
-// Threads of a smaller threadgroup have the same positions as in a full one.
+// Threads of a smaller threadgroup must have the same positions as in a full
+// one.
 TEST_F(DeviceThreadgroups, ThreadsKnowTheirPlaceInTheGrid) {
   const auto out = device_->newBuffer(10 * sizeof(int32_t));
   Run([&](Encoder& e) {
@@ -127,8 +129,8 @@ TEST_F(DeviceThreadgroups, MaximumThreads) {
   });
 }
 
-// An indirect grid is read at execution, after an earlier dispatch or the
-// host has written it.
+// An indirect grid is read when the dispatch executes. An earlier dispatch or
+// the host has written it by then.
 TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
   const auto args = device_->newBuffer(20);
   std::atomic<int> runs{0};
@@ -162,7 +164,7 @@ TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
 // Pieces of threadgroup memory do not overlap each other or those of
 // threadgroups that run at the same time.
 TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
-  const size_t lengths[] = {4, 1000, 0, 17, 31747};  // 32768 in all
+  const size_t lengths[] = {4, 1000, 0, 17, 31747};  // the sum is 32768
   std::atomic<int> runs{0};
   Run([&](Encoder& e) {
     e.setComputePipelineState(Pipeline([&](const ThreadgroupContext& c) {
@@ -176,7 +178,8 @@ TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
         std::memset(piece.data, mark + static_cast<int>(i), piece.size);
       }
       EXPECT_EQ(c.threadgroup<char>(2).size, 0u);
-      EXPECT_EQ(c.threadgroup<int64_t>(3).size, 2u);  // whole elements
+      // Only whole elements count.
+      EXPECT_EQ(c.threadgroup<int64_t>(3).size, 2u);
       for (size_t i = 0; i < 5; ++i) {
         if (lengths[i] == 0) continue;
         const Span<unsigned char> piece = c.threadgroup<unsigned char>(i);
@@ -192,7 +195,8 @@ TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
   EXPECT_EQ(runs, 100);
 }
 
-// A dispatch uses the state at its encoding; bindings persist.
+// A dispatch uses the state that the encoder had when it was encoded.
+// Bindings stay for later dispatches.
 TEST_F(DeviceThreadgroups, StateOfWhenItWasEncoded) {
   const auto values = device_->newBuffer(16);
   const auto other = device_->newBuffer(16);
@@ -252,7 +256,8 @@ TEST_F(DeviceThreadgroups, EncodersStartFromNothing) {
   EXPECT_EQ(threw, 1);
 }
 
-// More bytes than a block of the encoder's memory holds, and than is kept.
+// The dispatches have more bytes than a block of the encoder's memory holds,
+// and more than is kept for reuse.
 TEST_F(DeviceThreadgroups, ManyBytes) {
   std::vector<char> bytes(4096);
   size_t runs = 0;
@@ -290,7 +295,8 @@ TEST_F(DeviceThreadgroups, Times) {
     encoder->dispatchThreadgroups(Size(0, 1, 1), Size(4, 1, 1));
     encoder->setComputePipelineState(Pipeline(
         [&buffer](const ThreadgroupContext&) {
-          EXPECT_TRUE(buffer->dispatchTimes().empty());  // not yet available
+          // The times are not yet available.
+          EXPECT_TRUE(buffer->dispatchTimes().empty());
           throw std::runtime_error("no");
         },
         "second"));
@@ -309,7 +315,8 @@ TEST_F(DeviceThreadgroups, Times) {
     EXPECT_GT(buffer->GPUStartTime(), 0.0);
     EXPECT_LE(buffer->GPUStartTime(), buffer->GPUEndTime());
     const std::vector<DispatchTime> times = buffer->dispatchTimes();
-    ASSERT_EQ(times.size(), timed ? 2u : 0u);  // without the failed dispatch
+    // The failed dispatch has no times.
+    ASSERT_EQ(times.size(), timed ? 2u : 0u);
     double last = buffer->GPUStartTime();
     for (const DispatchTime& time : times) {
       EXPECT_EQ(time.kernel, "first");
@@ -334,7 +341,7 @@ TEST_F(DeviceThreadgroups, WhatTheDeviceTells) {
   EXPECT_EQ(pipeline->label(), "mine");
   EXPECT_EQ(pipeline->maxTotalThreadsPerThreadgroup(), 1024u);
   EXPECT_EQ(pipeline->threadExecutionWidth(), 32u);
-  // The default executor is a pool or serial; both work.
+  // The default executor may be a pool or serial. Both must work.
   const auto standard = CreateSystemDefaultDevice();
   ASSERT_NE(standard, nullptr);
   std::atomic<int> runs{0};

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The translation of Metal's text before Clang sees it: words, attributes,
-// methods and conditional expressions. These tests need no Clang.
+// Tests the translation of Metal's text: words, attributes, methods and
+// conditional expressions. The tests look at the text before Clang sees it,
+// so they need no Clang.
 
 #include "device/src/metal/translate.h"
 
@@ -19,9 +20,9 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Helpers to compare translated texts.
+// The next functions help to compare translated texts.
 //
-// The part of the shader, without the table after it.
+// Returns the text of the shader, without the table after it.
 std::string Shader(const Translation& translation) {
   const size_t table = translation.code.find("\n# 1 \"<switchyard>\"\n");
   return translation.code.substr(0, table);
@@ -102,8 +103,8 @@ TEST(Translate, LeavesPragmasAndLineMarkersAlone) {
 }
 
 TEST(Translate, ErasesUnrollCountsThatAreNoNumbers) {
-  // Preprocessed text still has macros in pragmas, but not their #define. So
-  // the translation drops them.
+  // Preprocessed text still has macros in pragmas, but not the macros'
+  // #define. So the translation drops the macros.
   EXPECT_EQ(Translated("#pragma unroll(MIN(4, N))\n#pragma unroll (8)\n"
                        "#pragma clang loop unroll_count(N)\n"
                        "#pragma clang loop unroll(full)\n#pragma unroll\n"),
@@ -174,7 +175,7 @@ TEST(Translate, TakesFunctionsOnceForAllAddressSpaces) {
       "\n"
       "\n"
       "int f(int n) { return n; }");
-  // `constant` adds const, so these are two different functions.
+  // `constant` becomes const, so these remain two different functions.
   const char kOverloads[] =
       "int f(device int* x) { return 1; }\nint f(constant int* x) { return 2; "
       "}";
@@ -193,8 +194,8 @@ TEST(Translate, TakesSpecializationsOnceForAllAddressSpaces) {
       "template <> struct P< int*> {};\n");
 }
 
-// Keeps the function for the thread address space, or else the first; adds a
-// note.
+// The translation keeps the function for the thread address space, or else
+// the first one, and adds a note.
 TEST(Translate, TakesOneOfFunctionsThatOnlyAddressSpacesTellApart) {
   const auto translate = [](const std::string& first,
                             const std::string& second) {
@@ -264,7 +265,7 @@ TEST(Translate, LeavesWrongRedefinitionsToClang) {
 
 // Conditional expressions -----------------------------------------------------
 
-// The translated text, with E for Either and A for Arm().
+// Returns the translated text, with E for Either and A for Arm().
 std::string Marked(std::string_view text) {
   std::string code = Translated("half h;\n" + std::string(text));
   code.erase(0, code.find('\n') + 1);
@@ -339,7 +340,7 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
 }
 
-// Kernels and their table, before Clang sees them.
+// The next tests are about kernels and their table, before Clang sees them.
 
 using switchyard_metal::Input;
 
@@ -634,7 +635,8 @@ TEST(Translate, LeavesOutWhatNeedsWhatIsLeftOut) {
   EXPECT_FALSE(Contains(translation.code, "Either"));
 }
 
-// Threadgroup memory and program-scope constants, before Clang sees them.
+// The next tests are about threadgroup memory and program-scope constants,
+// before Clang sees them.
 
 TEST(Translate, GivesThreadgroupVariablesOneMemory) {
   EXPECT_EQ(Translated("template <class T, int N> void f() {\n"
@@ -785,7 +787,7 @@ TEST(Translate, DefinesConstantMembersInTheirClass) {
             "static constexpr float y = 1.0f; };");
 }
 
-// Any text is translated in bounded time.
+// The next tests show that any text is translated in bounded time.
 
 using testing_support::Random;
 
@@ -795,7 +797,7 @@ TEST(Translate, PassesUnbalancedTextToClang) {
   EXPECT_TRUE(Translate("void f() }").kernels.empty());
 }
 
-// Contains all kinds of constructs.
+// A sample that contains all kinds of constructs.
 constexpr char kSample[] = R"(# 1 "a.metal"
 # 1 "shim" 1 3
 struct device; {
@@ -827,13 +829,14 @@ vertex float4 v() { return R"x()"
                            R"(}})x"; }
 )";
 
-// Each token of the shader keeps its line or becomes blank there.
+// Checks that each token of the shader keeps its line, or becomes blanks
+// there.
 void CheckLines(const std::string& text, const std::string& code) {
   const auto lines = std::count(text.begin(), text.end(), '\n');
   ASSERT_EQ(std::count(code.begin(), code.end(), '\n'), lines);
 }
 
-// The limit of looks at tokens for each byte.
+// How often the translation may look at a token, for each byte of the text.
 constexpr uint64_t kLooksPerByte = 60;
 
 TEST(Translate, SurvivesMutations) {
@@ -945,7 +948,7 @@ TEST(Translate, IsLinear) {
       for (const char* around : {"", "void f() {"}) {
         std::string text = around;
         for (size_t i = 0; i < times; ++i) text += piece;
-        // Unbalanced, and balanced by a closing brace.
+        // The text is unbalanced, or a closing brace balances it.
         for (const char* end : {"", "}"}) {
           const Translation translation = Translate(text + end);
           EXPECT_LE(translation.looks, kLooksPerByte * (text.size() + 10))
@@ -954,7 +957,7 @@ TEST(Translate, IsLinear) {
       }
     }
   }
-  // Nested brackets, all closed.
+  // These brackets are nested, and all are closed.
   for (const std::string pair : {"()", "{}", "[]", "<>"}) {
     for (const char* before : {"", "struct A ", "namespace a ", "a", "(*",
                                "threadgroup A ", "f() : a"}) {
