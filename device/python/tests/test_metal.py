@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from switchyard import metal
 
-# FLAGS are the barrier's flags, kTimes is a function constant.
+# FLAGS stands for the barrier's flags; kTimes is a function constant.
 ROW_MAX = """#include <metal_stdlib>
 using namespace metal;
 constant float kTimes [[function_constant(0)]];
@@ -226,7 +226,7 @@ def test_metal_kernel_strides():
     a = np.arange(48, dtype=np.int32).reshape(4, 12)[:, ::2].T
     (out,) = call_exp(kernel, a, template=[("N", 1000), ("kFlag", True)])
     np.testing.assert_array_equal(out, a + 1101)
-    # A contiguous copy has other strides.
+    # By default the kernel gets a contiguous copy, which has other strides.
     kernel = exp_kernel(source, header="constant int kMore = 100;")
     (out,) = call_exp(kernel, a, template=[("N", 0), ("kFlag", False)])
     np.testing.assert_array_equal(out, a + 100)
@@ -250,7 +250,7 @@ def test_metal_kernel_atomic_outputs(capsys):
     np.testing.assert_array_equal(total, [75])
     printed = capsys.readouterr().out
     assert "device atomic<int32_t>* sums [[buffer(2)]]" in printed and "const constant int32_t& by" in printed
-    # Without an initial value, the counters were never written.
+    # Without an initial value, the counters count as never written.
     with pytest.raises(metal.FindingsError) as error:
         kernel(**call)
     assert {f.kind for f in error.value.findings} == {"never-written"}

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of `mx.fast.metal_kernel`."""
+"""Implements the interface of `mx.fast.metal_kernel`."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ _METAL_TYPES = {
     **{f"{u}int{bits}": f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
-# Metal's attributes. If the source uses one, MLX adds a parameter for it to the kernel.
+# Names of Metal's attributes. If the source uses one of them, MLX adds a parameter for it to the kernel.
 _VECTORS = (
     "dispatch_threads_per_threadgroup grid_origin grid_size thread_position_in_grid "
     "thread_position_in_threadgroup threadgroup_position_in_grid threadgroups_per_grid threads_per_grid "
@@ -28,7 +28,7 @@ _SCALARS = (
     "threads_per_simdgroup"
 ).split()
 
-# MLX puts these declarations before a header.
+# MLX puts declarations like these before the header that the caller gives.
 _PRELUDE = """#include <metal_stdlib>
 using namespace metal;
 typedef half float16_t;
@@ -44,12 +44,12 @@ Index elem_to_loc(Index elem, Shape shape, Strides strides, int ndim) {
 }
 """
 
-# MLX keeps smaller inputs in constant memory.
+# MLX puts inputs with fewer elements into constant memory, others into device memory.
 _DEVICE_SIZE = 8
 
 
 def _dtype_name(dtype) -> str:
-    """The name of a dtype of NumPy, MLX (mlx.core.float32) or torch (torch.float32)."""
+    """Returns the name of a dtype of NumPy, MLX (mlx.core.float32) or torch (torch.float32)."""
     try:
         return np.dtype(dtype).name
     except TypeError:
@@ -146,7 +146,7 @@ class _Kernel:
             outputs.append(output)
         parameters += [f"uint3 {a} [[{a}]]" for a in _VECTORS if self._uses(a)]
         parameters += [f"uint {a} [[{a}]]" for a in _SCALARS if self._uses(a)]
-        # On one line, so that findings have the line numbers of `source`.
+        # This is one line, so that findings have the line numbers of `source`.
         kernel = f"custom_kernel_{self.name}"
         constants = " ".join(_template(*pair) for pair in template)
         text = f"kernel void {kernel}({', '.join(parameters)}) {{ {constants} {self.source}\n}}\n"
@@ -164,7 +164,7 @@ class _Kernel:
 
 
 def _memory_of(name: str, array: np.ndarray) -> np.ndarray:
-    """Copies the memory from the first element to the last one, gaps included."""
+    """Copies the memory from the array's first element to its last one, with the gaps between elements."""
     if any(s < 0 for s in array.strides):
         raise ValueError(f"{name}: has a negative stride")
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize

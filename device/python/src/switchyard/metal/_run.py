@@ -34,10 +34,10 @@ class Finding:
     text: str
     help: str
     where: Place | None
-    other: Place | None  # the earlier access of a race
+    other: Place | None  # the place of the earlier access of a race
     threadgroup: tuple[int, int, int]
     thread: int | None
-    code: str = ""  # the line of `where`
+    code: str = ""  # the text of the line at `where`
 
     file = property(lambda self: self.where.file if self.where else "")
     line = property(lambda self: self.where.line if self.where else 0)
@@ -49,7 +49,7 @@ class Finding:
 
 
 class FindingsError(AssertionError):
-    """Raised for findings, which are in `findings`."""
+    """Raised if there are findings. The member `findings` has them."""
 
     def __init__(self, findings: Sequence[Finding]):
         self.findings = list(findings)
@@ -57,8 +57,8 @@ class FindingsError(AssertionError):
 
 
 def assert_clean(findings: Sequence[Finding]) -> None:
-    """Fails a test with each finding's text, line of code and help."""
-    __tracebackhide__ = True  # pytest points at the caller
+    """Fails a test if there are findings. The message has each finding's text, line of code and help."""
+    __tracebackhide__ = True  # so pytest points at the caller
     if findings:
         raise FindingsError(findings)
 
@@ -68,18 +68,18 @@ class Settings:
     """The defaults of `run`. `metal_kernel` and `compile_shader` use only these."""
 
     checked: bool = True
-    seeds: int = 1  # number of schedules; the first runs threads in order
-    suppress: Sequence[str] = ()  # "KIND:KERNEL"
+    seeds: int = 1  # the number of schedules; the first runs threads in order
+    suppress: Sequence[str] = ()  # each has the form "KIND:KERNEL"
     include_folders: Sequence[str | os.PathLike] = ()
     macros: dict = field(default_factory=dict)
-    compiler: str = ""  # "": clang++ on PATH
+    compiler: str = ""  # if empty, clang++ on PATH
 
 
 settings = Settings()
 
 
 def _program() -> str:
-    # From this environment, from `pip install --target`, or from PATH.
+    # swy may be in this environment, in the folder of `pip install --target`, or on PATH.
     for folder in (sysconfig.get_path("scripts"), str(Path(__file__).parents[2] / "bin")):
         if found := shutil.which("swy", path=folder):
             return found
@@ -129,12 +129,13 @@ def run(
     """Dispatches a kernel, and returns the findings.
 
     source: its text, or the Path of a .metal file.
-    grid, threadgroup: threads, one to three numbers; `groups=True`: grid is in threadgroups.
+    grid, threadgroup: numbers of threads, one to three. With `groups=True`, grid counts threadgroups.
     buffers: arrays by index, in a list (None binds nothing) or a dict. Writable arrays get the
         results of the schedule that runs threads in order. Other values that NumPy can make an
         array of (`np.uint32(8)`) are constants.
-    unwritten: indices of buffers without initial values: a read before a write is a finding.
-    memory: bytes of threadgroup memory, by index. constants: values of function constants, by name.
+    unwritten: indices of buffers that have no initial values, so a read before a write is a finding.
+    memory: lengths of threadgroup memory in bytes, by index.
+    constants: values of function constants, by name.
     prepend: texts before the source. The source's lines still count from 1.
     The other arguments replace members of `settings`.
     """
@@ -189,7 +190,7 @@ def run(
                 command += ["--suppress", text]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode not in (0, 1):
-            # A signal gives a negative number and no text.
+            # If a signal ended swy, the number is negative and there is no text.
             why = done.stderr.strip() or f"swy ended by signal {-done.returncode}; checked=True says why"
             raise MetalError(why.removeprefix("swy: "))
         for index, array in written.items():
@@ -209,7 +210,7 @@ def _finding(found: dict, folder: str) -> Finding:
             text = Path(folder, where.file).read_text(encoding="utf-8", errors="replace")
             code = text.split("\n")[where.line - 1].strip()
         except (OSError, IndexError):
-            pass  # a header without a file of this name
+            pass  # the place may be in a header that has no file of this name
     return Finding(
         found["kind"], found["kernel"], found["text"], found["help"] or "", where, _place(found["other"]),
         tuple(found["threadgroup"]), found["thread"], code,

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of `torch.mps.compile_shader`."""
+"""Implements the interface of `torch.mps.compile_shader`."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ import numpy as np
 from ._run import assert_clean, run, settings
 
 _CASTS = {"fp16": "float16", "fp32": "float32"}
-_MOST_THREADS = 1024  # in a threadgroup
+_MOST_THREADS = 1024  # the limit for a threadgroup
 
 
 def _is_tensor(value) -> bool:
@@ -20,7 +20,7 @@ def _is_tensor(value) -> bool:
 
 
 def _array(position: int, value, cast: str | None):
-    """The array to bind for an argument: a tensor's own memory, or a constant's bytes."""
+    """Returns the array to bind for an argument. It is a tensor's own memory, or has a constant's value."""
     if value is None or isinstance(value, np.ndarray):
         return value
     if _is_tensor(value):
