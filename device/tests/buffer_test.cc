@@ -98,7 +98,7 @@ TEST_F(DeviceBuffer, CopyOfBytes) {
 
 TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   alignas(4) unsigned char bytes[64] = {};
-  // An address without alignment; no padding behind the memory.
+  // The address is not aligned, and there is no padding behind the memory.
   void* const odd = bytes + 1;
   const auto buffer = device_->newBufferWithBytesNoCopy(odd, 9);
   EXPECT_EQ(buffer->contents(), odd);

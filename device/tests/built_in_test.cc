@@ -127,7 +127,8 @@ struct Job {
   std::string kernel;
   std::vector<uint32_t> params;
   std::vector<Given> arguments;  // in the order of the library's table
-  // What grids cover; if cols is 0, they cover whole rows.
+  // The rows and columns that grids cover. If cols is 0, they cover whole
+  // rows.
   size_t rows = 1, cols = 0;
   size_t threads = 256;  // the threads per threadgroup
   size_t local_memory = 0;
@@ -609,7 +610,7 @@ TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
 }
 
 TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
-  // Takes far longer than seven grains of 30 us.
+  // These rows take far longer than seven grains of 30 us.
   const RouteShape s = {8191, 60, 4};
   executor().Rendezvous();
   ExpectWhole(RouteJob(RouteKernel::kRouterAsIs, s, Logits(s)));

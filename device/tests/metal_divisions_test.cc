@@ -22,7 +22,7 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Vectors of 2, 3 and 4 elements divide this number.
+// This number can be divided into vectors of 2, 3 and 4 elements.
 constexpr size_t kThreads = 12;
 
 // The type's smallest value and some other values. Divisors() has the divisor

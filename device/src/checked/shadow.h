@@ -56,7 +56,8 @@ class Shadow {
 
  private:
   struct Region {
-    // The numbers of its first word and of the one behind it.
+    // The numbers of the region's first word and of the word behind its last
+    // one.
     uintptr_t begin, end;
     Cell* cells;  // cells of the words, then of the halves, then the trails
 

@@ -165,7 +165,7 @@ class Reader {
                BeginsWith(code, "getelementptr ") ||
                BeginsWith(code, "bitcast ")) {
       definitions_[name] = code;
-      // May stand between the call and the access.
+      // A bitcast may stand between the call and the access.
       if (BeginsWith(code, "bitcast ")) return;
     }
     if (code.find("@__tsan_aligned(") != std::string_view::npos) return;

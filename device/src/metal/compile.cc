@@ -196,7 +196,7 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   if (finished.status == 1 && !finished.errors.empty()) {
     throw std::runtime_error(finished.errors);
   }
-  // A signal ended it, for example because memory ran out.
+  // A signal ended the preprocessor, for example because memory ran out.
   if (finished.status > 128) {
     throw std::runtime_error(
         name + ": is not preprocessed with " + std::to_string(kMaxBytes >> 30) +

@@ -44,7 +44,7 @@ void* Crew::BufferAt(const abi::Parameter& parameter) {
   const RunningDispatch& running = context_->running_;
   const Binding* const binding = running.Find(use, &why);
   if (binding == nullptr) {
-    // If the kernel uses it, it calls NotBound().
+    // This is no error yet: a kernel that uses the buffer calls NotBound().
     if (!running.IsBound(use.index)) return nullptr;
     throw std::invalid_argument(why);
   }

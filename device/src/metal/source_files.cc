@@ -171,7 +171,7 @@ class IncludeChecker {
 
   const std::vector<std::string>& folders_;
   std::set<std::string> seen_;
-  // Each has the text and the path.
+  // Texts that are still to be searched, each with its path.
   std::vector<std::pair<std::string, std::string>> pending_;
 };
 

@@ -63,7 +63,7 @@ void Walker::WalkDeclaration(const Declaration& d, const std::string& scope,
   if (d.IsClass()) {
     if (!EraseIfDuplicate(d, scope)) WalkClass(d, scope, depth);
   } else if (d.IsFunction()) {
-    // This may be int x(3);.
+    // This may be a variable such as int x(3).
     if (d.body == kNone) return WalkVariable(d, scope);
     if (EraseIfDuplicate(d, scope)) return;
     if (d.name != kNone) functions_.insert(text_.word(d.name));

@@ -50,7 +50,7 @@ class Walker {
   struct KernelTemplate {
     std::vector<TemplateParameter> arguments;
     KernelParameters parameters;
-    std::string max_threads;  // the name of a template of a constant
+    std::string max_threads;  // a template that has the value
   };
 
   // The following functions are defined in walker.cc.

@@ -25,7 +25,8 @@ constexpr u32 kMaxThreadgroupMemory = 31;
 enum class Input : u32 {
   kBuffer,       // stands for [[buffer(index)]]
   kThreadgroup,  // stands for [[threadgroup(index)]]
-  // [[thread_position_in_grid]]; the next ones likewise.
+  // Stands for [[thread_position_in_grid]]. The next values stand for the
+  // attributes of their names.
   kThreadPositionInGrid,
   kThreadPositionInThreadgroup,
   kThreadIndexInThreadgroup,
