@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel over plain pointers; a test inspects its machine code.
+// Contains a kernel over plain pointers. A test inspects the kernel's machine
+// code.
 
 #include <cstddef>
 #include <cstdint>

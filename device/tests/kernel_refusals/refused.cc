@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel that compiles. With REFUSED, one line makes it invalid.
+// Contains a kernel that compiles. With the macro REFUSED, one line makes it
+// invalid.
 
 #include "switchyard/device/kernel.h"
 

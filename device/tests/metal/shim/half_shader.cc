@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// half and bfloat; the test compares them with the host's arithmetic.
+// Computes with half and bfloat. The test compares the results with the
+// host's arithmetic.
 
 #include <metal_stdlib>
 
@@ -48,7 +49,7 @@ static_assert(is_same_v<decltype(half() + bfloat()), float>);
 static_assert(is_floating_point_v<half> && is_floating_point_v<bfloat>);
 static_assert(is_convertible_v<half, float> && is_convertible_v<float, half>);
 
-// The same at compile time.
+// The following is computed at compile time.
 constexpr half kHalf = 0.1h;
 static_assert(kHalf == 0x1.998p-4f);
 static_assert(half(2049) == 2048.0f && half(2051) == 2052.0f);
@@ -57,7 +58,8 @@ static_assert(numeric_limits<half>::max() == 65504.0f);
 static_assert(numeric_limits<bfloat>::lowest() == -0x1.fep127f);
 static_assert(numeric_limits<half>::infinity() > HALF_MAX);
 
-// The form of conditional expressions in translated source, with two types.
+// Conditional expressions with two types, in the form that translated source
+// has.
 using switchyard_metal::Arm;
 using switchyard_metal::Either;
 extern "C" float conditional(const half* h, float f, bool c) {
@@ -71,7 +73,7 @@ extern "C" float conditional(const half* h, float f, bool c) {
   static_assert(is_same_v<decltype(both), const half>);
   return mixed + 10.0f * other + 100.0f * zero + 10000.0f * both;
 }
-// Halves mixed with other types.
+// Mixes halves with other types.
 extern "C" float mixture(half h, int i, float f) {
   f += h;
   f *= h;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// half and bfloat against doubles: every value, and points between
-// neighbours.
+// Compares half and bfloat with doubles, for every value and for points
+// between neighbours.
 
 #include <cmath>
 #include <cstdint>
@@ -18,12 +18,12 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The parameters of a format.
+// The parameters of a floating-point format.
 struct Format {
   const char* name;
-  int mantissa_bits;  // stored
+  int mantissa_bits;  // the number of stored bits
   int bias;
-  int max_exponent;  // largest e of a value in [0.5, 1) * 2^e
+  int max_exponent;  // the largest e of a value in [0.5, 1) * 2^e
 
   double Decode(uint16_t bits) const {
     const int exponent_bits = 15 - mantissa_bits;
@@ -40,7 +40,7 @@ struct Format {
     }
     return (bits & 0x8000) != 0 ? -value : value;
   }
-  // Rounds to nearest even.
+  // Rounds to the nearest value, and from a midpoint to the even one.
   double Round(double value) const {
     if (value == 0 || !std::isfinite(value)) return value;
     int exponent;
@@ -108,7 +108,8 @@ TEST_P(ShimHalf, IsMadeOfFloatAndDouble) {
   const auto from_double =
       Get<void(const double*, uint16_t*, uint64_t)>("_from_double");
   ASSERT_TRUE(from_float != nullptr && from_double != nullptr);
-  // Each value, the midpoint to the next value, and the neighbours of both.
+  // These are each value, the midpoint to the next value, and the neighbours
+  // of both.
   std::vector<double> doubles = {NAN, INFINITY, -INFINITY, 1e39, -1e39, 1e-60};
   for (uint32_t i = 0; i < 65536; ++i) {
     const double value = GetParam().Decode(static_cast<uint16_t>(i));
@@ -158,8 +159,8 @@ TEST_P(ShimHalf, IsMadeOfLong) {
   const auto from_long =
       Get<void(const int64_t*, uint16_t*, uint64_t)>("_from_long");
   ASSERT_NE(from_long, nullptr);
-  // Midpoints between two values, and numbers next to them that a double
-  // cannot hold.
+  // These are midpoints between two values, and numbers next to them that a
+  // double cannot hold.
   std::vector<int64_t> in;
   for (int shift = 0; shift < 50; ++shift) {
     for (const int64_t eight : {0x80, 0x81}) {
@@ -172,8 +173,8 @@ TEST_P(ShimHalf, IsMadeOfLong) {
   std::vector<uint16_t> out(in.size());
   from_long(in.data(), out.data(), in.size());
   for (size_t i = 0; i < in.size(); ++i) {
-    // A double with 52 of the bits; its last bit is set if any later bit was
-    // set.
+    // This is a double with 52 of the bits. Its last bit is set if any of the
+    // dropped bits was set.
     const auto size = static_cast<uint64_t>(in[i] < 0 ? -in[i] : in[i]);
     const uint64_t last = (size & 0xfff) != 0 ? 1 : 0;
     const double value =
@@ -193,8 +194,8 @@ TEST_P(ShimHalf, Computes) {
   std::vector<uint16_t> a, b;
   for (int i = 0; i < 300000; ++i) {
     a.push_back(static_cast<uint16_t>(random()));
-    // Half of them are close to the first operand, because such sums get
-    // rounded.
+    // Half of the values are close to the first operand, because sums of such
+    // values get rounded.
     b.push_back(static_cast<uint16_t>(
         i % 2 == 0 ? random() : a.back() ^ random() % 0x1000));
   }
@@ -225,7 +226,7 @@ TEST(ShimHalfMixed, ConditionalExpressions) {
   const auto conditional =
       module.Function<float(const uint16_t*, float, bool)>("conditional");
   ASSERT_NE(conditional, nullptr);
-  const uint16_t halves[] = {0x4000, 0x4200};  // 2 and 3
+  const uint16_t halves[] = {0x4000, 0x4200};  // the bits of 2 and 3
   EXPECT_EQ(conditional(halves, 5, true), 2 + 50 + 0 + 20000);
   EXPECT_EQ(conditional(halves, 5, false), 5 + 20 + 200 + 30000);
 }
@@ -233,12 +234,12 @@ TEST(ShimHalfMixed, ConditionalExpressions) {
 TEST(ShimHalfMixed, WithOtherTypes) {
   SWITCHYARD_NEEDS_CLANG();
   const ShimModule module("half", false);
-  struct Half {  // passed like the class half
+  struct Half {  // is passed like the class half
     uint16_t bits;
   };
   const auto mixture = module.Function<float(Half, int, float)>("mixture");
   ASSERT_NE(mixture, nullptr);
-  // f = (5 + 3) * 3, h = (3 + 1) / 2 + 1, u = 3 + 10.
+  // The function computes f = (5 + 3) * 3, h = (3 + 1) / 2 + 1, u = 3 + 10.
   EXPECT_EQ(mixture(Half{0x4200}, 9, 5), 24 + 13000 + 100000);
 }
 

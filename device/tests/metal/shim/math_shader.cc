@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Math functions, found by name.
+// Contains math functions. The test finds each by its name.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// A function of up to three floats. If it has two results, it returns a
-// weighted sum of them.
+// A function of up to three floats. If a function has two results, it returns
+// a weighted sum of them.
 struct FloatFunction {
   const char* name;
   float (*run)(float x, float y, float z);
@@ -46,7 +46,7 @@ static constexpr FloatFunction kFloats[] = {
      }},
     {"ldexp", [](float x, float, float) { return ldexp(x, 3); }},
     {"select", [](float x, float y, float z) { return select(x, y, z > 0); }},
-    // Vectors are computed element by element.
+    // For vectors, functions are computed element by element.
     {"exp", [](float x, float y, float z) { return exp(float3(y, z, x)).z; }},
     {"isfinite",
      [](float x, float, float) -> float {
@@ -150,7 +150,7 @@ SHIM_INTS(uint)
 SHIM_INTS(long)
 SHIM_INTS(ulong)
 
-// `what` selects a function; unpack() uses the same numbers.
+// `what` is the number of a function. unpack() uses the same numbers.
 extern "C" uint pack(int what, const float* in) {
   const float4 v(in[0], in[1], in[2], in[3]);
   switch (what) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Math functions: floats against the host's doubles, integers against wider
-// integers, packed values against their bits.
+// Compares math functions: those of floats with the host's doubles, those of
+// integers with wider integers, and packed values with their bits.
 
 #include <cmath>
 #include <cstdint>
@@ -47,8 +47,8 @@ const std::map<std::string, Reference>& FloatReferences() {
   }
   static const std::map<std::string, Reference> all = {
 #include "device/tests/metal/shim/math_functions.inc"
-      // The cosine is 0.8. The result is 0 if the root would be of a negative
-      // number.
+      // The cosine is 0.8. If the root would be of a negative number, the
+      // result is 0.
       TWO(refract, (1 - x * x * 0.36 < 0 ? 0 : 0.6 * x) + y),
       THREE(faceforward, 1 + z < 0 ? y : -y),
       TWO(length_squared, x * x + y * y),
@@ -100,7 +100,8 @@ TEST(ShimMath, OfFloats) {
           } else if (std::isinf(expected) || std::fabs(expected) > 1e30) {
             EXPECT_GT(std::fabs(got), 1e30f) << name << " " << x << " " << y;
           } else {
-            // Allows a few rounding errors, because some functions sum terms.
+            // This allows a few rounding errors, because some functions sum
+            // terms.
             EXPECT_NEAR(got, expected, 2e-6 * (1 + std::fabs(expected)))
                 << name << " " << x << " " << y << " " << z;
           }
@@ -127,7 +128,7 @@ T Expected(const std::string& name, T x, T y, T z) {
     return static_cast<U>(value) >> i & 1;
   };
   const auto high = [&] {
-    // Unsigned products need all 128 bits.
+    // Products of unsigned integers need all 128 bits.
     return std::is_signed_v<T>
                ? (a * b) >> kBits
                : static_cast<Wide>((static_cast<__uint128_t>(x) *
@@ -164,7 +165,8 @@ T Expected(const std::string& name, T x, T y, T z) {
   } else if (name == "madhi") {
     result = high() + c;
   } else if (name == "madsat") {
-    // Unsigned 64-bit products may not fit; then the result is the maximum.
+    // A product of unsigned 64-bit integers may not fit. Then the result is
+    // the maximum.
     result = !std::is_signed_v<T> && x != 0 && y > static_cast<T>(most / a)
                  ? most
                  : saturated(a * b + c);
@@ -249,7 +251,8 @@ TEST(ShimMath, OfIntegers) {
   CheckIntegers<uint64_t>(module, "ulong");
 }
 
-// The number of bits of each element; the first element is lowest.
+// A packing and the number of bits of each element. The first element is in
+// the lowest bits.
 struct Packing {
   std::vector<int> bits;
   bool has_sign;
@@ -287,7 +290,7 @@ TEST(ShimMath, Packs) {
         if (packing.has_sign) {
           if (value > mask / 2) value -= int64_t{mask} + 1;
           expected = std::fmax(-1.0, static_cast<double>(value) / (mask / 2));
-          // The smallest value is packed like the next larger one.
+          // The smallest value is packed like the next larger value.
           if (value == -int64_t{mask / 2} - 1) ++value;
         } else if (packing.is_srgb && i < 3) {
           expected = expected <= 0.04045
@@ -300,7 +303,7 @@ TEST(ShimMath, Packs) {
       }
       EXPECT_EQ(pack(what, out), again) << what << " " << packed;
     }
-    // Values out of range, and NaN.
+    // These are values out of range, and NaN.
     const float beyond[] = {2, -5, NAN, 1};
     const uint32_t zero = pack(what, beyond);
     const int bits = packing.bits[0];

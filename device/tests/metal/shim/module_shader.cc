@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The contents of translated source: described kernels, threadgroup
-// variables, and accesses and atomics for checked modules.
+// Contains what translated source contains: kernels with their description,
+// threadgroup variables, and accesses and atomics for checked modules.
 
 #include <metal_stdlib>
 
@@ -38,7 +38,7 @@ static switchyard_metal::Parameter parameters[] = {
 };
 extern "C" const switchyard_metal::Parameter* describe() { return parameters; }
 
-// Two variables of the same name in each of two instantiations.
+// There are two variables of the same name in each of two instantiations.
 template <int kBy>
 void reverse(const int* in, int* out, uint lane) {
   auto& a = switchyard_metal::ThreadgroupVariable<int[32]>([] {}, "a");
@@ -57,7 +57,7 @@ extern "C" void variables(const int* in, int* out, uint lane) {
   simdgroup_barrier(mem_flags::mem_none);
 }
 
-// One kind of access per case.
+// Each case of the function makes one kind of access.
 struct Block {
   ushort scale;
   uchar bits[44];
@@ -88,7 +88,7 @@ extern "C" void access(void* memory, int what) {
     case 7:
       static_cast<half3*>(memory)->yz = static_cast<half3*>(memory)[1].xy;
       break;
-    case 8: {  // only stack accesses
+    case 8: {  // makes only accesses to the stack
       int numbers[16];
       for (int i = 0; i < 16; ++i) numbers[i] = what * i;
       volatile int* const at = numbers;
@@ -117,7 +117,7 @@ extern "C" void access(void* memory, int what) {
   }
 }
 
-// All atomic operations on one type; every lane calls it.
+// Does all atomic operations on one type. Every lane calls it.
 template <class T>
 void Update(atomic<T>* a, T x) {
   atomic_fetch_add_explicit(&a[0], x, memory_order_relaxed);

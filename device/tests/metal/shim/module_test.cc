@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Described kernels, threadgroup variables, atomics, and the accesses that a
-// checked module reports.
+// Tests the description of kernels, threadgroup variables, atomics, and the
+// accesses that a checked module reports.
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,8 @@ TEST(ShimModuleTest, DescribesAKernel) {
   EXPECT_TRUE(p[0].only_reads);
   EXPECT_FALSE(p[0].reference);
   EXPECT_FALSE(p[1].only_reads);
-  // A uint and a float3; a float3 has the size and alignment of a float4.
+  // The struct has a uint and a float3. A float3 has the size and alignment
+  // of a float4.
   EXPECT_EQ(p[2].bytes, 32u);
   EXPECT_EQ(p[2].alignment, 16u);
   EXPECT_TRUE(p[2].reference);
@@ -60,7 +61,8 @@ TEST(ShimModuleTest, HasThreadgroupVariables) {
   }
 }
 
-// The accesses to `memory` in one call: offset, bytes and kind.
+// The accesses to `memory` that one call makes: offset, bytes and kind of
+// each.
 using Accesses = std::vector<std::tuple<size_t, size_t, uint32_t>>;
 Accesses AccessesOf(const ShimModule& module, int what) {
   alignas(64) static char memory[256];
@@ -72,7 +74,8 @@ Accesses AccessesOf(const ShimModule& module, int what) {
   for (const Access& each : ShimModule::TakeAccesses()) {
     const auto* const at = static_cast<const char*>(each.address);
     EXPECT_TRUE(at >= memory && at < memory + sizeof(memory)) << what;
-    // Ignore kAligned, which is reported with an access or separately.
+    // kAligned is ignored, because it is reported together with an access or
+    // separately.
     const uint32_t kind = each.kind & ~uint32_t{switchyard_metal::kAligned};
     if (kind != 0) found.emplace_back(at - memory, each.bytes, kind);
   }
@@ -91,7 +94,7 @@ TEST(ShimModuleTest, TellsOfAccesses) {
   EXPECT_EQ(AccessesOf(module, 5),
             Accesses({{0, 46, kReads}, {92, 46, kWrites}}));
   EXPECT_EQ(AccessesOf(module, 6), Accesses({{0, 100, kWrites}}));
-  // Reports only the elements of the swizzle.
+  // Only accesses to the elements of the swizzle are reported.
   Accesses swizzle = AccessesOf(module, 7);
   std::sort(swizzle.begin(), swizzle.end());
   EXPECT_EQ(
@@ -127,8 +130,8 @@ std::vector<T> Updated(const ShimModule& module, const char* name) {
 TEST(ShimModuleTest, UpdatesAtomically) {
   SWITCHYARD_NEEDS_CLANG();
   const ShimModule module("module", false);
-  // Sum: 50 times 1 + 2 + ... + 28. Bits 1 to 28 change. Every bit is flipped
-  // an even number of times.
+  // The sum is 50 times 1 + 2 + ... + 28. Bits 1 to 28 change. Every bit is
+  // flipped an even number of times.
   constexpr int kSum = 50 * 406;
   const auto ints = Updated<int>(module, "update_int");
   EXPECT_EQ(std::vector<int>(ints.begin(), ints.begin() + 8),

@@ -24,7 +24,7 @@ using switchyard_metal::kSimdWidth;
 using switchyard_metal::Runtime;
 using switchyard_metal::SimdOperation;
 
-// Lanes wait for each other here.
+// The place where lanes wait for each other.
 struct Meeting {
   uint32_t expected = 0;
   uint32_t arrived = 0;
@@ -107,7 +107,7 @@ Runtime MakeRuntime() {
   return runtime;
 }
 
-// The runtime for loaded modules.
+// The runtime that loaded modules get.
 Runtime runtime = MakeRuntime();
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles this folder's shaders as the library does, when a test asks for
-// them, and runs them with a simdgroup of threads.
+// Compiles the shaders in this folder in the way of the library when a test
+// asks for them. Runs them with a simdgroup of threads.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
 #define SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
@@ -28,24 +28,25 @@ struct Access {
 
 class ShimModule {
  public:
-  // Compiles NAME_shader.cc. Fails the test if Clang is present but cannot
-  // compile it.
+  // Compiles NAME_shader.cc. If Clang is present but cannot compile the file,
+  // fails the test.
   ShimModule(const std::string& name, bool checked);
   ~ShimModule();
   ShimModule(const ShimModule&) = delete;
   ShimModule& operator=(const ShimModule&) = delete;
 
-  // Returns null if the module has no such function.
+  // Returns the function, or null if the module has no such function.
   void* Find(const char* function) const;
   template <class F>
   F* Function(const char* function) const {
     return reinterpret_cast<F*>(Find(function));
   }
 
-  // Runs the function in `lanes` lanes, which meet in simd functions.
+  // Runs the function in `lanes` lanes. The lanes meet in simd functions.
   static void RunLanes(uint32_t lanes,
                        const std::function<void(uint32_t lane)>& function);
-  // The accesses and the messages of fail() since the last call.
+  // These return the accesses, and the messages of fail(), since the last
+  // call.
   static std::vector<Access> TakeAccesses();
   static std::vector<std::string> TakeFailures();
 

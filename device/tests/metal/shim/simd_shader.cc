@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All simd and quad functions by name, for float, int, half2 and uint.
+// Contains all simd and quad functions for float, int, half2 and uint. The
+// test finds each by its name.
 
 #include <metal_stdlib>
 
@@ -11,7 +12,8 @@ extern "C" void set_runtime(const switchyard_metal::Runtime* runtime) {
   switchyard_metal::runtime = runtime;
 }
 
-// `number` is the distance, mask or lane; 0 if the function has none.
+// `number` is the function's distance, mask or lane, or 0 if the function has
+// none.
 template <class T>
 struct Function {
   const char* name;
@@ -37,7 +39,8 @@ struct Function {
                    ushort number) { *out = name(*in, *filling, number, 8); } \
   }
 
-// Expands a list of switchyard_lanes.h for simd and for quad functions.
+// Expands a list in switchyard_lanes.h for simd functions and for quad
+// functions.
 #define SHIM_BOTH(LIST, one) LIST(one, simd) LIST(one, quad)
 
 template <class T>
@@ -96,8 +99,9 @@ extern "C" void vote(bool value, Votes* out) {
   out->quad_first = quad_is_first();
 }
 
-// Computes D = A B + C from memory: A at (row 1, column 2) of a matrix with
-// rows of `stride`, B transposed, D optionally stored transposed.
+// Computes D = A B + C from memory. A is at (row 1, column 2) of a matrix
+// with rows of `stride` elements. B is transposed, and D is optionally stored
+// transposed.
 template <class T>
 void Multiply(const T* a, const T* b, const float* c, float* d, ulong stride,
               bool transpose) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Simd and quad functions against plain loops, with all lanes and with some
-// missing.
+// Compares simd and quad functions with plain loops, with all lanes and with
+// some lanes missing.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The expected results. `count` lanes of a group of `width` lanes meet; `in`
-// has their values.
+// Computes the expected results. `count` lanes of a group of `width` lanes
+// meet, and `in` has their values.
 template <class T>
 std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
                         const std::vector<T>& filling, int number, int width,
@@ -28,7 +28,8 @@ std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
     return function.compare(0, std::string(what).size(), what) == 0;
   };
   std::vector<T> out(in.size());
-  // Folds by halves; missing lanes have the neutral value.
+  // Combines the two halves of the lanes again and again. Missing lanes have
+  // the neutral value.
   const auto halves = [&](T nothing, auto combine) {
     std::vector<T> all(static_cast<size_t>(width), nothing);
     std::copy(in.begin(), in.end(), all.begin());
@@ -112,7 +113,8 @@ const char* const kNumbered[] = {"broadcast",
 template <class T>
 using RunFunction = bool(const char*, const T*, T*, const T*, uint16_t);
 
-// Runs one function in all lanes and compares each simdgroup or quad.
+// Runs one function in all lanes, and compares the results in each simdgroup
+// or quad.
 template <class T>
 void Check(RunFunction<T>* run, const std::string& prefix,
            const std::string& function, int number, int lanes,
@@ -356,7 +358,7 @@ TEST(ShimSimd, ThreadElements) {
   for (size_t i = 0; i < 64; ++i) in[i] = static_cast<float>(i);
   ShimModule::RunLanes(
       32, [&](uint32_t lane) { elements(in.data(), &out[2 * lane]); });
-  // Row 0 is in lanes 0, 1, 8 and 9; row 4 starts in lane 16.
+  // Row 0 lies in lanes 0, 1, 8 and 9, and row 4 begins in lane 16.
   const uint32_t lanes[] = {0, 1, 8, 9, 16, 31};
   const float first[] = {0, 2, 4, 6, 32, 62};
   for (size_t i = 0; i < 6; ++i) {

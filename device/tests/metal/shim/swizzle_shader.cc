@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every swizzle of vectors, found by name.
+// Contains a function for every swizzle of vectors. The test finds it by its
+// name.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// Reads a swizzle of `in`; assigns to the swizzle if its letters are
-// distinct.
+// Reads a swizzle of `in`. If the swizzle's letters are distinct, also
+// assigns to it.
 struct Swizzle {
   const char* name;
   void (*read)(const float* in, float* out);
@@ -39,8 +40,8 @@ constexpr bool Distinct(const char* name) {
      }                                                                \
    }},
 
-// Add a letter out of two, three or four. Each nesting level needs a separate
-// macro, because a macro cannot expand itself.
+// These macros add one letter out of two, three or four. Each level of
+// nesting needs its own macro, because a macro cannot expand itself.
 #define NEXT_1_OF_2(M, n, a, b) M(n##a, a, b) M(n##b, a, b)
 #define NEXT_1_OF_3(M, n, a, b, c) \
   M(n##a, a, b, c) M(n##b, a, b, c) M(n##c, a, b, c)

@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Operators and constructors of vectors; matrices.
+// Uses operators and constructors of vectors, and matrices.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// Stores one vector per operator in `out`, in the order of the test's list.
+// For each operator, stores one vector in `out`. The order is that of the
+// test's list.
 extern "C" void int_operators(const int* x, const int* y, int* out) {
   const int4 a(x[0], x[1], x[2], x[3]), b(y[0], y[1], y[2], y[3]);
   int4 c = a;
@@ -45,7 +46,7 @@ extern "C" void int_operators(const int* x, const int* y, int* out) {
   *o++ = c;
 }
 
-// Constructors and conversions; the test knows the expected elements.
+// Uses constructors and conversions. The test knows the expected elements.
 extern "C" void constructors(const float* in, float* out) {
   const float2 a(in[0], in[1]);
   const float3 b(a, in[2]);
@@ -104,7 +105,7 @@ static_assert(sizeof(packed_half4) == 8 && alignof(packed_half4) == 2);
 static_assert(sizeof(float3x3) == 48 && sizeof(half4x4) == 32);
 static_assert(alignof(float2x3) == 16 && sizeof(bfloat2x4) == 16);
 
-// Evaluated at compile time.
+// This is evaluated at compile time.
 constexpr float4 kFloats = float4(1, 2, 3, 4) * 2 + 1;
 static_assert(kFloats.x == 3 && kFloats[3] == 9);
 constexpr short2 kShorts = {1, -2};

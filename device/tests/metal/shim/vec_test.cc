@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors and matrices of the shim, element by element.
+// Tests vectors and matrices of the shim, element by element.
 
 #include <cmath>
 #include <cstdint>
@@ -80,7 +80,7 @@ TEST(ShimVec, Operators) {
     }
     sum[i] = (a + b) * 3 - a + (i % 2 == 0 ? 5 : 0);
   }
-  // y and w are swapped.
+  // The elements y and w were swapped.
   EXPECT_EQ(out[92], sum[0]);
   EXPECT_EQ(out[93], sum[3]);
   EXPECT_EQ(out[94], sum[2]);
@@ -113,7 +113,7 @@ TEST(ShimVec, Constructors) {
   EXPECT_EQ(out, expected);
 }
 
-// Expands the determinant along the first row.
+// Computes a determinant by expansion along the first row.
 double Determinant(const std::vector<std::vector<double>>& m) {
   if (m.size() == 1) return m[0][0];
   double sum = 0;
@@ -137,7 +137,7 @@ TEST(ShimVec, Matrices) {
   for (float& each : in) each = static_cast<float>(random() % 15) - 7;
   std::vector<float> out(29);
   matrices(in.data(), out.data());
-  // Columns of 3 and of 4 elements.
+  // The matrices have columns of 3 and of 4 elements.
   const auto a = [&](size_t column, size_t row) {
     return in[3 * column + row];
   };
