@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode: a queue's record of the last accesses to memory.
+// The checker of a queue in checked mode. It records the last accesses to
+// memory, and decides whether a new access conflicts with them.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_CHECKER_H_
