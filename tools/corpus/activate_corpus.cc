@@ -57,7 +57,7 @@ void Quantize(Executor& executor, Digests& digests, Type in,
 }
 
 // Runs all options except plain SiLU. Layouts, limits, biases and row scales
-// take turns. Each expert has rows of its own, and some rows belong to no
+// take turns. Each expert has other rows, and some rows belong to no
 // expert.
 void Optional(Executor& executor, Digests& digests, Activation activation,
               bool any) {

@@ -11,7 +11,7 @@ constexpr size_t kTokens = 3;
 
 struct Types {
   const char* name;
-  // The type of `rows` is also that of shared.rows.
+  // `rows` and shared.rows have the same type.
   Type rows, weights, residual, norm_weight, out, normed;
 };
 constexpr Type kF32 = Type::kF32, kBF16 = Type::kBF16, kF16 = Type::kF16;

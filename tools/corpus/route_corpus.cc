@@ -177,7 +177,7 @@ std::vector<Recipe> Recipes() {
   add(
       "sparsemixer", Score::kSparsemixer, [](O& o) { o.renormalize = false; },
       false, false, false, 2);
-  // Some scores may be in none of the recipes above. Adds a recipe for each.
+  // Adds a recipe for each score that no recipe above has.
   for (const Score score : testing_support::kScores) {
     const bool is_there =
         std::any_of(recipes.begin(), recipes.end(),

@@ -25,7 +25,7 @@ import families
 import library
 
 ROWS, WIDTH, EPS = 200, 512, 1e-5
-# The largest relative error of an element. In f32 it comes from another order of the sum. In bf16
+# The largest relative error of an element. In f32 another order of the sum causes it. In bf16
 # it is one unit in the last place, and a second one if the product with the weight is also
 # rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -6}
@@ -40,7 +40,7 @@ ATTRIBUTES = ("input_layernorm", "operator_norm", "norm_1", "hc_norm", "post_fee
 # Cohere2 has an RMSNorm if its configuration has rms_norm_eps.
 VARIANTS = {"cohere2_moe": ("rms_norm_eps", "Cohere2MoeRMSNorm", {
     "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": 1, "rms_norm_eps": EPS})}
-# The class of the norm after the MoE block, if it differs from that of the other norm.
+# The class of the norm after the MoE block, if it differs from the class of the other norm.
 BLOCKS = {"muse_spark": "MuseSparkTextInputScaledRMSNorm"}
 # The class adds 1 to its weight and rounds the sum to bf16, so an engine passes Combine the f32
 # weight bf16(1 + w) - 1.

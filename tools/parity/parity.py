@@ -25,7 +25,7 @@ import library
 import routers
 
 ROWS = 1000
-# The largest relative error of a weight. In f32 it comes from another order of sums and from
+# The largest relative error of a weight. In f32 its causes are another order of sums and
 # other polynomials. In bf16 it is one unit in the last place, because these can change a
 # rounding, or three units if score, sum and quotient are all rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -7}
