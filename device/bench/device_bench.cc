@@ -56,8 +56,7 @@ struct Metal {
     }
     return made;
   }
-  // Encodes, commits and waits. Throws the command buffer's error, if there
-  // is one.
+  // Encodes, commits and waits. Throws the command buffer's error, if any.
   template <class Encode>
   void Run(const Encode& encode) const {
     const auto commands = queue->commandBuffer();
