@@ -18,8 +18,8 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
-// CLI11 would accept numbers, yes and no as values of flags, and any value of
-// --help.
+// Makes a value of a flag an error. CLI11 would accept "--flag=3" or
+// "--flag=no", and any value of --help.
 void RefuseValuesOfFlags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_expected_max() == 0) option->disable_flag_override();
@@ -61,8 +61,9 @@ bool Parse(CLI::App& app, int argc, const char* const* argv) {
     app.exit(asked);
     return false;
   } catch (const CLI::ParseError& error) {
-    // After an unknown option, CLI11 first reports its value as a wrong
-    // positional, or a missing one. Report the unknown option instead.
+    // If an option is unknown, CLI11 may first report that its value is a
+    // wrong positional argument, or that an argument is missing. This reports
+    // the unknown option instead.
     for (const std::string& extra : app.remaining(true)) {
       if (extra.rfind('-', 0) == 0) {
         throw InputError("The following argument was not expected: " + extra);

@@ -38,18 +38,19 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   return false;
 }
 
-// True for these words in strings, too, because searching is cheaper than
-// parsing.
+// True if the text contains NaN or Infinity. Also true if only a string
+// contains such a word, because searching is cheaper than parsing.
 bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   const std::string_view text(reinterpret_cast<const char*>(begin),
                               static_cast<size_t>(end - begin));
   return text.find("Infinity") != text.npos || text.find("NaN") != text.npos;
 }
 
-// Python writes infinities and NaN by these words, which JSON does not have:
-// configurations with a time_step_limit end with Infinity. As a text, the word
-// is refused where a number belongs, and harmless elsewhere. Adds no line
-// break, so that errors keep their line numbers.
+// Puts quotes around NaN, Infinity and -Infinity. Python writes these words,
+// for example in configurations with a time_step_limit, but JSON does not have
+// them. As a text, such a word is refused where a program needs a number, and
+// is harmless elsewhere. Adds no line break, so that errors keep their line
+// numbers.
 std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   std::string text;
   bool in_string = false;

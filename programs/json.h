@@ -18,8 +18,8 @@ namespace program {
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 
-// Converts a count that was computed as a double, which JSON would print as
-// 8.0.
+// Converts a count that was computed as a double to an integer, because JSON
+// would print the double as 8.0.
 uint64_t Count(double count);
 
 }  // namespace program

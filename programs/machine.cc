@@ -26,7 +26,7 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// The text that follows "key : " in /proc/cpuinfo, for the first core.
+// Returns the text that follows "key : " in /proc/cpuinfo, for the first core.
 std::string CpuInfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -49,8 +49,8 @@ size_t CountBits(const std::string& hex) {
   return count;
 }
 
-// The date with the offset from UTC in the form of RFC 3339, because readers of
-// Google Benchmark's files expect it.
+// Returns the date and time with the offset from UTC, as RFC 3339 writes it,
+// because programs that read Google Benchmark's files expect this form.
 std::string Date() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -158,7 +158,7 @@ uint64_t PeakMemory() {
 void RequireMemory(double bytes, const std::string& what) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_size <= 0) return;  // unknown: allocate and see
+  if (pages <= 0 || page_size <= 0) return;  // the machine's memory is unknown
   const double memory =
       static_cast<double>(pages) * static_cast<double>(page_size);
   if (bytes > memory) {

@@ -24,7 +24,7 @@
 namespace program {
 namespace {
 
-// ": reason", or nothing if the system gave none.
+// Returns ": reason" for an errno, or an empty text for 0.
 std::string Reason(int error) {
   return error == 0 ? "" : std::string(": ") + std::strerror(error);
 }
@@ -39,8 +39,9 @@ std::string Reason(int error) {
                    (error != 0 ? Reason(error) : ": not written"));
 }
 
-// If a standard file is closed, the next file opened would get its number, and
-// then the program's output. Opens /dev/null instead, or throws.
+// If stdin or stderr is closed, opens /dev/null in its place. Otherwise the
+// next file that the program opens would get its number, and messages would be
+// written to that file. Throws if stdout is closed.
 void RequireStandardFiles() {
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) ThrowNoOutput(errno);
   for (const int number : {STDIN_FILENO, STDERR_FILENO}) {
@@ -50,8 +51,8 @@ void RequireStandardFiles() {
   }
 }
 
-// Closes a copy of stdout, because some file systems report a full disk only
-// then.
+// Flushes stdout and closes a copy of it, because some file systems report a
+// full disk only when a file is closed.
 void FinishOutput() {
   FlushOutput();
   const int copy = dup(STDOUT_FILENO);
@@ -65,7 +66,7 @@ void PrintError(const char* program, const std::string& what) {
 
 struct Character {
   uint32_t code;
-  size_t bytes;  // 0: not UTF-8
+  size_t bytes;  // 0 if it is not valid UTF-8
 };
 
 Character CharacterAt(const std::string& text, size_t at) {
@@ -205,7 +206,7 @@ void RequireWritable(const std::string& option, const std::string& path) {
   std::error_code ignored;
   const bool existed =
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  // Not blocking, because a FIFO without a reader would block.
+  // Opens without blocking, because a FIFO without a reader would block.
   const int file = open(
       path.c_str(),
       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);

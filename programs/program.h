@@ -31,16 +31,16 @@ int RunMain(const char* program, int failed, const std::function<int()>& run);
 // lost.
 void FlushOutput();
 
-// Makes text from a file safe for a terminal. Writes control characters,
-// invalid UTF-8, and characters that reverse a line's direction as \x1b or
-// \u202e. Does not change the characters in `as_is`.
+// Makes text from a file safe for a terminal. Replaces control characters,
+// invalid UTF-8, and characters that reverse a line's direction by escapes such
+// as \x1b or \u202e. Does not change the characters in `as_is`.
 std::string Printable(const std::string& text, const std::string& as_is = "");
 
-// "program: what" and a newline: one line that is safe for a terminal, even if
-// it contains a name from the user.
+// Returns "program: what" and a newline. The line is safe for a terminal, even
+// if `what` contains a name from the user.
 std::string ErrorLine(const std::string& program, std::string what);
 
-// The line with the first error in a compiler's messages.
+// Returns the line with the first error in a compiler's messages.
 std::string FirstError(const std::string& messages);
 
 // Throws InputError if both paths name one file, because the second output
@@ -48,24 +48,25 @@ std::string FirstError(const std::string& messages);
 void RequireTwoFiles(const std::string& option, const std::string& path,
                      const std::string& other_option,
                      const std::string& other_path);
-// Throws InputError if the file `path` of `option` cannot be written now.
-// Leaves no file.
+// Throws InputError if the file `path`, the value of `option`, cannot be
+// written. Does not leave a file behind.
 void RequireWritable(const std::string& option, const std::string& path);
-// Writes the file. Throws InputError, and leaves no part of a file then.
+// Writes the file. If this fails, throws InputError and leaves no part of the
+// file.
 void WriteFile(const std::string& option, const std::string& path,
                const std::string& content);
 
-// The ISAs of this machine, best first: "AVX3, AVX2, SSE4".
+// Returns the ISAs of this machine, best first, such as "AVX3, AVX2, SSE4".
 std::string IsaChoices(const std::string& separator = ", ");
-// Throws InputError with the choices if SWITCHYARD_ISA names an ISA that does
-// not run here. Call it before any work, because kernels would refuse to run
-// later.
+// Throws InputError if SWITCHYARD_ISA names an ISA that does not run on this
+// machine; the error lists the choices. Call it before any work, because
+// kernels would refuse to run later.
 void RequireEnvironmentIsa();
-// Caps the library to that ISA, for --isa. Throws InputError with the choices
-// if the name is wrong.
+// Caps the library to the ISA `name`, the value of --isa. If the name is wrong,
+// throws InputError with the choices.
 void UseIsa(const std::string& name);
 
-// "" or "s".
+// Returns "" if count is 1, otherwise "s".
 const char* Plural(size_t count);
 
 }  // namespace program

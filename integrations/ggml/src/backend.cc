@@ -32,8 +32,8 @@ namespace {
 constexpr char kName[] = "Switchyard";
 constexpr char kPackingName[] = "Switchyard packing";
 
-// The CPU backend runs claimed nodes outside of chains, unless their weights
-// are packed.
+// The state of a backend. `cpu` is a CPU backend, which runs claimed nodes that
+// are in no chain, unless their weights are packed.
 struct Context {
   ggml_backend_t cpu = nullptr;
   int num_threads = 1;
@@ -51,8 +51,8 @@ double Now() {
   return std::chrono::duration<double>(now).count();
 }
 
-// Calls compute(executor). Reports an exception as out of memory, because
-// only a lack of memory throws.
+// Calls compute(executor). Turns an exception into the error "out of memory",
+// because only a lack of memory throws.
 template <class F>
 switchyard::Status Try(const Context& context, const F& compute) {
   switchyard::OpenMpExecutor executor(static_cast<size_t>(context.num_threads));
@@ -80,7 +80,7 @@ ggml_status RunPackedProduct(Context& context, const ggml_tensor* node) {
   return GGML_STATUS_SUCCESS;
 }
 
-// Runs nodes outside of chains on the CPU backend.
+// Runs nodes [begin, end), which are in no chain, on the CPU backend.
 ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
                     int end) {
   const int computed = static_cast<int>(
@@ -97,8 +97,9 @@ ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
   return status;
 }
 
-// Runs nodes one by one. Products with packed weights run here, because the
-// CPU backend cannot read these.
+// Runs nodes [begin, end) one by one. The plug-in computes products with packed
+// weights, because the CPU backend cannot read these; the CPU backend computes
+// the others.
 ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
                      int end) {
   int first = begin;
@@ -128,8 +129,8 @@ ggml_status RunChain(Context& context, const ggml_cgraph& graph,
   return status;
 }
 
-// Calls what(chain) for the chain that begins with this node. Returns false
-// if no chain begins here.
+// If a chain begins with node `begin`, calls what(chain) and returns true.
+// Otherwise returns false.
 template <class F>
 bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
   if (const auto router = MatchRouter(graph, begin)) {
@@ -236,7 +237,7 @@ ggml_backend_device_i DeviceCalls() {
     return "Mixture-of-Experts layers on the CPU";
   };
   calls.get_memory = [](ggml_backend_dev_t, size_t* free, size_t* total) {
-    *free = *total = 0;  // the CPU's memory is not ours
+    *free = *total = 0;  // the plug-in has no memory besides the CPU's
   };
   calls.get_type = [](ggml_backend_dev_t) {
     return GGML_BACKEND_DEVICE_TYPE_ACCEL;
@@ -265,10 +266,11 @@ ggml_backend_device_i DeviceCalls() {
   return calls;
 }
 
-// The device whose buffers llama.cpp tries for weights before the CPU's. It
-// is a device of its own, because a device's results lie in its own buffers,
-// and the buffers of the other device are the CPU's. It computes nothing,
-// because ggml asks the other device first.
+// The device "Switchyard packing". llama.cpp tries its buffers for weights
+// before the CPU's. It is separate from the computing device, because a
+// device's results lie in the device's buffers, and for the computing device
+// these are the CPU's. The packing device computes nothing, because ggml asks
+// the computing device first.
 ggml_backend_device_i PackingDeviceCalls() {
   ggml_backend_device_i calls = DeviceCalls();
   calls.get_name = [](ggml_backend_dev_t) { return kPackingName; };
@@ -281,7 +283,7 @@ ggml_backend_device_i PackingDeviceCalls() {
     props->name = ggml_backend_dev_name(device);
     props->description = ggml_backend_dev_description(device);
     props->type = ggml_backend_dev_type(device);
-    // Copies a mapped file, because packed bytes differ from the file's.
+    // A mapped file is copied, because packed bytes differ from the file's.
     props->caps.buffer_from_host_ptr = false;
   };
   calls.buffer_from_host_ptr = nullptr;
@@ -314,7 +316,8 @@ ggml_backend_reg_i RegCalls() {
 }  // namespace
 }  // namespace switchyard_ggml
 
-// A graph's internals are no part of ggml's interface.
+// Refuses to load if the plug-in was built for another version of ggml, because
+// it reads the internals of graphs, which are not part of ggml's interface.
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t
 ggml_backend_init(void) {
   if (std::strcmp(ggml_version(), SWITCHYARD_GGML_VERSION) != 0) {

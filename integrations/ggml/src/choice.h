@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The weight types that the plug-in multiplies, and the batches for which it
-// was measured to be faster than ggml's own nodes. Claims, the report and
-// README.md follow this table.
+// A table of the weight types that the plug-in multiplies, and of the
+// smallest batches for which it was measured to be faster than ggml.
+// claims.h, the report and README.md use this table.
 
 #ifndef SWITCHYARD_GGML_CHOICE_H_
 #define SWITCHYARD_GGML_CHOICE_H_
@@ -16,9 +16,10 @@
 
 namespace switchyard_ggml {
 
-// CPUs by the instructions that oneDNN uses for experts' products.
+// Kinds of CPUs. They differ in the instructions that oneDNN uses for experts'
+// products.
 enum class Cpu {
-  kAvx512Bf16,  // or AMX: multiplies bf16 without converting it
+  kAvx512Bf16,  // also AMX: oneDNN multiplies bf16 without converting it
   kAvx512,
   kAvx2,
   kOther,
@@ -27,31 +28,35 @@ enum class Cpu {
 // The kind of this CPU. ONEDNN_MAX_CPU_ISA can lower it.
 Cpu ThisCpu();
 
-// Smaller batches leave the router and the sum to ggml, because they save
-// less time than another split of the graph costs. If the experts run here,
-// no further split is needed, and smaller batches are claimed too.
+// With fewer tokens than this, router and sum are left to ggml, because they
+// save less time than another split of the graph costs. If the plug-in also
+// computes the experts, no further split is needed, so smaller batches are
+// claimed too.
 constexpr int64_t kMinTokens = 32;
 
 // A ggml type of experts' weights.
 struct ExpertType {
   ggml_type type;
-  // The format that Switchyard's tiles multiply. If empty, oneDNN multiplies.
+  // If set, Switchyard multiplies the weights in this format. If empty, oneDNN
+  // multiplies them.
   std::optional<switchyard::WeightFormat> format;
-  // The least mean number of (token, slot) pairs per expert for which weights
-  // as stored are faster here, by Cpu. 0: any batch, even one token.
+  // For each Cpu: the least mean number of (token, slot) pairs per expert from
+  // which the plug-in multiplies weights as stored faster than ggml. 0 means
+  // any batch, even one token.
   double min_pairs[4];
 };
 
-// Nullptr if no product here supports the type.
+// Returns nullptr if the plug-in cannot multiply weights of this type.
 const ExpertType* FindExpertType(ggml_type type);
 
-// The type's least mean number of pairs on this CPU.
+// Returns min_pairs of the type for this CPU.
 double MinPairsPerExpert(ggml_type type);
 
 // Whether SWITCHYARD_GGML_PACK is set in the environment, and not 0.
 bool IsPackingAsked();
-// Whether weights of the type are packed while they are loaded: packing is
-// asked for, the type has a packed layout, and this CPU multiplies it fast.
+// True if weights of the type are packed while they are loaded. This is so if
+// IsPackingAsked(), the type has a packed layout, and this CPU multiplies it
+// fast.
 bool IsPackedWhenLoaded(ggml_type type);
 
 }  // namespace switchyard_ggml

@@ -35,25 +35,25 @@ bool IsRowsOfExperts(const ggml_tensor* t) {
   return t->op == GGML_OP_MUL_MAT_ID;
 }
 
-// Whether `t` is [features, slots, tokens] of f32 without gaps.
+// True if `t` is a tensor [features, slots, tokens] of f32 without gaps.
 bool IsRows(const ggml_tensor* t) {
   return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[3] == 1;
 }
 
-// The MUL_MAT_ID of a linear map.
+// Returns the MUL_MAT_ID of a product with or without a bias.
 const ggml_tensor* ProductOf(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
 }
 
-// The fewest tokens of a batch with claimed experts. Routers of such batches
-// are claimed, because they share a split of the graph with the experts. A
-// router's nodes do not know their readers, so this number stands for all of
-// them.
+// The number of tokens of the smallest batch with claimed experts. Routers of
+// batches of this size or more are claimed, because they share a split of the
+// graph with the experts. The nodes of a router do not know which experts read
+// them, so one number is kept for all layers.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
-// For each layer, the least mean number of pairs per expert for which all its
-// products are claimed. Looked up by the data and name of the gate or up
-// weights.
+// A map from each layer to the least mean number of pairs per expert from
+// which all of its products are claimed. The data and the name of the gate or
+// up weights identify the layer.
 class Least {
  public:
   void Set(const ggml_tensor* weights, double least) {
@@ -81,8 +81,8 @@ Least& LeastOfLayers() {
   return *least;
 }
 
-// The least mean number of pairs per expert for which a product is computed
-// here.
+// Returns the least mean number of pairs per expert from which the plug-in
+// computes a product.
 double LeastPairs(const ggml_tensor* product) {
   if (WhyNever(product) != nullptr) {
     return std::numeric_limits<double>::infinity();
@@ -91,8 +91,9 @@ double LeastPairs(const ggml_tensor* product) {
                                    : MinPairsPerExpert(product->src[0]->type);
 }
 
-// The gate and up products before a layer's down product; both are one node
-// if the layer has one product for gate and up. Empty for any other product.
+// The gate and up products of the layer to which a down product belongs. If
+// the layer has one product for gate and up, both are this node. For any other
+// product than down, both are null.
 struct GateAndUp {
   const ggml_tensor* gate = nullptr;
   const ggml_tensor* up = nullptr;
@@ -161,8 +162,8 @@ bool IsArgsort(const ggml_tensor* t) {
 
 bool IsTopK(const ggml_tensor* t) {
   const ggml_tensor* sorted = t->view_src;
-  // Refuses a view of a view: other nodes may read the view between, which
-  // has more columns.
+  // Refuses a view of a view, because other nodes may read the view in the
+  // middle, which has more columns.
   return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
          t->view_offs == 0 && t->type == sorted->type &&
          t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&
@@ -202,8 +203,9 @@ const char* WhyNever(const ggml_tensor* t) {
   if (weights->op != GGML_OP_NONE || !ggml_is_contiguous(weights)) {
     return "computed or with gaps";
   }
-  // Accumulation is in f32 in any case. With packed weights, requests for f32
-  // operands are ignored, because no other backend can read the weights.
+  // Products are always accumulated in f32. If the weights are packed, a
+  // request for another precision is ignored, because no other backend can
+  // read the weights.
   for (int i = 1; i < 4 && !is_packed; ++i) {
     if (t->op_params[i] != 0) return "asked for in another precision";
   }
@@ -222,7 +224,7 @@ const char* WhyNot(const ggml_tensor* t) {
   const ggml_tensor* ids = t->src[2];
   const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /
                        static_cast<double>(weights->ne[2]);
-  // All products of a layer are computed here or none, because some of them
+  // The plug-in computes all products of a layer or none, because some of them
   // gain less than a split of the graph costs.
   const double least =
       std::max(LeastPairsOfLayer(t), LeastOfLayers().Get(weights));
@@ -285,8 +287,9 @@ bool IsSum(const ggml_tensor* t) {
          (IsSlot(t->src[0]) || IsSum(t->src[0]));
 }
 
-// The residual of a layer is itself a sum of the layer's input and the
-// attention's output. A shared expert's output is a product instead.
+// True if `t` adds a residual to the experts' sum. The residual must itself be
+// an addition, of the layer's input and the attention's output. This tells it
+// from a shared expert's output, which is a product.
 bool IsResidualSum(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD && IsSum(t->src[0]) &&
          t->src[1]->op == GGML_OP_ADD && IsMatrix(t->src[1]) &&

@@ -22,15 +22,15 @@ inline bool IsViewOp(const ggml_tensor* t) {
          t->op == GGML_OP_TRANSPOSE;
 }
 
-// The node that owns the memory of a view or reshape; for other nodes, the
-// node itself.
+// Returns the node that owns the memory of a view or reshape. For other nodes,
+// returns the node itself.
 inline const ggml_tensor* Root(const ggml_tensor* t) {
   return IsViewOp(t) && t->view_src != nullptr ? t->view_src : t;
 }
 
-// The tensor whose elements `t` has, all of them and in order. Otherwise `t`
-// itself, for example for a view that has an offset or gaps, or is
-// transposed.
+// If `t` is a view of all elements of a tensor, in their order, returns that
+// tensor. Otherwise returns `t`, for example if the view has an offset or
+// gaps, or is transposed.
 inline const ggml_tensor* Whole(const ggml_tensor* t) {
   const ggml_tensor* root = Root(t);
   const bool is_whole = t->type == root->type && t->view_offs == 0 &&
@@ -39,12 +39,12 @@ inline const ggml_tensor* Whole(const ggml_tensor* t) {
   return is_whole ? root : t;
 }
 
-// Whether `t` is [columns, rows] of f32 without gaps between rows.
+// True if `t` is a matrix [columns, rows] of f32 without gaps between rows.
 inline bool IsMatrix(const ggml_tensor* t) {
   return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[2] == 1 &&
          t->ne[3] == 1;
 }
-// Whether `t` is a weight of `size` f32.
+// True if `t` is a weight with `size` elements of f32.
 inline bool IsVector(const ggml_tensor* t, int64_t size) {
   return t->op == GGML_OP_NONE && t->type == GGML_TYPE_F32 &&
          t->ne[0] == size && ggml_nelements(t) == size && ggml_is_contiguous(t);
@@ -58,29 +58,31 @@ bool IsTopK(const ggml_tensor* t);     // view of the argsort's first columns
 bool IsWeights(const ggml_tensor* t);  // [.., top_k, tokens], after any step
 bool IsPlainSoftmax(const ggml_tensor* t);  // no mask, scale, ALiBi or sinks
 
-// Returns why the plug-in cannot compute a MUL_MAT_ID, or nullptr if it can.
+// Returns the reason why the plug-in cannot compute a MUL_MAT_ID, or nullptr
+// if it can.
 const char* WhyNever(const ggml_tensor* mul_mat_id);
-// Returns why the plug-in does not compute a MUL_MAT_ID: it cannot, or it is
-// not faster. Nullptr if it does.
+// Returns the reason why the plug-in does not compute a MUL_MAT_ID: it cannot,
+// or it is not faster. Returns nullptr if it does compute it.
 const char* WhyNot(const ggml_tensor* mul_mat_id);
-// Called for a down product. Remembers which batches of its layer are
-// computed here, for the layer's other products: ggml asks about those first,
-// and they do not know their readers.
+// Call this for a down product. It remembers the smallest batch of this layer
+// that the plug-in computes, for the layer's gate and up products: ggml asks
+// about these first, and a node does not know its readers.
 void NoteLayer(const ggml_tensor* mul_mat_id);
-// Called for a claimed product. From now on, routers with as few tokens are
-// claimed too.
+// Call this for a claimed product. From then on, routers with as few tokens as
+// the product's batch are claimed too.
 void NoteFewTokens(const ggml_tensor* mul_mat_id);
-// A MUL_MAT_ID that the plug-in can compute, with or without a bias.
+// True for a MUL_MAT_ID that the plug-in can compute, and for the addition of
+// a bias to one.
 bool IsLinear(const ggml_tensor* t);
 bool IsGlu(const ggml_tensor* t);  // of two such products
 
 bool IsWeightedRows(const ggml_tensor* t);  // experts' outputs times weights
-bool IsSum(const ggml_tensor* t);           // of some slots of weighted rows
+bool IsSum(const ggml_tensor* t);           // of weighted rows of some slots
 bool IsResidualSum(const ggml_tensor* t);
 bool IsNorm(const ggml_tensor* t);          // of a residual sum
 bool IsWeightedNorm(const ggml_tensor* t);  // such a norm times a weight
 
-// Any of the above that the plug-in computes.
+// True if `t` may be one of the nodes above and the plug-in computes it.
 bool IsClaimed(const ggml_tensor* t);
 
 }  // namespace switchyard_ggml

@@ -12,7 +12,8 @@
 
 namespace switchyard_ggml {
 
-// Memory that grows and is kept for reuse. Growing loses the old content.
+// Memory for one call after the other. It grows if a call needs more, which
+// loses the old content, and never shrinks.
 class Scratch {
  public:
   template <class T>
@@ -47,8 +48,8 @@ struct GemmShape {
 void RunGemm(const GemmShape& shape, const void* x, const void* weights,
              const float* bias, float* y, Scratch& scratch);
 
-// The operands' type for weights stored as `type`: bf16 if this CPU
-// multiplies it, otherwise f32.
+// Returns the type in which oneDNN multiplies weights that are stored as
+// `type`: bf16 if `type` is bf16 and this CPU multiplies it, otherwise f32.
 switchyard::Type OperandType(switchyard::Type type);
 
 }  // namespace switchyard_ggml

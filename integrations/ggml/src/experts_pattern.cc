@@ -9,8 +9,8 @@ namespace {
 
 using switchyard::Activation;
 
-// Takes the nodes of a linear map whose result is `t` or the tensor that `t`
-// views.
+// Takes the product, and its bias if it has one, with the result `t`, or the
+// result that `t` views.
 bool TakeLinear(Cursor& cursor, const ggml_tensor* t, Linear& linear,
                 const ggml_tensor** product) {
   t = Root(t);
@@ -38,7 +38,7 @@ bool ActivationOf(const ggml_tensor* glu,
   }
 }
 
-// The first GLU among the next few nodes.
+// Returns the first GLU among the next five nodes.
 const ggml_tensor* FindGlu(Cursor cursor) {
   for (int i = 0; i < 5; ++i, cursor.Next()) {
     const ggml_tensor* t = cursor.Get();
@@ -48,7 +48,7 @@ const ggml_tensor* FindGlu(Cursor cursor) {
   return nullptr;
 }
 
-// Whether `view` has all rows of `rows`, in columns [first, first + cols).
+// True if `view` has columns [first, first + cols) of all rows of `rows`.
 bool IsColumns(const ggml_tensor* view, const ggml_tensor* rows, int64_t first,
                int64_t cols) {
   return view->ne[0] == cols && view->ne[1] == rows->ne[1] &&
@@ -132,7 +132,8 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   CombineChain longer = chain;
   longer.residual = t->src[1];
   longer.out = t;
-  // The chain never writes parts of its sum, so none may be the residual.
+  // The residual must not come from a node of the chain, because the chain
+  // does not write its intermediate tensors.
   if (IsComputedIn(graph, chain, longer.residual)) return chain;
   cursor.Next();
   longer.end = cursor.end();
@@ -152,7 +153,8 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   longer.end = cursor.end();
   if (!IsClosed(graph, longer, {longer.out, longer.normed})) return chain;
-  // If only the norm reads the sum, the norm may be written in its place.
+  // If only the norm reads the sum, the sum is not written, because the norm
+  // may be in the same memory.
   if (IsClosed(graph, longer, {longer.normed})) longer.out = nullptr;
   return longer;
 }

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Finds chains of nodes that one call of Switchyard computes. A chain must
-// have exactly one of these forms, which llama.cpp's build_moe_ffn makes. It
-// must also have no outside reader of a tensor that Switchyard does not
-// write.
+// Finds chains of nodes that one call of Switchyard can compute. A chain must
+// have exactly one of the forms below, which llama.cpp's build_moe_ffn makes.
+// Switchyard does not write a chain's intermediate tensors, so no node outside
+// of the chain may read them.
 
 #ifndef SWITCHYARD_GGML_PATTERNS_H_
 #define SWITCHYARD_GGML_PATTERNS_H_
@@ -24,13 +24,13 @@ namespace switchyard_ggml {
 struct Chain {
   int begin = 0;
   int end = 0;
-  // Tensors that Switchyard reads after it has begun to write outputs. ggml's
-  // allocator might reuse their memory by then, so they must be kept until the
-  // last node.
+  // Tensors that Switchyard still reads after it has begun to write outputs.
+  // Their memory must be kept until the chain's last node, because ggml's
+  // allocator might place an output there.
   std::vector<const ggml_tensor*> kept;
 };
 
-// logits -> ids, weights.
+// A router: computes ids and weights from logits.
 struct RouterChain : Chain {
   const ggml_tensor* logits = nullptr;
   const ggml_tensor* bias = nullptr;  // optional
@@ -46,29 +46,32 @@ struct Linear {
   const ggml_tensor* bias = nullptr;     // [out, experts]
 };
 
-// Experts' rows, weights -> sum over slots [+ residual [-> norm]].
+// Sums each token's rows times their weights. May also add the residual, and
+// compute a norm of the result.
 struct CombineChain : Chain {
   const ggml_tensor* rows = nullptr;      // [hidden, slots, tokens]
   const ggml_tensor* weights = nullptr;   // [1, slots, tokens]
   const ggml_tensor* residual = nullptr;  // optional
   const ggml_tensor* norm_weight = nullptr;
-  const ggml_tensor* out = nullptr;     // nullptr: only the norm reads it
-  const ggml_tensor* normed = nullptr;  // with norm_weight
+  const ggml_tensor* out = nullptr;     // the sum; null if only the norm
+                                        // reads it
+  const ggml_tensor* normed = nullptr;  // null if there is no norm
   float eps = 0.0f;
 };
 
-// Gate, up, activation, down, and the CombineChain after them.
+// A layer's experts: gate, up, activation and down, and then a CombineChain.
 struct ExpertsChain : Chain {
   const ggml_tensor* input = nullptr;  // [hidden, 1, tokens]
   const ggml_tensor* ids = nullptr;    // [slots, tokens]
-  Linear gate;                         // has both, if `up` has no weights
+  Linear gate;                         // gate and up, if up.weights is null
   Linear up;
   Linear down;
   switchyard::ActivateOptions activation;
   CombineChain combine;
 };
 
-// The chain that begins with node `begin`, which must not be a view.
+// Each returns the chain that begins with node `begin`, if it has this form.
+// The node must not be a view.
 std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin);
 std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin);
 std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin);

@@ -25,7 +25,7 @@ struct Line {
   std::set<std::string> layers;  // the name of one tensor each
 };
 
-// The destructor prints the table, because it is how a library learns that
+// The destructor prints the table. A library is not told in any other way that
 // the program ends.
 class Table {
  public:
@@ -88,7 +88,8 @@ std::string Format(const ggml_tensor* weights) {
          std::string(IsPacked(weights) ? " packed" : "");
 }
 
-// The formats of gate, up and down, each named once.
+// Returns the formats of gate, up and down. A format that several of them have
+// is named once.
 std::string Formats(const ExpertsChain& chain) {
   std::string formats = Format(chain.gate.weights);
   std::string last = formats;

@@ -18,7 +18,8 @@ namespace switchyard_ggml {
 
 bool Reporting();
 
-// Records the time of a chain. If `done` is an error, the CPU backend ran it.
+// Records the time of a chain. If `done` is an error, the CPU backend ran the
+// chain instead.
 void Record(const RouterChain& chain, switchyard::Status done, double seconds);
 void Record(const ExpertsChain& chain, switchyard::Status done, double seconds);
 void Record(const CombineChain& chain, switchyard::Status done, double seconds);

@@ -17,7 +17,8 @@ bool IsLastOf(const ggml_tensor* t, const ggml_tensor* weights) {
   return t != nullptr && Whole(t->src[0]) == weights;
 }
 
-// Takes sum, [clamp,] divide: renormalised weights.
+// Takes the nodes that renormalise weights: a sum, a clamp if there is one,
+// and a division.
 bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   const ggml_tensor* sum = cursor.Get();
   if (sum->src[0]->ne[0] != chain.top_k) return false;
@@ -37,7 +38,8 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   }
   if (t == nullptr || t->op != GGML_OP_DIV || !IsLastOf(t, chain.weights) ||
       t->src[1] != divisor ||
-      // With as many slots as tokens, DIV could broadcast to other rows.
+      // Requires equal shapes, because with as many slots as tokens, DIV
+      // might broadcast a sum to other rows.
       !ggml_are_same_shape(t->src[0], sum->src[0])) {
     return false;
   }

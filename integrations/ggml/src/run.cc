@@ -28,8 +28,7 @@ class Workspace {
  public:
   std::vector<ThreadSpace> threads;
   Scratch plan, scratch, out, normed;
-  // For a single product: the quantised rows, and the same rows sorted by
-  // expert.
+  // For RunProduct(): the quantised rows, and the same rows sorted by expert.
   Scratch codes, scales, sorted_codes, sorted_scales, pairs;
 };
 
@@ -43,8 +42,9 @@ using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// If oneDNN multiplies, work is cut for this number of threads however many
-// run: oneDNN's bits may depend on the number of rows in a product.
+// If oneDNN multiplies, the work is always cut for this number of threads, so
+// that results do not depend on the real number: oneDNN's bits may depend on
+// the number of rows in a product.
 constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
@@ -55,8 +55,7 @@ AnyMatrix MatrixOf(const ggml_tensor* t, int64_t rows, int64_t cols) {
   return {Floats(t), rows, cols};
 }
 
-// The sum's inputs without the rows, and the places where ggml wants the
-// results.
+// The inputs of Combine except the rows, and its outputs in ggml's tensors.
 struct Sum {
   explicit Sum(const CombineChain& chain) {
     const int64_t hidden = chain.rows->ne[0];
@@ -130,9 +129,10 @@ class Experts {
     inputs.combine = sum.inputs;
     inputs.scratch = {workspace_.scratch.AtLeast<int32_t>(scratch_size),
                       scratch_size};
-    // Writes results to own memory first. Tokens are summed while experts of
-    // other tokens still run, and ggml may keep tensors that the chain still
-    // reads in the outputs' place. A product may also fail.
+    // Writes results to the workspace first, for two reasons. Tokens are
+    // summed while experts of other tokens still run, and ggml may have placed
+    // outputs in the memory of tensors that the chain still reads. And if a
+    // product fails, ggml's memory must be unchanged.
     switchyard::CombineOutputs outputs;
     outputs.out = Instead(sum.outputs.out, workspace_.out);
     outputs.normed = Instead(sum.outputs.normed, workspace_.normed);
@@ -225,8 +225,8 @@ class Experts {
   const Product gate_, up_, down_;
 };
 
-// Calls body(worker, i) for i in [0, count). `grain` calls are worth a
-// thread.
+// Calls body(worker, i) for i in [0, count), on several threads. Each thread
+// gets at least `grain` calls at a time.
 template <class F>
 Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
   return executor.ParallelFor(
@@ -239,9 +239,9 @@ Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
       const_cast<F*>(&body));
 }
 
-// A single MUL_MAT_ID. Rows are quantised once and sorted by expert. Each
-// thread multiplies into its own memory and copies the resulting rows to
-// their places.
+// Computes a single MUL_MAT_ID. It quantises each row once, and sorts rows by
+// expert. Each thread multiplies into its own memory, and copies the resulting
+// rows to their places.
 class LoneProduct {
  public:
   LoneProduct(const ggml_tensor* node, Workspace& workspace)
@@ -309,7 +309,8 @@ class LoneProduct {
         static_cast<const char*>(ids_->data) + pair / slots_ * ids_->nb[1];
     return reinterpret_cast<const int32_t*>(row)[pair % slots_];
   }
-  // The row of x for a pair: a token has one row, or one for each slot.
+  // Returns the row of x that belongs to a pair. A token has one row for all
+  // of its slots, or one row for each slot.
   size_t SourceOf(size_t pair) const {
     const size_t rows = Size(x_->ne[1]);
     return pair / slots_ * rows + pair % slots_ % rows;
@@ -338,7 +339,7 @@ class LoneProduct {
   }
 
   Status Multiply(const AnyRows& rows, Executor& executor) const {
-    // Cuts columns if each thread would get too few blocks.
+    // If each thread would get too few blocks of rows, also cuts columns.
     constexpr size_t kColumns = 32;
     const size_t out = weights_.rows;
     const size_t wanted = 4 * executor.Concurrency();

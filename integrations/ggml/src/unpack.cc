@@ -15,13 +15,13 @@ using switchyard::WeightFormat;
 // Version 1 of WeightLayout::kPacked (expert_weights.h): groups of 16 rows.
 constexpr size_t kRows = 16;
 
-// Sizes in bytes of a row's block.
+// The sizes of one block of a row, in bytes.
 struct Block {
   size_t cols = 0;
-  size_t stored = 0;    // the whole block
-  size_t codes_at = 0;  // in the stored form
+  size_t stored = 0;    // the whole block in the stored form
+  size_t codes_at = 0;  // the offset of the codes in the stored form
   size_t codes = 0;
-  size_t scales = 0;  // in the packed form
+  size_t scales = 0;  // the scales in the packed form
 };
 
 Block BlockOf(WeightFormat format) {
@@ -41,16 +41,17 @@ Block BlockOf(WeightFormat format) {
   }
 }
 
-// The index of the 64-byte line with dword `i` of a block's codes, for 16
-// rows.
+// A packed line of 64 bytes has the same dword of a block's codes for each of
+// 16 rows. Returns the index of the line with dword `i`.
 size_t LineOf(WeightFormat format, size_t i) {
   if (format != WeightFormat::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2
                 : (i - 32) / 8 * 24 + i % 8 * 3 + 2;
 }
 
-// The scales of row `row` of a packed block. Its lines hold the scales of 16
-// rows, and then their integer scales, four bytes of each row.
+// Reads the scales of row `row` of a packed block. The block's first lines hold
+// the float scales of 16 rows. The next lines hold their integer scales, with
+// four bytes of each row in a line.
 class Scales {
  public:
   Scales(const uint8_t* block, size_t row) : at_(block), row_(row) {}
@@ -97,7 +98,7 @@ void UnpackExpert(const ExpertWeights& packed, const uint8_t* from,
   const size_t scales_at = blocks * kRows * block.codes;
   const size_t group_bytes =
       (scales_at + blocks * kRows * block.scales + 63) / 64 * 64;
-  // Packed int8 codes are stored with 128 added.
+  // Packed codes of q8_0 have 128 added, which is subtracted here.
   const bool is_int8 = packed.format == WeightFormat::kQ8_0;
   for (size_t r = 0; r < packed.rows; ++r) {
     const uint8_t* group = from + r / kRows * group_bytes;

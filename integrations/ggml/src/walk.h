@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Helpers to find patterns in a graph's nodes.
+// Helpers that patterns.h uses to find chains in a graph's nodes.
 
 #ifndef SWITCHYARD_GGML_WALK_H_
 #define SWITCHYARD_GGML_WALK_H_
@@ -22,10 +22,10 @@ class Cursor {
   Cursor(const ggml_cgraph& graph, int begin) : graph_(&graph), at_(begin) {
     SkipViews();
   }
-  // The current node. Nullptr after the last node, for a node that is not to
-  // be computed, and for a node computed in another tensor's memory: only
-  // their place in the graph tells which readers of that memory read which
-  // value.
+  // Returns the current node. Returns nullptr after the last node, and for a
+  // node that ggml does not compute. Also returns nullptr for a node that is
+  // computed in another tensor's memory, because it depends on the order of
+  // the nodes which value a reader of this memory gets.
   const ggml_tensor* Get() const {
     if (at_ >= graph_->n_nodes) return nullptr;
     const ggml_tensor* node = graph_->nodes[at_];
@@ -54,19 +54,21 @@ class Cursor {
   int end_ = 0;
 };
 
-// Whether all readers of the chain's nodes, except of `outputs`, are in the
-// chain.
+// True if no node outside of the chain reads a node of the chain. `outputs`
+// are excepted.
 bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
               std::initializer_list<const ggml_tensor*> outputs);
 
-// Whether a node of the chain computes `t`, or the tensor that `t` views.
+// True if a node of the chain computes `t`, or the tensor that `t` views.
 bool IsComputedIn(const ggml_cgraph& graph, const Chain& chain,
                   const ggml_tensor* t);
 
-// The number of the graph's nodes that view `t`, directly or through a view.
+// Returns the number of nodes of the graph that view `t`, directly or through
+// another view.
 int ViewsOf(const ggml_cgraph& graph, const ggml_tensor* t);
 
-// The number of nodes that read `node`; 0 if it is not in the chain.
+// Returns the number of nodes that read `node`, or 0 if `node` is not in the
+// chain.
 int Readers(const ggml_cgraph& graph, const Chain& chain,
             const ggml_tensor* node);
 

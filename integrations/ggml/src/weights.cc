@@ -26,7 +26,7 @@ using switchyard::Type;
 using switchyard::WeightLayout;
 
 constexpr char kName[] = "Switchyard_PACKED";
-// Alignment of packed groups.
+// The alignment of packed groups of rows.
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{1} << 21;
 
@@ -39,7 +39,7 @@ ExpertWeights Shape(const ggml_tensor* t, WeightLayout layout) {
   return weights;
 }
 
-// A tensor's experts, in both layouts.
+// Packs and unpacks the experts of a tensor.
 class Experts {
  public:
   explicit Experts(const ggml_tensor* t)
@@ -52,7 +52,7 @@ class Experts {
   void Unpack(size_t expert, uint8_t* to) const {
     UnpackExpert(packed_, data_ + expert * packed_size(), to);
   }
-  // Packs `count` experts from `first` on.
+  // Packs experts [first, first + count).
   void Pack(size_t first, size_t count, const void* from) const {
     ExpertWeights weights = stored_;
     weights.data = {static_cast<const uint8_t*>(from), count, stored_size()};
@@ -60,8 +60,8 @@ class Experts {
     const switchyard::Status packed = PackWeights(
         {weights}, {{data_ + first * packed_size(), count, packed_size()}}, {},
         executor);
-    // Cannot fail: IsPackable() checked the sizes, and any bytes are valid
-    // weights.
+    // Packing cannot fail, because IsPackable() checked the sizes, and any
+    // bytes are valid weights.
     GGML_ASSERT(packed.ok());
   }
 
@@ -72,8 +72,9 @@ class Experts {
   uint8_t* const data_;
 };
 
-// Cuts a part of a tensor's stored bytes at its experts. Calls body(expert,
-// offset in the expert, size, offset in the part).
+// Cuts the bytes [offset, offset + size) of a tensor's stored form at the
+// experts' bounds. Calls body(expert, offset in the expert, size, offset in the
+// whole range) for each piece.
 template <class F>
 void ForEachExpert(size_t expert_size, size_t offset, size_t size,
                    const F& body) {
@@ -86,8 +87,9 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Views lie in the memory of another tensor. That tensor's shape describes the
-// weights.
+// Returns the tensor that owns the memory of `t`. If `t` is a view, this is
+// another tensor, which has the shape of the weights; adds the view's offset
+// to *offset.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;
   *offset += t->view_offs;
@@ -167,8 +169,8 @@ ggml_backend_buffer_t AllocateBuffer(ggml_backend_buffer_type_t type,
   buffer->iface.get_tensor = GetTensor;
   buffer->iface.memset_tensor = MemsetTensor;
   buffer->iface.cpy_tensor = nullptr;
-  // Huge pages, because each token reads a few experts of each layer in
-  // scattered places: 4 KB pages would cost more TLB misses.
+  // Asks for huge pages, because each token reads a few experts of each layer
+  // in scattered places: 4 KB pages would cost more TLB misses.
   const auto begin =
       reinterpret_cast<uintptr_t>(ggml_backend_buffer_get_base(buffer));
   const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
@@ -239,8 +241,9 @@ ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device) {
       return kAlignment;
     };
     made.iface.get_alloc_size = AllocationSize;
-    // Not a host buffer. Otherwise llama.cpp would read files right into it,
-    // and the CPU backend would take the packed bytes for stored ones.
+    // The buffer does not count as host memory. Otherwise llama.cpp would read
+    // files right into it, and the CPU backend would take the packed bytes for
+    // stored ones.
     made.device = device;
     return made;
   }();

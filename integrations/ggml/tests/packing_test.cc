@@ -1,12 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// packing_test SEED TENSORS: fills tensors of random shapes with random
-// bytes, in buffers that pack, whole and in random parts, and compares the
-// bytes that it reads back. Then compares a product with ggml's, which may
-// differ by the rounding of rows. Prints a JSON object: the number of tensors
-// of each type, and the seeds of tensors that differ. Tensor i of a run has
-// the seed SEED + i.
+// packing_test SEED TENSORS
+//
+// Makes tensors of random shapes in buffers that pack, and sets them to random
+// bytes, as a whole or in random parts. Checks that the bytes that it reads
+// back are equal. Then compares a product with ggml's, which may differ by the
+// rounding of rows. Prints a JSON object with the number of tensors of each
+// type, and the seeds of tensors that differ. Tensor i of a run has the seed
+// SEED + i.
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +33,9 @@ extern "C" ggml_backend_reg_t ggml_backend_init(void);
 namespace switchyard_ggml {
 namespace {
 
-// A share of the values' root mean square. The products differ because ggml
-// quantises rows with f16 scales and the plug-in with f32 scales.
+// The largest difference of two products, as a share of the values' root mean
+// square. They differ because ggml quantises rows with f16 scales, and the
+// plug-in with f32 scales.
 constexpr double kBound = 0.05;
 
 struct Free {
@@ -83,7 +86,7 @@ class Case {
       }
       if (!IsRead()) return false;
     }
-    // A view of one expert.
+    // Sets and reads one expert through a view.
     const size_t expert = static_cast<size_t>(Number(0, experts_ - 1));
     ggml_tensor* view = ggml_view_2d(context_.get(), weights_, in_, out_,
                                      weights_->nb[1], expert * weights_->nb[2]);
@@ -94,7 +97,7 @@ class Case {
                        read.size()) == 0;
   }
 
-  // Computes the product by the CPU backend and by the plug-in, and compares.
+  // True if the CPU backend and the plug-in compute the same product.
   bool Multiplies(ggml_backend_t cpu, ggml_backend_t plugin) {
     if (type_ == GGML_TYPE_F16) return true;
     std::vector<float> values(static_cast<size_t>(in_ * out_ * experts_));

@@ -1,13 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// views_fuzz SEED GRAPHS: makes random graphs of a Mixture-of-Experts layer,
-// computes each by the CPU backend and by the plug-in, and compares the
-// results. Nodes read each other through views as llama.cpp makes them, and
-// sometimes through artificial ones: other strides, offsets or shapes, a slot
-// twice, in place. Prints a JSON object: the chains that were taken, and the
-// seeds of graphs whose results differ. Graph i of a run has the seed SEED +
-// i.
+// views_fuzz SEED GRAPHS
+//
+// Makes random graphs of a Mixture-of-Experts layer, computes each by the CPU
+// backend and by the plug-in, and compares the results. Nodes read each other
+// through views as llama.cpp makes them. Some graphs have artificial views:
+// with other strides, offsets or shapes, with a slot twice, or in place. Prints
+// a JSON object with the number of chains that the plug-in found, and the
+// seeds of graphs with different results. Graph i of a run has the seed
+// SEED + i.
 
 #include <algorithm>
 #include <cmath>
@@ -29,13 +31,14 @@ extern "C" ggml_backend_reg_t ggml_backend_init(void);
 namespace switchyard_ggml {
 namespace {
 
-// A share of the expected values' root mean square. Operands are rounded to
-// bf16 or f16 at different places, which makes up to 2 % of difference. A
-// wrong view exceeds the bound, because it replaces values by others.
+// The largest difference of two results, as a share of the expected values'
+// root mean square. Operands are rounded to bf16 or f16 at different places,
+// which makes a difference of up to 2 %. If the plug-in reads a wrong view, the
+// difference exceeds the bound, because values are replaced by others.
 constexpr double kBound = 0.1;
 constexpr size_t kMaxNodes = 512;
 
-// The size of `count` floats or ids.
+// Returns the size in bytes of `count` floats or ids.
 size_t Bytes(int64_t count) {
   return static_cast<size_t>(count) * sizeof(float);
 }
@@ -65,8 +68,8 @@ class Graph {
     for (ggml_tensor* leaf : leaves_) Fill(leaf);
   }
 
-  // Returns the values of all compared tensors. Computed tensors begin as
-  // zeros, so that reading one before it is written shows.
+  // Returns the values of all compared tensors. Sets computed tensors to zero
+  // at first, so that results are wrong if one is read before it is written.
   std::vector<std::vector<double>> Compute(ggml_backend_t backend) {
     for (int i = 0; i < graph_->n_nodes; ++i) {
       ggml_tensor* t = graph_->nodes[i];
@@ -95,8 +98,9 @@ class Graph {
     return std::bernoulli_distribution(share)(random_);
   }
   bool IsOdd() { return Chance(0.06); }
-  // Not in place of a view: its rows may overlap, or have gaps that
-  // operations on the result refuse.
+  // True if the next operation should write its result over `t`. Never over a
+  // view, because a view's rows may overlap, or have gaps that operations on
+  // the result refuse.
   bool IsInPlace(const ggml_tensor* t) {
     return Chance(0.03) && t->op != GGML_OP_VIEW;
   }
@@ -125,8 +129,8 @@ class Graph {
     }
   }
 
-  // A random view of this shape. Elements of a row are adjacent. Some
-  // operations need rows at equal distances.
+  // Returns a random view of this shape. Elements of a row are adjacent. With
+  // `has_even_rows`, all rows have equal distances, which some operations need.
   ggml_tensor* OddView(ggml_tensor* t, int64_t a, int64_t b, int64_t c,
                        bool has_even_rows = false) {
     const auto size = static_cast<int64_t>(ggml_nbytes(t) / sizeof(float));
@@ -168,8 +172,8 @@ class Graph {
   }
 
   void Build() {
-    // More tokens than slots, because equal numbers would make wrong shapes
-    // fit by chance.
+    // There are usually more tokens than slots, because with equal numbers
+    // wrong shapes might fit by chance.
     tokens_ = Chance(0.2) ? Number(10, 16) : Number(32, 40);
     num_experts_ = Number(4, 24);
     top_k_ = Number(1, std::min<int64_t>(6, num_experts_));
@@ -276,7 +280,7 @@ class Graph {
                                    : ggml_div(context_, rows, sum));
   }
 
-  // One MUL_MAT_ID and its optional bias.
+  // Adds a MUL_MAT_ID, and sometimes a bias.
   ggml_tensor* Linear(ggml_tensor* x, ggml_tensor* ids, int64_t out) {
     if (Chance(0.2)) type_ = AnyType();
     ggml_tensor* product = ggml_mul_mat_id(
@@ -396,7 +400,7 @@ struct Taken {
     for (int i = 0; i < graph.n_nodes;) {
       int end = i + 1;
       if (IsViewOp(graph.nodes[i])) {
-        // Chains begin with a node that computes something.
+        // A chain cannot begin with a view.
       } else if (const auto router = MatchRouter(graph, i)) {
         end = router->end;
         ++routers;
@@ -431,8 +435,8 @@ int Main(uint64_t seed, uint64_t graphs) {
       ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr);
   ggml_backend_t plugin = ggml_backend_dev_init(
       ggml_backend_reg_dev_get(ggml_backend_init(), 0), nullptr);
-  // One thread, because artificial in-place nodes may overlap their inputs:
-  // several threads would have no fixed order.
+  // Uses one thread, because artificial in-place nodes may overlap their
+  // inputs, and several threads have no fixed order.
   for (ggml_backend_t backend : {cpu, plugin}) {
     ggml_backend_reg_t reg =
         ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
