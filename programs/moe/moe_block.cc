@@ -21,8 +21,9 @@ using switchyard::ExpertProduct;
 using switchyard::ExpertTile;
 using switchyard::Status;
 
-// A constant, because the cut of work must not depend on the number of
-// threads: a GEMM's bits may depend on its number of rows.
+// The router's GEMM multiplies this many rows at a time. The number must not
+// depend on the number of threads, because a GEMM's bits may depend on its
+// number of rows.
 constexpr size_t kRouterRows = 64;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -31,7 +32,8 @@ double Seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// An RMSNorm of each row, by Combine with a residual and without experts.
+// Computes an RMSNorm of each row, by Combine with a residual and without
+// experts.
 void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
           const AnyMatrix& normed, switchyard::Executor& executor) {
   switchyard::CombineInputs inputs = {

@@ -30,10 +30,10 @@ struct BlockResults {
   switchyard::AnyMatrix shared_logits;                 // [tokens, 1], or empty
   switchyard::Matrix<int32_t> ids;                     // [tokens, top_k]
   switchyard::Matrix<float> weights;                   // [tokens, top_k]
-  switchyard::AnyMatrix identity;         // [tokens, 1]: zero experts' weight
-  switchyard::PackedBuckets buckets;      // of all experts
-  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], the buckets'
-  switchyard::AnyMatrix expert_rows;      // [pairs of experts, hidden], packed
+  switchyard::AnyMatrix identity;         // [tokens, 1], zero experts' weights
+  switchyard::PackedBuckets buckets;      // the pairs of all experts
+  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], of the buckets
+  switchyard::AnyMatrix expert_rows;      // [pairs, hidden], as in the buckets
   switchyard::AnyMatrix shared_rows;      // [tokens, hidden], or empty
   switchyard::AnyMatrix out;              // [tokens, hidden]
   switchyard::AnyMatrix next_normed;      // [tokens, hidden], or empty
@@ -44,7 +44,7 @@ struct BlockResults {
 //   normed -> router GEMM -> RouteTopK -> PlanExperts -> RunExperts
 //
 // All differences between families are in MoeShape and LayerWeights. Only the
-// executor's threads work. The block allocates all memory at first, except the
+// executor's threads compute. The constructor allocates all memory, except the
 // GEMMs' scratch.
 class MoeBlock {
  public:
@@ -53,14 +53,14 @@ class MoeBlock {
   MoeBlock(const LayerWeights& weights, size_t tokens,
            switchyard::Executor& executor);
 
-  // The most bytes that a block holds besides the weights.
+  // Returns the most bytes that a block holds besides the weights.
   static double MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                              size_t tokens, size_t threads);
 
-  // hidden: the residual stream [tokens, hidden]; normed: its RMSNorm; both
-  // have the type of the layer's Dtype. Results have the same bits for any
-  // executor. Throws std::runtime_error if a kernel, a GEMM or the executor
-  // reports an error.
+  // Runs the block. `hidden` is the residual stream [tokens, hidden], and
+  // `normed` is its RMSNorm; both have the rows' type of the layer's Dtype.
+  // Results have the same bits for any executor. Throws std::runtime_error if
+  // a kernel, a GEMM or the executor reports an error.
   void Run(const switchyard::ConstAnyMatrix& hidden,
            const switchyard::ConstAnyMatrix& normed);
 
@@ -74,7 +74,7 @@ class MoeBlock {
   struct alignas(64) Worker {
     GemmScratch scratch;
     std::exception_ptr error;
-    // The times of its products, and the end of the last one.
+    // The total times of the worker's products, and the end of its last one.
     Clock::duration gate_up_time, down_time;
     Clock::time_point last_product;
   };
@@ -87,7 +87,8 @@ class MoeBlock {
                   const switchyard::ConstAnyMatrix& normed);
   switchyard::Status Multiply(const switchyard::ExpertTile& tile);
   void SetTimes(Clock::time_point begin, Clock::time_point end);
-  // The norm `which` of `hidden`, if the layer has that; else `normed`.
+  // If the layer has the norm `which`, computes it of `hidden` to `out` and
+  // returns it. Otherwise returns `normed`.
   switchyard::ConstAnyMatrix NormOf(Vector which,
                                     const switchyard::ConstAnyMatrix& hidden,
                                     const switchyard::ConstAnyMatrix& normed,
@@ -113,8 +114,8 @@ class MoeBlock {
   StageProfile profile_;
 };
 
-// Computes the norm that opens the block. In a model, the layer before
-// computes it as its "next norm". Throws std::runtime_error on failure.
+// Computes the norm of the block's input. In a model, the layer before computes
+// it as its "next norm". Throws std::runtime_error on failure.
 void InputNorm(const LayerWeights& layer,
                const switchyard::ConstAnyMatrix& hidden,
                const switchyard::AnyMatrix& normed,

@@ -15,11 +15,12 @@ using switchyard::AnyRows;
 using switchyard::GateUpLayout;
 using switchyard::Type;
 
-// Plans are always cut for this many workers, because a GEMM's bits may depend
-// on its number of rows. Two threads lose no time by it.
+// Plans are always cut for this many workers, whatever the executor has,
+// because a GEMM's bits may depend on its number of rows. With two threads,
+// this takes no more time.
 constexpr size_t kWorkers = 16;
 
-// The format of the rows that the experts' GEMMs read.
+// Returns the format of the rows that the experts' GEMMs read.
 switchyard::RowFormat OperandsOf(const Dtype& dtype) {
   if (dtype.weights.has_value()) return switchyard::OperandsOf(*dtype.weights);
   switchyard::RowFormat rows;
@@ -38,7 +39,7 @@ switchyard::ExpertsPlanOptions PlanOptionsOf(const MoeShape& shape,
   if (dtype.weights.has_value()) {
     switchyard::SetCosts(*dtype.weights, &options);
   }
-  // oneDNN's bf16 weights are packed as a whole.
+  // Products are not cut by columns, because oneDNN packs a whole bf16 matrix.
   if (OperandsOf(dtype).type == Type::kBF16) options.tile_columns = 0;
   options.allow_dropped = shape.route.num_zero_experts != 0;
   return options;

@@ -15,10 +15,11 @@
 
 namespace moe_layer {
 
-// Runs the generated layer with common code around the products, for --compare:
-// softmax and a full sort for each token, a list of pairs for each expert, and
-// loops over floats for the rest. The products are the same as MoeBlock's. The
-// executor's threads share experts and tokens. Only f32 and bf16 rows.
+// Runs the generated layer for --compare, with the code that engines commonly
+// have around the products: softmax and a full sort for each token, a list of
+// pairs for each expert, and loops over floats for the rest. The products are
+// the same as MoeBlock's. Experts and tokens are divided among the executor's
+// threads. Rows must be f32 or bf16.
 class PlainBlock {
  public:
   // `weights` and `executor` must outlive the block.
@@ -29,8 +30,8 @@ class PlainBlock {
   void Run(const switchyard::ConstAnyMatrix& hidden,
            const switchyard::ConstAnyMatrix& normed);
 
-  // True if MoeBlock's results differ only by roundings: the largest
-  // difference is a small part of their RMS.
+  // True if the results differ from MoeBlock's only by roundings, so that the
+  // largest difference is a small part of the results' root mean square.
   bool AgreesWith(const BlockResults& results) const;
 
  private:
@@ -55,8 +56,8 @@ class PlainBlock {
   RowBuffer operands_, logits_, expert_rows_, out_, next_normed_;
   std::vector<float> weights_;              // [tokens, top_k]
   std::vector<size_t> ids_, row_of_pair_;   // [tokens, top_k]
-  std::vector<std::vector<size_t>> pairs_;  // of each expert
-  std::vector<size_t> first_row_;           // of each expert
+  std::vector<std::vector<size_t>> pairs_;  // for each expert
+  std::vector<size_t> first_row_;           // for each expert
   std::vector<Worker> workers_;
 };
 

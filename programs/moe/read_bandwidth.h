@@ -12,9 +12,10 @@
 
 namespace moe_layer {
 
-// Measures the bytes per second at which the executor's threads read
-// `matrices` once, which takes milliseconds. Of large matrices it reads a part
-// that exceeds any cache. The caches hold this part afterwards.
+// Returns the bytes per second with which the executor's threads read
+// `matrices` once, which takes milliseconds. If the matrices are large, the
+// threads read only a part that is larger than any cache. Afterwards the caches
+// hold data of this part.
 double ReadBandwidth(
     const std::vector<switchyard::Span<const std::byte>>& matrices,
     switchyard::Executor& executor);

@@ -40,7 +40,7 @@ double ShareOf(Type operands) {
                                                           : kArithmetic;
 }
 
-// A row of any type as floats; int8 rows become their values.
+// Converts a row of any type to floats. The codes of int8 become floats, too.
 Floats RowOf(const ConstAnyMatrix& m, size_t row) {
   Floats floats(m.cols);
   program::Check(switchyard::Quantize({m.RowRange(row, row + 1)}, {floats}));
@@ -54,9 +54,9 @@ Floats As(Type type, const Row& row) {
   }
   return rounded;
 }
-// Rounds a row to a format: codes times their scale. Follows quantize.h's
-// formula to the bit, because bf16 values often are in the middle of two
-// codes.
+// Rounds a row to the values that a format can have: codes times their scale.
+// Follows quantize.h's formula to the bit, because bf16 values are often in the
+// middle of two codes.
 Floats As(const switchyard::RowFormat& format, const Row& row) {
   const bool is_q8_k = format.type == Type::kQ8_K;
   if (format.type != Type::kI8 && !is_q8_k) return As(format.type, row);
@@ -100,7 +100,8 @@ void Merge(const Difference& from, Difference* to) {
   }
 }
 
-// w * x, with the weights that the GEMM multiplies by.
+// Returns w * x in double precision, where w has the values of the weights
+// after they were rounded and packed for the GEMM.
 Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   Floats plain(gemm.out() * gemm.in());
   gemm.Unpack(weights, plain.data());
@@ -114,7 +115,7 @@ Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   return out;
 }
 
-// One token's check.
+// Checks the results of one token.
 class TokenCheck {
  public:
   size_t token = 0;
@@ -126,8 +127,9 @@ class TokenCheck {
            const ConstAnyMatrix& normed, const BlockResults& given);
 
  private:
-  // Compares row `row` of `results_of` with `exact`. The error may be `share`
-  // of `size`; without a size, of the exact row's root mean square.
+  // Compares row `row` of `results_of` with `exact`. The bound of the error is
+  // `share` times `size`. Without a size, it is `share` times the root mean
+  // square of `exact`.
   void Compare(const ConstAnyMatrix& results_of, size_t row, const Row& exact,
                double share, Difference* difference, double size = -1) const {
     const Floats found = RowOf(results_of, row);
@@ -137,7 +139,7 @@ class TokenCheck {
       const auto result = static_cast<double>(found[i]);
       const double bound = share * size + unit * std::fabs(exact[i]) + 0x1p-126;
       double off = std::fabs(result - exact[i]);
-      // NaN and infinities, on either side, exceed any bound.
+      // A NaN or infinity in the result or in `exact` exceeds any bound.
       if (!std::isfinite(off) || !std::isfinite(bound)) off = INFINITY;
       const double used = off < INFINITY ? off / bound : INFINITY;
       Merge({{}, off, bound, used, token, i, result, exact[i]}, difference);
@@ -175,14 +177,14 @@ std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
   return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
 }
 
-// True if each pair of token t is at its row_index, among the rows of its
-// expert.
+// True if row_index leads from each pair of token t to a packed row that has
+// this pair and is among the rows of its expert.
 bool BucketsHold(const BlockResults& results, size_t t) {
   const switchyard::PackedBuckets& buckets = results.buckets;
   const size_t top_k = results.ids.cols;
   for (size_t s = 0; s < top_k; ++s) {
     const int32_t row = results.row_index.Row(t)[s];
-    if (results.ids.Row(t)[s] < 0) {  // in no bucket
+    if (results.ids.Row(t)[s] < 0) {  // this pair is in no bucket
       if (row != -1) return false;
       continue;
     }
@@ -196,9 +198,9 @@ bool BucketsHold(const BlockResults& results, size_t t) {
   return true;
 }
 
-// An expert's row, from the input of the first GEMM. If the router weights the
-// expert's input, its weight multiplies the products here. Missing biases are
-// empty.
+// Returns an expert's row for x, the input of gate and up. In families where
+// the router's weight multiplies the expert's input, it multiplies the products
+// of gate and up here. Missing biases are empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},
@@ -243,7 +245,8 @@ void TokenCheck::Run(const LayerWeights& layer,
   switchyard::CombineOptions options;
   options.eps = options.block_eps = shape.norm_eps;
   options.norm = options.block_norm = shape.norm;
-  // A part's input. The part may have a separate norm.
+  // Returns the input of a part of the block, such as the router: `normed`, or
+  // `rows` if the part has its own norm, which is then checked.
   const auto input_of = [&](Vector v, const ConstAnyMatrix& rows) {
     const ConstAnyMatrix& from = rows.data == nullptr ? normed : rows;
     if (vectors[v].data != nullptr) {
@@ -256,7 +259,7 @@ void TokenCheck::Run(const LayerWeights& layer,
     }
     return RowOf(from, t);
   };
-  // Not rounded again if it already has that type.
+  // Rounds x to the type that the experts' GEMMs read, unless it has this type.
   const auto operands_of = [&](const Floats& x) {
     return operands == normed.type
                ? x
@@ -281,7 +284,8 @@ void TokenCheck::Run(const LayerWeights& layer,
   }
   if (!problem.empty()) return;
 
-  // Combine's input rows, and their exact values.
+  // The rows that the block gave to Combine, and the same rows in double
+  // precision.
   Floats given_rows, exact_rows, given_shared, exact_shared;
   Floats weights = RowOf(given.weights, t);
   const auto add = [&](const ConstAnyMatrix& rows, size_t row, const Row& exact,
@@ -291,7 +295,7 @@ void TokenCheck::Run(const LayerWeights& layer,
     for (const float value : As(rows.type, exact)) of_exact->push_back(value);
   };
   for (size_t s = 0; s < shape.top_k; ++s) {
-    if (given.row_index.Row(t)[s] < 0) {  // a zero expert's
+    if (given.row_index.Row(t)[s] < 0) {  // the pair of a zero expert
       given_rows.resize(given_rows.size() + shape.hidden);
       exact_rows.resize(given_rows.size());
       continue;
@@ -365,7 +369,7 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
 
   std::vector<TokenCheck> tokens(report.tokens);
   for (size_t i = 0; i < report.tokens; ++i) {
-    // The first, the last and some between.
+    // Takes the first token, the last, and others at equal distances.
     tokens[i].token =
         report.tokens == 1 ? 0 : i * (hidden.rows - 1) / (report.tokens - 1);
   }
@@ -379,7 +383,8 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
       Merge(token.results[i], &report.block[i]);
     }
   }
-  // In the order of the block, because wrong logits explain other experts.
+  // Reports the first difference in the order of the block's steps: if the
+  // logits are wrong, that explains why other experts were selected.
   const auto keep = [&report](const Difference& difference) {
     if (!report.failure.empty() || difference.Holds()) return;
     report.failure = DifferenceText(difference);

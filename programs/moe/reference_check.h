@@ -15,18 +15,19 @@
 
 namespace moe_layer {
 
-// The difference of one kind of result from its double-precision value. A
-// result may be off by a share of the root mean square of its row, and by one
-// rounding to its type. The share is 2^-16; it is 2^-6 in bf16 and 2^-4 in
-// int8 if operands are rounded between products, because they may be rounded
-// to the other side. The largest shares found, on ten families and a generated
-// layer, are 2^-18, 2^-7.6 and 2^-6.1.
+// The difference of one kind of result from its double-precision value. The
+// bound of an element's error is a share of the root mean square of its row,
+// and one rounding to its type. The share is 2^-16. If operands are rounded
+// between products, it is 2^-6 in bf16 and 2^-4 in int8, because an operand
+// near the middle of two values may be rounded to the other one. The largest
+// shares found, on ten families and a generated layer, are 2^-18, 2^-7.6 and
+// 2^-6.1.
 struct Difference {
   std::string what;
-  double largest = 0;  // |result - exact|
-  double bound = 0;    // the largest valid error of that element
-  double closest = 0;  // the largest share of its bound that any element uses
-  // The element that uses most of its bound.
+  double largest = 0;  // the largest |result - exact|
+  double bound = 0;    // the bound of the error of that element
+  double closest = 0;  // the largest quotient of an error and its bound
+  // The element with the largest quotient.
   size_t token = 0;
   size_t column = 0;
   double result = 0;
@@ -36,18 +37,20 @@ struct Difference {
 };
 
 struct CheckReport {
-  size_t tokens = 0;  // checked tokens
-  // The sharp test: each step compared on its given inputs. Routing has no
-  // Difference, because it must be exact.
+  size_t tokens = 0;  // the number of checked tokens
+  // Each step's results, compared with double precision on the inputs that the
+  // step had in the block. Routing has no Difference, because it must be exact.
   std::vector<Difference> steps;
-  // The block's results compared with double precision after the router.
+  // The block's results, compared with a block that has the same routing and
+  // computes everything else in double precision.
   std::vector<Difference> block;
-  // The first error, one line; empty if every check holds.
+  // A line with the first error; empty if every check holds.
   std::string failure;
 };
 
-// Repeats the block in double precision, from its GEMMs' weights and the same
-// `normed` states, for up to `max_tokens` tokens spread over the batch.
+// Repeats the block in double precision, with the weights that its GEMMs read
+// and the same `normed` states. Does this for up to `max_tokens` tokens, which
+// are spread over the batch.
 CheckReport CheckAgainstDouble(const LayerWeights& weights,
                                const switchyard::ConstAnyMatrix& hidden,
                                const switchyard::ConstAnyMatrix& normed,

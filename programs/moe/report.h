@@ -22,22 +22,22 @@ namespace moe_layer {
 
 void PrintLayer(const LayerWeights& weights, size_t tokens, size_t threads);
 
-// The run with the median time, and the times of the others.
+// The times of all runs.
 struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
-  double read_bandwidth;  // the best, in bytes per second
-  // --compare: the seconds of each round, ours and plain loops', and the
-  // latter's median.
+  double read_bandwidth;  // the highest that was measured, in bytes per second
+  // With --compare: the seconds of our block and of plain loops in each round,
+  // and the median of plain loops.
   std::vector<double> rounds = {}, plain_rounds = {};
   std::optional<double> plain_loops = {};
 
-  // The time of a plain read of the weights' bytes over the median run's time.
-  // Above 1 if the run finds weights in a cache.
+  // Returns the time of a plain read of the weights' bytes, divided by the time
+  // of the median run. It can be above 1 if the run finds weights in a cache.
   double WeightReadShare() const;
 };
-// `read_bandwidths` were measured with each run.
+// `read_bandwidths` has the read bandwidth that was measured before each run.
 Timing TimingOf(std::vector<StageProfile> runs,
                 const std::vector<double>& read_bandwidths);
 
@@ -51,19 +51,20 @@ GemmKernels KernelsOf(const LayerWeights& layer);
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 
-// The result of --compare in a line or two: the plain loops' median over ours,
-// and the range of the middle half of the rounds' ratios. If this range is
-// wider than the ratio's distance from 1, the text says that no difference is
-// shown.
+// Returns the result of --compare as a line or two: the median of the plain
+// loops divided by ours, and the range of the middle half of the rounds'
+// ratios. If this range is wider than the ratio's distance from 1, the text
+// says that no difference is shown.
 std::string PlainLoopsText(const Timing& timing);
 
-// A line about the distribution of pairs over the experts.
+// Returns a line about the distribution of pairs over the experts.
 std::string LoadText(switchyard::Span<const int32_t> load);
 
-// `rows`: the type that results are rounded to.
+// Prints the results of CheckAgainstDouble(). `rows` is the type to which
+// results are rounded.
 void PrintCheck(const CheckReport& report, switchyard::Type rows);
 
-// The contents of ReportJson(), besides the machine.
+// The facts that ReportJson() writes, besides the machine's.
 struct Report {
   const LayerWeights& weights;
   size_t tokens, threads;
@@ -71,7 +72,7 @@ struct Report {
   switchyard::Span<const int32_t> tokens_per_expert;
   const CheckReport& check;
 };
-// The names in it are the names that --help lists.
+// Returns the JSON of a report. It uses the names that --help lists.
 std::string ReportJson(const Report& report);
 
 }  // namespace moe_layer

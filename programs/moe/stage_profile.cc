@@ -6,13 +6,13 @@
 namespace moe_layer {
 namespace {
 
-// The bytes of `rows` rows of `cols` values.
+// Returns the bytes of `rows` rows of `cols` values.
 double Bytes(switchyard::Type type, double rows, double cols = 1) {
   return RowBuffer::Bytes(type, rows, cols);
 }
 
-// The bytes that GEMMs over `rows` rows read and write, their weights `reads`
-// times.
+// Returns the bytes that GEMMs move, and their floating-point operations, if
+// they multiply `rows` rows in total and read a weight matrix `reads` times.
 StageCost GemmCost(const Gemm& gemm, double rows, double reads) {
   const auto in = static_cast<double>(gemm.in());
   const auto out = static_cast<double>(gemm.out());
@@ -83,7 +83,8 @@ void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
   if (operands != rows) {  // converted first, each token once
     add(Stage::kAroundGemms, Bytes(rows, t, h) + Bytes(operands, t, h));
   }
-  // Rows, weights, row_index and residual in; the sum and its norm out.
+  // Combine reads rows, weights, row_index and the residual, and writes the sum
+  // and its norm.
   add(Stage::kAroundGemms, Bytes(down.out_type(), pairs, h) +
                                2 * pairs * kWord + 3 * Bytes(rows, t, h) +
                                h * kWord);

@@ -18,22 +18,22 @@ enum class Stage {
   kGateUpGemm,
   kDownGemm,
   kAroundGemms,  // gather, activate and combine
-  kWaiting,      // threads without products left while others still work
+  kWaiting,      // threads that have no products left wait for the others
 };
 constexpr size_t kNumStages = static_cast<size_t>(Stage::kWaiting) + 1;
 
 struct StageCost {
   double seconds = 0;
-  double bytes = 0;  // the least that the stage must read and write
-  double flops = 0;  // of GEMMs only
+  double bytes = 0;  // the fewest bytes that the stage must read and write
+  double flops = 0;  // the operations of its GEMMs
 };
 
-// The times of one run of the block by stage. The stages from the experts'
-// GEMMs on are averages over the threads, so that all stages add up to the
-// run's time.
+// The times of one run of the block by stage. From the experts' GEMMs on,
+// threads run different stages at the same time. The time of these stages is
+// the average over the threads, so that all stages add up to the run's time.
 struct StageProfile {
   std::array<StageCost, kNumStages> stages;
-  double weight_bytes = 0;  // the GEMMs' weights, each matrix once
+  double weight_bytes = 0;  // of the GEMMs' weights; counts each matrix once
 
   StageCost& operator[](Stage stage) {
     return stages[static_cast<size_t>(stage)];
@@ -42,18 +42,19 @@ struct StageProfile {
     return stages[static_cast<size_t>(stage)];
   }
   double TotalSeconds() const;
-  // Switchyard's part: route, bucket, gather, activate and combine.
+  // Returns the time of Switchyard's part: route, bucket, gather, activate and
+  // combine.
   double BetweenGemmsSeconds() const;
 };
 
-// How often the weights of experts are read.
+// Tells how often weights are read: once for each tile of rows.
 struct WeightReads {
-  size_t tiles = 0;         // of experts
-  size_t shared_tiles = 0;  // of the shared one
-  size_t experts = 0;       // with any tile
+  size_t tiles = 0;         // the tiles of all experts but the shared one
+  size_t shared_tiles = 0;  // the tiles of the shared expert
+  size_t experts = 0;       // the experts that have any tile
 };
 
-// Fills in bytes and flops.
+// Sets the bytes and flops of all stages.
 void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
              StageProfile* profile);
 

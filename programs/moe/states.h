@@ -18,20 +18,20 @@ namespace moe_layer {
 RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows,
                       switchyard::Type type, switchyard::Executor& executor);
 
-// Hidden states [tokens, hidden] from an integer hash: the same on every
-// machine. They share a direction, as in real models, which makes some experts
-// busier than others.
+// Makes hidden states [tokens, hidden] by an integer hash, which gives the same
+// states on every machine. A part of each state is common to all tokens, as in
+// real models. This makes some experts busier than others.
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
                          switchyard::Executor& executor);
 
-// The number of rows of that width in the file, which must have only
-// little-endian f32. Throws InputError.
+// Returns the number of rows of `hidden` values in the file. The file must
+// have only little-endian f32 values. Throws InputError.
 size_t CountStates(const std::string& path, size_t hidden);
-// Reads these rows and converts them to a type. Throws InputError, also if a
-// value is not finite.
+// Reads all rows of such a file and converts them to `type`. Throws InputError,
+// also if a value is not finite.
 RowBuffer ReadStates(const std::string& path, size_t hidden,
                      switchyard::Type type, switchyard::Executor& executor);
-// The bytes of such a file.
+// Returns the contents of such a file with these states.
 std::string StatesBytes(const switchyard::ConstAnyMatrix& states,
                         switchyard::Executor& executor);
 

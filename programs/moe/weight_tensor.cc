@@ -22,8 +22,9 @@ using switchyard::AnyRows;
 using switchyard::ConstAnyMatrix;
 using switchyard::Type;
 
-// The first element that is NaN or infinite (an exponent of all ones), or
-// SIZE_MAX. Bits is the unsigned integer of the elements' size.
+// Returns the index of the first element that is NaN or infinite (its exponent
+// has all bits set), or SIZE_MAX. Bits is the unsigned integer of the elements'
+// size.
 template <class Bits>
 size_t FirstNonFinite(const void* values, size_t count, Bits exponent) {
   constexpr size_t kBlock =
@@ -59,7 +60,8 @@ void Convert(const ConstAnyMatrix& from, const AnyRows& to) {
   program::Check(switchyard::Quantize({from}, {to}));
 }
 
-// "nan at [3, 17]", of a matrix or a vector.
+// Returns the value and place of an element, such as "nan at [3, 17]". The
+// shape is a matrix or a vector.
 std::string ElementText(const ConstAnyMatrix& values, size_t at,
                         const std::vector<uint64_t>& shape) {
   const size_t row = at / values.cols;
