@@ -40,8 +40,9 @@ bool Exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Bytes of an element; 0 for dtypes that this program does not read. It does
-// not check their sizes, because the format keeps adding dtypes.
+// Returns the bytes of an element, or 0 for a dtype that this program does not
+// read. The size of such a tensor is not checked, because new versions of the
+// format add dtypes.
 uint64_t ElementBytes(const std::string& dtype) {
   static constexpr std::pair<const char*, uint64_t> kBytes[] = {
       {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
@@ -59,7 +60,8 @@ bool IsCountList(const json& value) {
                      [](const json& v) { return v.is_number_unsigned(); });
 }
 
-// Null if the member is missing, or the value is not an object.
+// Returns a member of an object, or null if the member is missing or `value` is
+// not an object.
 json Member(const json& value, const char* key) {
   const auto found = value.find(key);
   return found == value.end() ? json() : *found;
@@ -77,7 +79,7 @@ bool FillsItsBytes(const StoredTensor& tensor, uint64_t element) {
   return bytes == tensor.bytes;
 }
 
-// "[128, 2048]"
+// Returns the shape as a text, such as "[128, 2048]".
 std::string ShapeText(const std::vector<uint64_t>& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -153,8 +155,9 @@ StoredTensor SafetensorsFile::ReadEntry(const std::string& name,
   return tensor;
 }
 
-// The format promises that tensors tile the data. If one overlapped another, it
-// would silently have the other's values.
+// Throws unless the tensors cover the data without gaps and overlaps, as the
+// format promises. If one overlapped another, it would silently have the
+// other's values.
 void SafetensorsFile::RequireNoGaps() const {
   std::vector<std::pair<size_t, std::string>> order;
   for (const auto& [name, tensor] : tensors_) {
@@ -203,7 +206,8 @@ void Checkpoint::ReadIndex(const std::string& path) {
     throw InputError(path + ": malformed index: no weight_map");
   }
   for (const auto& [name, file] : index["weight_map"].items()) {
-    // Only plain names, because an index must not read outside its folder.
+    // Refuses names with a folder, because an index must not make the program
+    // read outside of the checkpoint's folder.
     if (!file.is_string() ||
         fs::path(file.get<std::string>()).filename() !=
             file.get<std::string>() ||

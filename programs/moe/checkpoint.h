@@ -17,8 +17,8 @@
 
 namespace moe_layer {
 
-// One tensor in a mapped file, as it is stored: any dtype, on any byte
-// boundary. Lives as long as the file.
+// One tensor as it is stored in a mapped file: with any dtype, on any byte
+// boundary. Valid as long as the SafetensorsFile.
 struct StoredTensor {
   std::string dtype;  // as written: "F32", "BF16", "I64", ...
   std::vector<uint64_t> shape;
@@ -27,8 +27,8 @@ struct StoredTensor {
 };
 
 // A *.safetensors file: 8 bytes of little-endian header length, a JSON header
-// {name: {dtype, shape, data_offsets}}, then the data without gaps. All of it
-// is checked while opening, so that later reads cannot leave the mapping.
+// {name: {dtype, shape, data_offsets}}, then the data without gaps. The
+// constructor checks all of it, so that later reads cannot leave the mapping.
 // Throws InputError with a line that names the file and the tensor.
 class SafetensorsFile {
  public:
@@ -52,10 +52,11 @@ class SafetensorsFile {
   std::unordered_map<std::string, StoredTensor> tensors_;
 };
 
-// A Hugging Face checkpoint folder: config.json and either *.safetensors or
-// shards listed in model.safetensors.index.json. Opens a shard when one of its
-// tensors is needed: one layer of a large model needs one or two shards, and
-// the others may be missing. Throws InputError.
+// A checkpoint's folder as on Hugging Face: config.json, and either one
+// *.safetensors file or shards that model.safetensors.index.json lists. Opens a
+// shard only when one of its tensors is needed. So to run one layer of a large
+// model, one or two shards are enough, and the others may be missing. Throws
+// InputError.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::string& folder);
@@ -70,9 +71,9 @@ class Checkpoint {
   bool Has(const std::string& name) const {
     return file_of_tensor_.count(name) != 0;
   }
-  // True if the tensor exists and has that shape.
+  // True if the tensor exists and has this shape.
   bool HasShape(const std::string& name, const std::vector<uint64_t>& shape);
-  // The tensor of that name, which must have that shape.
+  // Returns the tensor `name`, which must have this shape.
   Found Find(const std::string& name, const std::vector<uint64_t>& shape);
 
  private:

@@ -11,11 +11,11 @@
 
 namespace moe_layer {
 
-// The types that --dtype selects.
+// The types of a layer's data, which --dtype selects by name.
 struct Dtype {
   const char* name;
-  // Hidden states, their norms and the experts' rows. The router's GEMM
-  // multiplies them as they are.
+  // The type of hidden states, their norms and the rows that the experts
+  // return. The router's GEMM multiplies rows of this type.
   switchyard::Type rows;
   // The type of the rows that the experts' GEMMs multiply.
   switchyard::Type operands;
@@ -23,7 +23,8 @@ struct Dtype {
   std::optional<switchyard::WeightFormat> weights = {};
 };
 
-// The default first. Quantised experts have a router in bf16, as models do.
+// The first is the default. With quantised experts the router is in bf16, as in
+// models.
 inline constexpr Dtype kDtypes[] = {
     {"bf16", switchyard::Type::kBF16, switchyard::Type::kBF16},
     {"f32", switchyard::Type::kF32, switchyard::Type::kF32},

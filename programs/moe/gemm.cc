@@ -44,15 +44,17 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-// The setting of OpenMP holds for the calling thread only. Call it on each
-// thread, before making and before running a primitive; it takes a few ns.
+// Makes oneDNN use one thread for calls of this thread, by the setting of
+// OpenMP that oneDNN reads. Call it on each thread, before making and before
+// running a primitive; it takes a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
 memory::desc Rows(size_t rows, size_t cols) {
   return {{Dim(rows), Dim(cols)}, DataType::bf16, Tag::ab};
 }
 
-// oneDNN 3 has descriptions of primitives only, not of operations.
+// Describes a matrix product. oneDNN 2 needs a description of the operation for
+// this, which oneDNN 3 does not have.
 dnnl::matmul::primitive_desc Product(const memory::desc& x,
                                      const memory::desc& w,
                                      const memory::desc& y,
@@ -90,11 +92,12 @@ Type OperandType(Type wanted) {
   return wanted;
 }
 
-// Caches a primitive for each number of rows, as engines do. oneDNN has no
-// kernel with packed weights for any number of rows (DNNL_RUNTIME_DIM_VAL
-// gives ref:any), nor for rows with a stride. Making a primitive takes 0.15
-// ms, once. One row reads packed weights at 38 GB/s and plain ones at 18 (2048
-// x 1536, two Zen 5 cores).
+// Products with packed bf16 weights. Caches a primitive for each number of
+// rows, as engines do, because oneDNN has no fast kernel for packed weights
+// that takes any number of rows (DNNL_RUNTIME_DIM_VAL gives ref:any), nor one
+// for rows with gaps. Making a primitive takes 0.15 ms. A product of one row
+// reads packed weights at 38 GB/s and plain weights at 18 (2048 x 1536, two Zen
+// 5 cores).
 struct Gemm::Packed {
   struct Kernel {
     dnnl::matmul primitive;
@@ -105,7 +108,8 @@ struct Gemm::Packed {
       : num_in(in),
         num_out(out),
         plain({Dim(in), Dim(out)}, DataType::bf16, Tag::ba) {
-    // All kernels read the packed form that oneDNN chooses for one row.
+    // Weights are packed once, in the form that oneDNN chooses for one row;
+    // kernels for more rows read this form, too.
     const memory::desc any({Dim(in), Dim(out)}, DataType::bf16, Tag::any);
     weights = Describe(any, 1).weights_desc();
   }
@@ -113,7 +117,8 @@ struct Gemm::Packed {
   dnnl::matmul::primitive_desc Describe(const memory::desc& w,
                                         size_t rows) const {
     dnnl::primitive_attr attributes;
-    // By default the scratchpad belongs to the thread that made the primitive.
+    // Each caller passes a scratchpad, because by default it belongs to the
+    // thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     UseOneThread();
     return Product(Rows(rows, num_in), w, Rows(rows, num_out), attributes);

@@ -19,22 +19,23 @@
 
 namespace moe_layer {
 
-// Rounded up to a cache line.
+// Rounds a size up to whole cache lines.
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The type that oneDNN should multiply on this CPU for `wanted`: f32 instead
-// of bf16 if oneDNN would only emulate bf16, which is slower.
+// Returns the type in which products of `wanted` should be computed on this
+// CPU. For bf16 this is f32 if oneDNN would only emulate bf16, which is slower.
 switchyard::Type OperandType(switchyard::Type wanted);
 
-// The output type of a GEMM of such operands.
+// Returns the type of a GEMM's results for this type of operands.
 constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
   return operands == switchyard::Type::kF32 ? switchyard::Type::kF32
                                             : switchyard::Type::kBF16;
 }
 
-// A view of the weights of one GEMM, in the form that it reads.
+// A view of the weights of one GEMM, in the form that the GEMM reads.
 struct GemmWeights {
-  // f32: the stacked matrices. Otherwise parts[0] has all of them, packed.
+  // For f32, the matrices that are stacked. Otherwise parts[0] has all of them
+  // in one packed form.
   std::array<const void*, 2> parts = {};
 };
 
@@ -43,10 +44,11 @@ struct GemmScratch {
   Buffer pad;
 };
 
-// y[r, o] = sum over i of x[r, i] * w[o, i], on the calling thread alone: the
-// executor's threads already keep every core busy, and a second pool would
-// fight them for the cores. Rows of packed bf16 GEMMs are dense. One object
-// serves all weights of one shape, from any number of threads.
+// Computes y[r, o] = sum over i of x[r, i] * w[o, i], on the calling thread
+// alone, because the executor's threads already keep every core busy, and a
+// second pool would compete for the cores. With packed bf16 weights, rows must
+// have no gaps. One object multiplies by any weights of one shape, and several
+// threads may use it at the same time.
 //
 // | x        | weights                | y    | by                         |
 // |----------|------------------------|------|----------------------------|
@@ -55,9 +57,9 @@ struct GemmScratch {
 // | i8, q8_k | a WeightFormat, packed | bf16 | Switchyard's MultiplyTile  |
 class Gemm {
  public:
-  // `parts`: the rows of each of up to two matrices [rows, in] that are
-  // stacked to w. `operands` as OperandType() returns it. Throws InputError if
-  // the format cannot have rows of `in` weights.
+  // w consists of one or two stacked matrices [rows, in], and `parts` has the
+  // number of rows of each. `operands` is a type that OperandType() returns.
+  // Throws InputError if the format cannot have rows of `in` weights.
   Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts,
        std::optional<switchyard::WeightFormat> format = {});
   ~Gemm();
@@ -65,46 +67,47 @@ class Gemm {
   Gemm& operator=(const Gemm&) = delete;
 
   switchyard::Type operands() const { return operands_; }
-  // The format of x.
+  // Returns the format that x must have.
   switchyard::RowFormat row_format() const;
   switchyard::Type out_type() const { return GemmOutType(operands_); }
   size_t in() const { return in_; }
   size_t out() const { return out_; }
   const std::vector<size_t>& parts() const { return parts_; }
 
-  // True if f32 matrices are used in place.
+  // True if the GEMM reads f32 matrices as they are, without packing.
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
   // True if Run() can multiply only some of the columns.
   bool TakesColumns() const { return TakesPlain() || format_.has_value(); }
-  // The bytes of the weights in memory, packed or plain.
+  // Returns the bytes of the weights in memory, packed or plain.
   size_t WeightBytes() const;
-  // The bytes of a plain part, rounded up to a cache line.
+  // Returns the bytes of a plain part, rounded up to whole cache lines.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }
-  // The type of the weights that Pack() takes.
+  // Returns the type of the weights that Pack() takes.
   switchyard::Type plain_type() const {
     return format_.has_value() ? switchyard::Type::kF32 : operands_;
   }
-  // Writes WeightBytes() bytes, whole cache lines, at `storage`, on a cache
-  // line. `plain` is [out, in]. Not with TakesPlain().
+  // Packs weights [out, in] to `storage`, which has WeightBytes() bytes and is
+  // aligned to a cache line. Do not call it if TakesPlain().
   GemmWeights Pack(const switchyard::ConstAnyRows& plain, void* storage) const;
-  // Writes the values that the GEMM multiplies by: [out, in], in f32.
+  // Writes the values of the packed weights to `plain`: [out, in], in f32.
   void Unpack(const GemmWeights& weights, float* plain) const;
 
-  // Columns [first, first + y.cols) of the product; all of them unless
-  // TakesColumns(). Throws std::runtime_error on failure.
+  // Computes columns [first, first + y.cols) of the product. Unless
+  // TakesColumns(), these must be all columns. Throws std::runtime_error on
+  // failure.
   void Run(const switchyard::ConstAnyRows& x, const GemmWeights& weights,
            const switchyard::AnyMatrix& y, GemmScratch& scratch,
            size_t first = 0) const;
 
-  // The names of the kernels that have run.
+  // Returns the names of the kernels that have run.
   std::vector<std::string> Kernels() const;
 
  private:
-  struct Packed;  // oneDNN's objects
+  struct Packed;  // oneDNN's objects for packed bf16 weights
 
-  // Packed weights with a format, at `data`.
+  // Returns a view of weights packed in format_, at `data`.
   switchyard::ExpertWeights ViewOf(const void* data) const;
 
   const switchyard::Type operands_;
@@ -112,7 +115,7 @@ class Gemm {
   const size_t out_;
   const std::vector<size_t> parts_;
   const std::optional<switchyard::WeightFormat> format_;
-  std::unique_ptr<Packed> packed_;  // bf16
+  std::unique_ptr<Packed> packed_;  // null unless the operands are bf16
 };
 
 }  // namespace moe_layer

@@ -39,7 +39,8 @@ LayerPlan PlanGeneratedLayer(const MoeShape& shape) {
     return tensor;
   };
   const auto make_expert = [&](size_t intermediate) {
-    // silu(gate) * up is around 0.6, and top_k of them are averaged.
+    // The scale of down compensates that silu(gate) * up is around 0.6, and
+    // that the rows of top_k experts are averaged.
     return LayerPlan::Expert{
         make({intermediate, hidden}, UniformScale(1, hidden)),
         make({intermediate, hidden}, UniformScale(1, hidden)),

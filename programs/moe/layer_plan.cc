@@ -71,7 +71,7 @@ class Finder {
       name = last_layer ? Whole(names_.last_norm)
                         : Name(names_.vectors[which], 0, 1);
     }
-    // A vector may be a matrix of one row.
+    // A checkpoint may store a vector as a matrix of one row.
     Shape row = shape;
     if (shape.size() == 1) row.insert(row.begin(), 1);
     const bool is_row = checkpoint_.HasShape(name, row);
@@ -95,7 +95,7 @@ class Finder {
   }
 
  private:
-  // An expert with three separate tensors.
+  // Finds an expert that has three separate tensors.
   LayerPlan::Expert Separate(const ExpertTensors& tensors, size_t expert,
                              uint64_t hidden, uint64_t intermediate) {
     const std::string module = tensors.module;
@@ -115,8 +115,9 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const uint64_t count = shape.num_experts;
   const uint64_t hidden = shape.hidden;
   const uint64_t inter = shape.intermediate;
-  // Uses the first way with any tensor in the checkpoint. If all are missing,
-  // messages name the tensors of the first way.
+  // A family may name its tensors in several ways. Uses the first way for which
+  // the checkpoint has a tensor. If it has none, messages name the tensors of
+  // the first way.
   const auto is_there = [&](const ExpertTensors& tensors) {
     const auto& [module, names] = tensors;
     return module != nullptr &&
@@ -144,8 +145,9 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const WeightTensor down =
       Find(module + way->down,
            turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
-  // A matrix [out, in] inside a tensor that is stored as [out, in] or [in,
-  // out].
+  // Returns `rows` rows of an expert's matrix [out, in], without the first
+  // `skipped`. The tensor has each matrix as [out, in], or as [in, out] if
+  // `turned`.
   const auto part = [&](const WeightTensor& of, const std::string& what,
                         size_t e, size_t skipped, size_t rows, size_t out,
                         size_t in) {
@@ -188,7 +190,8 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
   const bool last = layer + 1 == config.num_layers();
 
   Finder finder(*plan.checkpoint, names, layer);
-  // Before the experts, to check first that the files have that many rows.
+  // Finds the small tensors before the experts, so that a wrong size is
+  // reported for them first.
   const auto find_vector = [&](Vector which, const Shape& dims) {
     plan.vectors[which] = finder.FindVector(which, dims, last);
   };

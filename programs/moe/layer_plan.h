@@ -18,17 +18,17 @@ namespace moe_layer {
 
 // The tensors of one layer.
 struct LayerPlan {
-  std::string title;   // one line for people
-  std::string action;  // the name of loading it, for messages
-  std::string source;  // for messages about the whole layer
+  std::string title;   // describes the layer in one line
+  std::string action;  // "loading layer 3", for messages
+  std::string source;  // the file that messages about the whole layer name
   MoeShape shape;
   std::shared_ptr<Checkpoint> checkpoint;  // keeps the mappings alive
 
   std::array<WeightTensor, kVectors> vectors;
   WeightTensor router;  // [logits, hidden]
   struct Expert {
-    // [intermediate, hidden]. If interleaved, `gate` has both, [2 *
-    // intermediate, hidden].
+    // Two matrices [intermediate, hidden]. If rows of gate and up alternate,
+    // `gate` has both, [2 * intermediate, hidden], and `up` is missing.
     WeightTensor gate, up;
     WeightTensor down;  // [hidden, intermediate]
   };
@@ -43,13 +43,13 @@ struct LayerPlan {
 LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
                     const ModelConfig& config, size_t layer);
 
-// The shape that the program runs without a checkpoint: one layer of
-// Qwen3-30B-A3B.
+// Returns the shape of the layer that the program runs without a checkpoint:
+// one layer of Qwen3-30B-A3B.
 MoeShape DefaultShape();
 
-// Plans weights from an integer hash. They are the same on every machine, and
-// scaled so that activations stay around 1. Has a shared expert if `shape`
-// does.
+// Plans a layer with weights from an integer hash, which are the same on every
+// machine. They are scaled so that activations stay around 1. The layer has a
+// shared expert if `shape` has one.
 LayerPlan PlanGeneratedLayer(const MoeShape& shape);
 
 }  // namespace moe_layer

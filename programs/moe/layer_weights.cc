@@ -21,7 +21,7 @@ using program::BytesText;
 using switchyard::AnyMatrix;
 using switchyard::Type;
 
-// The weights of one GEMM, of one or two tensors.
+// Converts the weights of one GEMM, which come from one or two tensors.
 struct Job {
   const Gemm* gemm;
   std::array<const WeightTensor*, 2> tensors;
@@ -31,7 +31,7 @@ struct Job {
   bool IsUsedInPlace(size_t part) const {
     return gemm->TakesPlain() && tensors[part]->IsPlainF32();
   }
-  // The bytes of memory that the layer owns.
+  // Returns the bytes of storage that these weights need.
   size_t OwnedBytes() const {
     if (!gemm->TakesPlain()) return gemm->WeightBytes();
     size_t bytes = 0;
@@ -49,8 +49,8 @@ void Job::Run() const {
     std::byte* next = storage;
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
-      // Reads weights that are used in place, too, so that the disk is read
-      // now and not during the first run.
+      // Also reads weights that are used in place, so that they are checked and
+      // loaded from the disk now, and not during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))
         out = std::exchange(next, next + gemm->PartBytes(p));

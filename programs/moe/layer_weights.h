@@ -21,9 +21,8 @@
 namespace moe_layer {
 
 struct ExpertWeights {
-  GemmWeights
-      gate_up;       // [2 * intermediate, hidden]: gate, then up, or in turns
-  GemmWeights down;  // [hidden, intermediate]
+  GemmWeights gate_up;  // [2 * intermediate, hidden]; their rows may alternate
+  GemmWeights down;     // [hidden, intermediate]
 };
 struct ExpertGemms {
   std::unique_ptr<const Gemm> gate_up, down;
@@ -32,14 +31,16 @@ struct ExpertGemms {
 // The weights of one MoE block in the form that its GEMMs read, and the owners
 // of their memory.
 struct LayerWeights {
-  std::string title;  // one line for people
+  std::string title;  // describes the layer in one line
   MoeShape shape;
   Dtype dtype;
-  // Vectors of floats: one row each, or one row per expert for biases. A
-  // missing vector is empty. The layer's scalar is in the shape.
+  // The layer's vectors, in floats. Each has one row; experts' biases have a
+  // row for each expert. A missing vector is empty. The layer's scalar is in
+  // MoeShape instead.
   std::array<switchyard::ConstAnyMatrix, kVectors> vectors;
 
-  // [logits, hidden]; with a shared logit, one more row for it.
+  // The router's weights, [logits, hidden]. If the shared expert has a logit,
+  // they have one more row for it.
   std::unique_ptr<const Gemm> router_gemm;
   GemmWeights router;
   ExpertGemms expert_gemms;
@@ -55,9 +56,9 @@ struct LayerWeights {
   std::shared_ptr<Checkpoint> checkpoint;  // its mapping has the other weights
 };
 
-// Converts and packs on the executor's threads. Uses aligned F32 tensors in the
-// mapping if the GEMMs can. Weights must be finite. Throws InputError and
-// std::bad_alloc.
+// Converts and packs weights on the executor's threads. If a GEMM can read
+// aligned F32 tensors in the mapped file, they are not copied. Weights must be
+// finite. Throws InputError and std::bad_alloc.
 LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
                        switchyard::Executor& executor);
 

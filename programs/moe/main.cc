@@ -46,14 +46,15 @@ constexpr size_t kCheckedTokens = 16;
 constexpr int kCheckFailed = 1;
 
 struct Options : program::ThreadOptions {
-  std::string checkpoint;  // empty: a generated layer
+  std::string checkpoint;  // if empty, the layer is generated
   std::optional<size_t> layer;
   std::string dtype = kDtypes[0].name;
   size_t tokens = 512;
   size_t repeat = 5;
-  std::optional<size_t> top_k;  // the model's
-  std::string json;             // empty: none
-  std::string input, output;    // of hidden states; empty: generated, none
+  std::optional<size_t> top_k;  // if empty, the model's top_k
+  std::string json;             // if empty, no JSON is written
+  // Files of hidden states. If empty, states are generated and not written.
+  std::string input, output;
   bool compare = false;
 };
 
@@ -149,8 +150,9 @@ void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
     throw InputError(option + ": times " + std::to_string(shape.top_k) +
                      " experts is more than 2^31 - 1 pairs");
   }
-  // The block's buffers, the plain loops' (which are not larger), the hidden
-  // states as floats and in their type, their norm and a copy.
+  // Adds up the block's buffers, the buffers of the plain loops (which are not
+  // larger), the hidden states as floats and in their type, their norm and a
+  // copy.
   const auto values =
       static_cast<double>(tokens) * static_cast<double>(shape.hidden);
   RequireMemory((options.compare ? 2 : 1) *

@@ -33,14 +33,14 @@ struct Descriptor {
 
 }  // namespace
 
-// If a mapped file is cut short, the next access to a missing page raises
-// SIGBUS, on any thread. The program uses tensors in the mapping as long as it
-// runs. Reading them into memory first would be safe, too, but would double
-// the memory.
+// A mapping that the handler of SIGBUS knows. If a mapped file is cut short,
+// the next access to a missing page raises SIGBUS, on any thread. The program
+// uses tensors in the mapping as long as it runs. Reading them into memory
+// first would avoid the handler, but would double the memory.
 struct GuardedMapping {
-  std::atomic<uintptr_t> begin{0};  // 0: unmapped
+  std::atomic<uintptr_t> begin{0};  // 0 if no file is mapped
   std::atomic<size_t> size{0};
-  std::string line;  // prepared, because a signal handler can only write
+  std::string line;  // the handler's message: a handler cannot make texts
   std::atomic<bool> taken{true};
   GuardedMapping* next = nullptr;
 };
@@ -60,13 +60,13 @@ void OnBusError(int, siginfo_t* info, void*) {
   for (const GuardedMapping* m = g_mappings; m != nullptr; m = m->next) {
     const uintptr_t begin = m->begin;
     if (begin == 0 || at < begin || at - begin >= m->size) continue;
-    while (g_told.test_and_set()) pause();  // another thread is telling
+    while (g_told.test_and_set()) pause();  // another thread reports it
     // A failed write cannot be reported anywhere.
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, m->line.data(), m->line.size());
     _exit(2);
   }
-  std::signal(SIGBUS, SIG_DFL);  // not a mapped file: as without this handler
+  std::signal(SIGBUS, SIG_DFL);  // no mapped file caused the signal
   raise(SIGBUS);
 }
 
@@ -104,15 +104,16 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
   if (data_ == nullptr) throw std::bad_alloc();
-  // Saves page faults while the weights are written and TLB misses while the
-  // GEMMs read them. Only advice: if refused, nothing changes.
+  // Asks for huge pages. They save page faults while the weights are written,
+  // and TLB misses while the GEMMs read them. If the system refuses, nothing
+  // changes.
   if (alignment == kHugePage) madvise(data_.get(), rounded, MADV_HUGEPAGE);
 }
 
 RowBuffer::RowBuffer(Type type, size_t rows, size_t cols)
     : buffer_(static_cast<size_t>(
           Bytes(type, static_cast<double>(rows), static_cast<double>(cols)))) {
-  // Scales come first, because they need the alignment.
+  // Scales come first, because only the buffer's begin is aligned.
   std::byte* values = buffer_.data();
   AnyMatrix scales;
   if (type == Type::kI8) {
@@ -129,7 +130,7 @@ double RowBuffer::Bytes(Type type, double rows, double cols) {
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  // Not blocking, because a FIFO without a writer would block.
+  // Opens without blocking, because a FIFO without a writer would block.
   const Descriptor file{
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;

@@ -40,14 +40,14 @@ class Buffer {
   size_t size_ = 0;
 };
 
-// Rows of any type, with scales if the type has them (i8).
+// Owns rows of any type, with their scales if the type has scales (i8).
 class RowBuffer {
  public:
   RowBuffer() = default;
   RowBuffer(switchyard::Type type, size_t rows, size_t cols);
 
-  // The memory of such a buffer; a double, because a product of sizes may not
-  // fit 64 bits.
+  // Returns the bytes of a buffer of this shape. The result is a double,
+  // because a product of sizes may not fit 64 bits.
   static double Bytes(switchyard::Type type, double rows, double cols);
 
   const switchyard::AnyRows& rows() const { return rows_; }
@@ -69,9 +69,9 @@ class RowBuffer {
 
 struct GuardedMapping;
 
-// A regular file mapped read-only for as long as this lives. Throws
-// InputError. If the file is cut short meanwhile, reading the missing part
-// prints one line and ends the program with exit code 2.
+// Maps a regular file read-only; the destructor unmaps it. Throws InputError.
+// If another program cuts the file short meanwhile, reading the missing part
+// prints one line and ends this program with exit code 2.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

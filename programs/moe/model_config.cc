@@ -21,16 +21,16 @@ using nlohmann::json;
 using program::InputError;
 using switchyard::internal::ConfigField;
 
-// The largest size. The product of two sizes and the size of a float then fits
-// 64 bits.
+// The largest size that is accepted. The product of two such sizes and the size
+// of a float fits 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
 // Objects that may have the text model's configuration.
 constexpr const char* kTextConfigs[] = {"text_config", "language_config",
                                         "llm_config", "thinker_config"};
 
-// The family named by the object's model_type, or null if moe_layer cannot run
-// its layer.
+// Returns the family that the object's model_type names, or null if moe_layer
+// cannot run this family's layer.
 const Family* FindFamily(const json& config) {
   const auto type = config.find("model_type");
   if (type == config.end()) return nullptr;
@@ -42,7 +42,7 @@ const Family* FindFamily(const json& config) {
   return nullptr;
 }
 
-// The text model's part of a configuration.
+// Returns the object of a configuration that has the text model's fields.
 const json& TextOf(const json& config) {
   if (FindFamily(config) != nullptr) return config;
   for (const char* key : kTextConfigs) {
@@ -54,7 +54,7 @@ const json& TextOf(const json& config) {
   return config;
 }
 
-// The names that config.json may have for a field.
+// Returns the names that config.json may have for a field.
 std::vector<const char*> NamesOf(ConfigField field) {
   std::vector<const char*> names;
   for (const char* name =
@@ -65,8 +65,8 @@ std::vector<const char*> NamesOf(ConfigField field) {
   return names;
 }
 
-// The first value of a list with the same value for all layers; otherwise
-// `value`.
+// If `value` is a list that has the same value for all layers, returns this
+// value. Otherwise returns `value`.
 const json& OfAllLayers(const json& value) {
   const bool is_same =
       value.is_array() && !value.empty() && value[0].is_primitive() &&
@@ -208,7 +208,7 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
   const auto set = [&](const std::string& key, const json& value) {
     const switchyard::Status status = SetField(key, value, &fields);
     if (status.ok()) return;
-    // "KEY is wrong"; the message here also has the value.
+    // The library's message is "KEY is wrong". This message also has the value.
     const std::string message = WithoutPlace(status);
     Fail(key.c_str(), value.dump() + message.substr(message.find(' ')));
   };
@@ -221,13 +221,15 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
       if (!of_inner.is_object()) set(key + "." + inner, of_inner);
     }
   }
-  // ReadSizes() has read these, by the family's names for them.
+  // ReadSizes() has read these three fields, which may have other names in this
+  // family.
   fields.num_experts = shape_.num_experts;
   fields.num_experts_per_tok = shape_.top_k;
   fields.rms_norm_eps = shape_.norm_eps;
   const switchyard::Status status = switchyard::ApplyConfig(fields, preset);
   if (status.ok()) return;
-  // "FIELD is wrong"; the message here has the file's key and value instead.
+  // The library's message is "FIELD is wrong". This message has the file's key
+  // and value instead.
   const std::string message = WithoutPlace(status);
   const std::string field = message.substr(0, message.find(' '));
   const std::string rest = message.substr(field.size() + 1);
@@ -242,7 +244,8 @@ std::string ModelConfig::KeyOfField(const std::string& field) const {
         !SetField(field, value, &by_field).ok()) {
       continue;
     }
-    // Both calls set the same field if one place has both numbers.
+    // names.of[i] is the number of the name by which field i was set. Both
+    // calls set the same field if the same element is not 0.
     for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
       if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
     }
@@ -263,7 +266,7 @@ void ModelConfig::AddRule(const LayerRule& rule) {
       added.number = Size(rule.key, 0);
       break;
     case LayerRule::kLast:
-      if (value == -1) return;  // the last
+      if (value == -1) return;  // -1 means the last layer
       added.number = Size(rule.key, 0);
       break;
     case LayerRule::kFlags: {
@@ -432,7 +435,7 @@ size_t ModelConfig::Size(const char* key, size_t least) const {
 
 float ModelConfig::Number(const char* key, double most) const {
   const json& value = Require(key);
-  // Larger ones are a mistake, and might not fit a float.
+  // Larger numbers are a mistake, and might not fit a float.
   if (!value.is_number() || !(value.get<double>() >= 0) ||
       value.get<double>() > most) {
     Fail(key, "expected a number from 0 to " +
