@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The calls that an engine needs around its exchange of rows between processes.
+// Operators that an engine calls before and after it exchanges rows between
+// processes.
 
 #include <torch/csrc/stable/library.h>
 
@@ -21,7 +22,8 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Rows of a tensor, which may be columns of a larger message.
+// Returns a view of a tensor's rows and their scales. Both may be columns of a
+// larger message.
 AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
                const char* scales_argument, const OptionalTensor& scales) {
   AnyRows rows = MatrixOf(op, argument, tensor);
@@ -48,9 +50,9 @@ ConstAnyMatrix IndexOf(const char* op, const char* argument,
   return index;
 }
 
-// True if `column` shares bytes with ids of `id_bytes` and any strides.
-// Compares elements, so that `column` may be another column of the ids'
-// message.
+// True if an element of `column` shares bytes with an id. Ids have id_bytes
+// bytes and any strides. Each element is compared, not only the ranges of
+// memory, because both may be columns of the same tensor.
 bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   const Shape shape(ids);
   const int64_t last_row = shape.sizes[0] - 1, top_k = shape.sizes[1];
@@ -82,9 +84,9 @@ bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   return false;
 }
 
-// MapPairs: counts, offsets, rows and pair_index of pairs, all int32. Expert e
-// lives at destination e / experts_per_destination. `experts`, int32 of [pairs,
-// 1], gets the remainder for each row.
+// Calls MapPairs. Returns counts, offsets, rows and pair_index of pairs, all
+// int32. Expert e is at destination e / experts_per_destination. For each row,
+// writes the remainder of this division to `experts`, int32 of [pairs, 1].
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
     int64_t experts_per_destination, const OptionalTensor& experts) {
@@ -132,8 +134,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
   return {counts, offsets, rows, pair_index};
 }
 
-// GatherRows into the caller's memory: rows[r] = tokens[pairs[r] / top_k], in
-// the dtype of rows. float8 and int8 have scales, [rows, 1] of float32.
+// Calls GatherRows: writes rows[r] = tokens[pairs[r] / top_k] to the caller's
+// memory, in the dtype of `rows`. float8 and int8 have scales, float32 of
+// [rows, 1].
 void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                 int64_t top_k, const OptionalTensor& token_scales,
                 const OptionalTensor& row_scales,
@@ -143,7 +146,7 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
   GatherInputs in;
   in.tokens = RowsOf(kOp, "tokens", tokens, "token_scales", token_scales);
   in.pairs = IntsOf(kOp, "pairs", pairs);
-  // GatherRows looks only at the shape of ids, but refuses a null pointer.
+  // GatherRows only reads the shape of topk_ids, but refuses a null pointer.
   static const int32_t shape_only = 0;
   in.topk_ids = ConstAnyMatrix(&shape_only, in.tokens.rows, top_k);
   Tensor keeper = pairs;
@@ -156,8 +159,8 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                    {}, pool));
 }
 
-// Combine: the weighted sum of each token's rows, in `dtype` or the rows'
-// dtype.
+// Calls Combine. Returns the weighted sum of each token's rows, in `dtype`, or
+// in the dtype of the rows if none is given.
 Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
                    const Tensor& row_index, const OptionalTensor& row_scales,
                    std::optional<ScalarType> dtype) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer: from routed tokens to their weighted sum.
+// Operators that compute the experts of a layer, from the router's ids and
+// weights to the weighted sum of each token.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/headeronly/util/BFloat16.h>
@@ -39,7 +40,7 @@ ActivateOptions OptionsOf(const char* op, const std::string& text) {
   return preset.activate;
 }
 
-// A layer's arguments, except its weights.
+// A layer's arguments, except the experts' weights.
 struct Rows {
   ConstAnyMatrix hidden, ids, weights;
   ActivateOptions activate;
@@ -52,7 +53,7 @@ struct Rows {
            activate.layout == GateUpLayout::kInterleaved;
   }
 };
-// Keeps contiguous copies of tensors that have gaps within a row.
+// Owns contiguous copies of arguments that have gaps within a row.
 struct RowsKeepers {
   Tensor hidden, ids, weights;
 };
@@ -80,9 +81,9 @@ void CheckHasGate(const char* op, const Rows& rows, bool has_gate) {
                         : "given, and the layout is not 'split'");
 }
 
-// The weights of a layer for products by torch.
+// The weights of a layer for products that torch computes.
 struct Layer {
-  const Projection* gate;  // with a split layout, else null
+  const Projection* gate;  // null unless the layout is kSplit
   const Projection& up;
   const Projection& down;
 };
@@ -110,8 +111,8 @@ void CheckLayer(const Rows& rows, const Layer& layer) {
         kOp, "gate", "not of the shape and dtype of up");
 }
 
-// The layer's products. The calling thread multiplies a tile. An exception is
-// kept for the thread that called the operator.
+// Multiplies tiles of the layer's products, each on the calling thread. If this
+// throws, the exception is kept for the thread that called the operator.
 class Products {
  public:
   explicit Products(const Layer& layer) : layer_(layer) {}
@@ -123,7 +124,7 @@ class Products {
                                      : tile.product == ExpertProduct::kGate
                                          ? *layer_.gate
                                          : layer_.up;
-      // Activate adds the biases of gate and up.
+      // Adds only down's bias, because Activate adds the biases of gate and up.
       projection.Multiply(tile.expert, tile.rows, tile.first_column, tile.out,
                           /*add_bias=*/is_down);
       return Status();
@@ -133,7 +134,7 @@ class Products {
       return Status(StatusCode::kInternal, "a product failed");
     }
   }
-  // Rethrows a product's exception, after all products have ended.
+  // Rethrows the exception of a product. Call it after all products have ended.
   void Rethrow() const {
     if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   }
@@ -152,7 +153,7 @@ void AddBias(const T* bias, const AnyMatrix& out) {
   }
 }
 
-// A layer's products with weights in a format of the library. Results are f32;
+// Multiplies tiles with weights in a format of the library. Results are f32;
 // down's bias may have any float type.
 struct QuantizedProducts {
   LayerWeights weights;
@@ -186,8 +187,8 @@ struct QuantizedProducts {
   void Rethrow() const {}  // products do not throw
 };
 
-// Runs a call. `shape` has the experts' number, sizes and costs; `options` has
-// the formats of rows.
+// Plans and runs a layer with the products `gemm`. `shape` has the number,
+// sizes and costs of experts, and `options` has the formats of rows.
 template <class Gemm>
 Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
            ExpertsOptions options, const ConstAnyMatrix& up_bias,
@@ -203,9 +204,9 @@ Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
   shape.hidden = rows.hidden.cols;
   shape.workers = pool.Concurrency();
   shape.allow_dropped = true;
-  // With few tokens, a worker's share is cut into about two parts. A single
-  // row is slower in column parts of transposed weights: 5.2 ms instead of 3.3
-  // for bf16 of 2880 x 5760.
+  // With few tokens, cuts a worker's share into only about two parts, because a
+  // product of one row takes longer if transposed weights are cut by columns:
+  // 5.2 ms instead of 3.3 for bf16 of 2880 x 5760.
   shape.least_cost = shape.weight_cost *
                      std::min(tokens * rows.top_k(), shape.num_experts) /
                      (2 * shape.workers);
@@ -265,7 +266,7 @@ Tensor Experts(const Tensor& hidden, const Tensor& topk_ids,
   return Run(kOp, rows, shape, types, ups.bias(), Products(layer));
 }
 
-// A bias [experts, columns] of any float type.
+// Returns a view of a bias [experts, columns], which may have any float type.
 ConstAnyMatrix BiasOf(const char* op, const char* argument,
                       const OptionalTensor& bias, const ExpertWeights& weights,
                       Tensor* keeper) {

@@ -18,8 +18,9 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// A tensor over memory that it does not own. A plain handle, because a
-// torch::stable::Tensor would add a shared_ptr.
+// Deletes the handle of a tensor over memory that it does not own. Such tensors
+// are plain handles here, because a torch::stable::Tensor would add a
+// shared_ptr.
 struct DeleteHandle {
   void operator()(AtenTensorHandle handle) const {
     aoti_torch_delete_tensor_object(handle);
@@ -42,7 +43,7 @@ Handle Over(const ConstAnyMatrix& m) {
   const int64_t strides[] = {static_cast<int64_t>(m.stride), 1};
   return Over(m.data, m.type, 2, sizes, strides);
 }
-// A tensor over columns of one row.
+// Makes a tensor over `count` columns of one row, from `first` on.
 Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
   const size_t begin = static_cast<size_t>(row) * m.stride + first;
   const int64_t size = static_cast<int64_t>(count), stride = 1;
@@ -91,10 +92,10 @@ bool TorchHasNoGemmFor(Type type) {
 }
 constexpr size_t kFewestTileRows = 2;
 
-// If oneDNN converts bf16, a product of up to this many rows takes longer than
-// one product per row.
-// (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a Zen 4, 2880 x 5760: 1 row 2.2 ms, 2
-// rows 6.4, 3 rows 7.1, 4 rows 8.1.)
+// If oneDNN converts bf16 to floats, a product of two or three rows takes
+// longer than a product for each row. So up to this many rows are multiplied
+// one by one. (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a Zen 4, 2880 x 5760: 1
+// row 2.2 ms, 2 rows 6.4, 3 rows 7.1, 4 rows 8.1.)
 constexpr size_t kMostSingleRows = 3;
 
 }  // namespace
@@ -143,9 +144,9 @@ void Projection::UsePacked(const char* op, const PackedProduct& packed) {
   packed_ = &packed.experts;
 }
 
-// Multiplies into memory of torch and copies the result, which takes a
-// hundredth of the product's time for 32 rows. Calls the dispatcher, because
-// the function is not part of the stable ABI.
+// torch allocates the result of this product, and the result is copied to
+// `out`. For 32 rows the copy takes a hundredth of the product's time. Calls
+// torch's dispatcher, because torch's stable ABI does not have the function.
 void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
                                 const AnyMatrix& out, bool add_bias) const {
   using torch::stable::detail::from;
@@ -172,7 +173,7 @@ void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
   }
 }
 
-// Rounds once, because the bias is added in f32.
+// Adds the bias in f32, so that a result is rounded only once.
 void Projection::MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
                                size_t first_column, const AnyMatrix& out,
                                bool add_bias) const {
@@ -214,7 +215,8 @@ void Projection::MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
 void Projection::Multiply(int64_t expert, const ConstAnyMatrix& rows,
                           size_t first_column, const AnyMatrix& out,
                           bool add_bias) const {
-  // With packed weights, one row of f32 takes 1.1 of the time with plain ones.
+  // A single row of f32 does not use packed weights, because with them it takes
+  // 1.1 of the time with plain weights.
   if (packed_ != nullptr && (rows.rows > 1 || type_ != Type::kF32)) {
     return MultiplyPacked(expert, rows, out, add_bias);
   }

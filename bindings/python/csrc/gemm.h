@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One expert's matrix product, by torch's mm for the CPU, or by the library if
-// that is faster.
+// Computes an expert's matrix product by torch's mm for the CPU, or by the
+// library if this is faster.
 
 #ifndef SWITCHYARD_PYTHON_GEMM_H_
 #define SWITCHYARD_PYTHON_GEMM_H_
@@ -21,31 +21,34 @@ namespace python {
 // The weights of one projection of all experts, in the caller's tensor.
 class Projection {
  public:
-  // weights [experts, out, in], or [experts, in, out] if transposed; bias
-  // [experts, out] or none.
+  // `weights` are [experts, out, in], or [experts, in, out] if transposed.
+  // `bias` is [experts, out], or missing.
   Projection(const char* op, const char* argument, const Tensor& weights,
              const OptionalTensor& bias, const char* bias_argument,
              bool transposed);
 
-  // Uses the same weights packed by oneDNN. `packed` must outlive this object.
+  // Uses `packed`, which has the same weights packed by oneDNN and must outlive
+  // this object.
   void UsePacked(const char* op, const PackedProduct& packed);
 
   int64_t experts() const { return experts_; }
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
   Type type() const { return type_; }
-  // oneDNN multiplies by all columns of packed weights at once.
+  // True if oneDNN multiplies packed weights. A product then always has all
+  // columns.
   bool is_packed() const { return packed_ != nullptr; }
-  // MultiplyTile() multiplies two or more rows.
+  // True if MultiplyTile() computes products of two or more rows.
   bool uses_tiles() const {
     return tiles_.data.data != nullptr && !is_packed();
   }
   WeightFormat format() const { return tiles_.format; }
-  // [experts, out], or empty.
+  // Returns the bias [experts, out], or an empty view.
   const ConstAnyMatrix& bias() const { return bias_; }
 
-  // out = rows * weights of the expert (+ bias, if add_bias), rounded once.
-  // Computes the product's columns from first_column on, as many as out has.
+  // Computes out = rows * weights of the expert, and adds the bias if add_bias.
+  // Rounds once. Computes as many columns of the product as `out` has, from
+  // first_column on.
   void Multiply(int64_t expert, const ConstAnyMatrix& rows, size_t first_column,
                 const AnyMatrix& out, bool add_bias) const;
 
@@ -62,7 +65,7 @@ class Projection {
   int64_t expert_stride_, in_stride_, out_stride_;
   Tensor bias_keeper_;
   ConstAnyMatrix bias_;
-  ExpertWeights tiles_;  // without data if torch multiplies any rows
+  ExpertWeights tiles_;  // has no data if torch multiplies all products
   const std::vector<Tensor>* packed_ = nullptr;
 };
 

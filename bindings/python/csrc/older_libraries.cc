@@ -18,9 +18,10 @@ char __libc_single_threaded = 0;
 template std::basic_stringstream<char>::basic_stringstream();
 template std::basic_ostringstream<char>::basic_ostringstream();
 
-// GCC 11: an exception_ptr's reference count. The constructor and destructor
-// are inline now and call these functions, which use the constructor and
-// destructor that libraries have exported since GCC 4.4.
+// GCC 11: functions that count references to an exception. The constructor and
+// destructor of exception_ptr are inline now and call these functions. They are
+// defined here by the constructor and destructor that libraries have exported
+// since GCC 4.4.
 namespace older {
 void CopyPointer(void* to, const void* from) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");

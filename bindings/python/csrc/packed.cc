@@ -19,7 +19,8 @@ struct All {
   int64_t last = 0;
 };
 All& all() {
-  // Never destroyed, because Python may drop entries until the process ends.
+  // The table is never destroyed, because Python may drop entries until the
+  // process ends.
   static All& instance = *new All;
   return instance;
 }
@@ -59,7 +60,7 @@ int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down) {
 }
 
 void DropPacked(int64_t number) {
-  std::shared_ptr<const Packed> dropped;  // freed after the lock
+  std::shared_ptr<const Packed> dropped;  // frees its memory after unlocking
   const std::lock_guard<std::mutex> lock(all().mutex);
   const auto found = all().by_number.find(number);
   if (found == all().by_number.end()) return;

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights packed by oneDNN, kept in a table by number. Such tensors are
-// opaque, so a plain integer stands for them in torch.compile.
+// A table of weights packed by oneDNN, which gives each entry a number.
+// torch.compile cannot handle such opaque tensors, so operators take the number
+// instead.
 
 #ifndef SWITCHYARD_PYTHON_PACKED_H_
 #define SWITCHYARD_PYTHON_PACKED_H_
@@ -16,7 +17,7 @@
 namespace switchyard {
 namespace python {
 
-// The weights of one product, a tensor [out, in] for each expert.
+// The weights of one product: a tensor [out, in] for each expert.
 struct PackedProduct {
   std::vector<Tensor> experts;
   Type type;
@@ -27,13 +28,14 @@ struct Packed {
   PackedProduct up, down;
 };
 
-// Returns the number of a new entry, which is not 0. Any thread may call it.
-// Fails unless all tensors are oneDNN's and have one shape and dtype in each
-// product, because oneDNN reads weights by their shape, not by the layer's.
+// Adds an entry and returns its number, which is not 0. Any thread may call
+// this. It is an error if a tensor is not oneDNN's, or if the tensors of a
+// product differ in shape or dtype, because oneDNN reads weights by their own
+// shape, not by the layer's.
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down);
-// The last call that uses the memory frees it.
+// Removes an entry. If a call still uses the weights, it frees them at its end.
 void DropPacked(int64_t number);
-// Null for 0. An unknown number is an error of `op`.
+// Returns the entry, or null for 0. An unknown number is an error of `op`.
 std::shared_ptr<const Packed> FindPacked(const char* op, int64_t number);
 
 }  // namespace python

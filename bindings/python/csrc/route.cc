@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RouteTopK with a preset's options.
+// Operators for RouteTopK with a preset's options.
 
 #include "switchyard/route.h"
 
@@ -37,7 +37,8 @@ void PutOptions(const Preset& preset, std::ostream& text) {
   }
 }
 
-// The preset of that name. The error of an unknown name has the nearest name.
+// Returns the preset of this name. If there is none, the error suggests the
+// nearest name.
 Preset FindNamed(const char* op, const char* argument,
                  const std::string& name) {
   Preset preset;
@@ -56,8 +57,8 @@ ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
   return MatrixOf(kOp, argument, row, keeper);
 }
 
-// Returns ids, weights, and weights of identity experts. `options` replaces
-// some options of the preset, "renormalize=1 num_expert_group=8".
+// Returns ids, weights, and weights of identity experts. `options`, such as
+// "renormalize=1 num_expert_group=8", replaces some options of the preset.
 std::tuple<Tensor, Tensor, Tensor> Route(
     const Tensor& logits, const std::string& preset_name, int64_t top_k,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
@@ -88,7 +89,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
   return {ids, weights, rest};
 }
 
-// A line for each preset: its name, then its options as above.
+// Returns a line for each preset: its name, then " name=value" for each option.
 std::string PresetsAsText() {
   std::ostringstream text;
   text.precision(9);
@@ -103,9 +104,9 @@ std::string PresetsAsText() {
   return text.str();
 }
 
-// A preset with its config.json applied: num_experts, top_k and all options.
-// `config` has a line for each scalar of that file: "norm_topk_prob=1", a quote
-// before a text, and only the key for null.
+// Applies a config.json to the preset of a family. Returns num_experts, top_k
+// and all options. `config` has a line for each scalar of config.json, such as
+// norm_topk_prob=1. A text has a quote before it, and null is only the key.
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);

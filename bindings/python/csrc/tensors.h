@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tensors of torch, through its stable ABI, as views of the library.
+// Makes views for the library from torch's tensors, through torch's stable ABI.
 
 #ifndef SWITCHYARD_PYTHON_TENSORS_H_
 #define SWITCHYARD_PYTHON_TENSORS_H_
@@ -18,8 +18,8 @@
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
-// Throws if a call of torch's C interface failed. The macro of 2.12 and later
-// also has the cause; 2.10 and 2.11 only have the older macro.
+// Throws if a call of torch's C interface failed. With torch 2.12 and later the
+// exception also has the cause; 2.10 and 2.11 have only the older macro.
 #ifdef STABLE_TORCH_ERROR_CODE_CHECK
 #define SWITCHYARD_CHECK_TORCH(call) STABLE_TORCH_ERROR_CODE_CHECK(call)
 #else
@@ -49,7 +49,7 @@ inline void Check(const char* op, const Status& status) {
   Fail(op, "library", what);
 }
 
-// The library's type of elements.
+// Returns the library's type for a dtype of torch.
 inline Type TypeOfDtype(const char* op, const char* argument,
                         ScalarType dtype) {
   switch (dtype) {
@@ -82,14 +82,15 @@ inline void CheckFloat(const char* op, const char* argument, Type type) {
   Check(type == Type::kF32 || type == Type::kBF16 || type == Type::kF16, op,
         argument, "not float32, bfloat16 or float16");
 }
-// The type of a result of the dtype that the caller chose.
+// Returns the type of a result for the dtype that the caller chose, which must
+// be a float type.
 inline Type FloatOf(const char* op, ScalarType dtype) {
   Check(dtype == ScalarType::Float || dtype == ScalarType::BFloat16 ||
             dtype == ScalarType::Half,
         op, "dtype", "not float32, bfloat16 or float16");
   return TypeOfDtype(op, "dtype", dtype);
 }
-// torch's number of a float or integer type.
+// Returns torch's number for a float or integer type.
 inline int32_t DtypeOf(Type type) {
   return type == Type::kF32    ? aoti_torch_dtype_float32()
          : type == Type::kBF16 ? aoti_torch_dtype_bfloat16()
@@ -98,7 +99,7 @@ inline int32_t DtypeOf(Type type) {
                                : aoti_torch_dtype_int32();
 }
 
-// A tensor's shape, read once, because each query is a call into torch.
+// A copy of a tensor's shape, because each query of a tensor calls into torch.
 struct Shape {
   int64_t dim = 0;
   const int64_t* sizes = nullptr;
@@ -110,9 +111,9 @@ struct Shape {
         strides(tensor.strides().data()) {}
 };
 
-// A view of a tensor with rows of contiguous elements. If elements are not
-// contiguous, makes a copy that `keeper` holds. Without `keeper` the tensor is
-// an output, which must be contiguous.
+// Returns a view of a tensor. The elements of a row must be contiguous. If they
+// are not, makes a copy, stores it in `keeper` and returns a view of the copy.
+// Outputs have no `keeper`, and are an error in this case.
 inline AnyMatrix MatrixOf(const char* op, const char* argument,
                           const Tensor& tensor, Tensor* keeper = nullptr) {
   const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
@@ -130,13 +131,13 @@ inline AnyMatrix MatrixOf(const char* op, const char* argument,
                    rows <= 1 ? cols : shape.strides[0]);
 }
 
-// The id of a pair, int64 or int32.
+// Returns the id of a token's slot. Ids are int64 or int32.
 inline int64_t IdAt(const ConstAnyMatrix& ids, size_t row, size_t slot) {
   return ids.type == Type::kI64 ? ids.Row<int64_t>(row)[slot]
                                 : ids.Row<int32_t>(row)[slot];
 }
 
-// A new tensor of a float or integer type, not initialised.
+// Makes an uninitialised tensor of a float or integer type.
 template <class... Sizes>
 Tensor Empty(Type type, Sizes... of_dimensions) {
   constexpr int64_t kDims = sizeof...(Sizes);

@@ -14,7 +14,7 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Names and types of the formats, for Python and for errors.
+// A format's name for Python and for errors, and its types.
 struct Named {
   const char* name;
   WeightFormat format;
@@ -47,7 +47,7 @@ ExpertWeights Stored(WeightFormat format, int64_t rows, int64_t cols) {
   return weights;
 }
 
-// The least number of columns of the format: a block.
+// Returns the least number of columns that the format can have: one block.
 int64_t BlockColumns(WeightFormat format) {
   for (const int64_t cols : {1, 32, 64, 128, 256}) {
     if (ExpertWeightsSize(Stored(format, 1, cols)) != SIZE_MAX) return cols;
@@ -59,8 +59,8 @@ int64_t BlockBytes(WeightFormat format) {
       ExpertWeightsSize(Stored(format, 1, BlockColumns(format))));
 }
 
-// Bytes of an expert; an error if the format cannot have this number of
-// columns.
+// Returns the bytes of a packed expert. It is an error if the format cannot
+// have this number of columns.
 int64_t PackedSize(const char* op, const char* argument, WeightFormat format,
                    int64_t rows, int64_t cols) {
   Check(rows > 0 && cols > 0, op, argument, "empty");
@@ -91,8 +91,9 @@ Tensor EmptyBytes(int64_t rows, int64_t cols) {
 
 constexpr char kPack[] = "pack_weights";
 
-// Quantises floats [experts, rows, cols]; packs weights as stored without
-// another rounding. The dtype tells which of the two the source is.
+// Packs weights. A source of floats [experts, rows, cols] is quantised. A
+// source of any other dtype has weights as the format stores them, which are
+// packed without another rounding.
 Tensor Pack(const Tensor& source, const std::string& name,
             const OptionalTensor& scales) {
   const WeightFormat format = FormatOf(kPack, "format", name);
@@ -153,7 +154,8 @@ int64_t PackedWeightsSizeOf(const std::string& format, int64_t rows,
   return PackedSize(kOp, "cols", FormatOf(kOp, "format", format), rows, cols);
 }
 
-// A line for each format: its name, the columns of a block and its bytes.
+// Returns a line for each format: its name, the columns of a block and its
+// bytes.
 std::string WeightFormats() {
   std::string lines;
   for (const Named& named : kFormats) {

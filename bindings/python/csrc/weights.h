@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Experts' weights in the formats of switchyard/expert_weights.h, as tensors.
+// Tensors that hold experts' weights in the formats of
+// switchyard/expert_weights.h.
 
 #ifndef SWITCHYARD_PYTHON_WEIGHTS_H_
 #define SWITCHYARD_PYTHON_WEIGHTS_H_
@@ -15,14 +16,16 @@
 namespace switchyard {
 namespace python {
 
-// The format of that name, "q4_0"; an error of `op` lists the names.
+// Returns the format of a name such as "q4_0". For an unknown name, the error
+// of `op` lists the names.
 WeightFormat FormatOf(const char* op, const char* argument,
                       const std::string& name);
 
-// A view of a product's weights, which are [rows, cols] for each expert.
-// A tensor of two dimensions is packed: uint8 [experts, packed size]. One of
-// three is as stored: uint8 [experts, rows, bytes of a row], or floats
-// [experts, rows, cols]; the rows of an expert have no gaps.
+// Returns a view of a product's weights, which are [rows, cols] for each
+// expert. A tensor of two dimensions has packed weights: uint8 [experts, packed
+// size]. A tensor of three dimensions has weights as stored: uint8 [experts,
+// rows, bytes of a row], or floats [experts, rows, cols], without gaps between
+// the rows of an expert.
 ExpertWeights WeightsOf(const char* op, const char* argument,
                         const Tensor& tensor, WeightFormat format, int64_t rows,
                         int64_t cols);

@@ -49,7 +49,7 @@ Workspace::Workspace(Kind kind, size_t count)
   size_ = (count * sizeof(int32_t) + kHugePage) / kHugePage * kHugePage;
   bytes_.reset(std::aligned_alloc(kHugePage, size_));
   if (bytes_ == nullptr) throw std::bad_alloc();
-  // Only advice: without huge pages the call is slower.
+  // If the system refuses huge pages, the call only takes longer.
   (void)madvise(bytes_.get(), size_, MADV_HUGEPAGE);
 }
 

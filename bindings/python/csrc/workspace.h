@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Scratch of a call. The thread keeps it for its next call, up to a limit.
+// Scratch memory of a call. The thread keeps it for its next call, up to a
+// limit.
 
 #ifndef SWITCHYARD_PYTHON_WORKSPACE_H_
 #define SWITCHYARD_PYTHON_WORKSPACE_H_
@@ -15,8 +16,8 @@
 namespace switchyard {
 namespace python {
 
-// Bytes of each kind that a thread keeps. A call frees the memory beyond this
-// limit when it ends.
+// The limit: the bytes of each kind that a thread keeps. When a call ends, it
+// frees the memory beyond this limit.
 size_t KeptBytes();
 void SetKeptBytes(size_t bytes);
 
