@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast Mixture-of-Experts layers on CPUs, as operators of torch.
 
-For models of transformers, `import switchyard.transformers`. This module has the operators
-themselves, torch.ops.switchyard.experts and .route, and their helpers.
+To run models of transformers, `import switchyard.transformers`. This module has the operators
+torch.ops.switchyard.experts and .route, and functions that help to call them.
 """
 
 import functools
@@ -19,7 +19,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.flop_counter import register_flop_formula
 
-# switchyard.metal is a separate distribution and may be installed in another folder.
+# Lets Python find switchyard.metal, which is a separate distribution and may be installed in
+# another folder.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
@@ -29,7 +30,7 @@ pack_weights = torch.ops.switchyard.pack_weights
 
 
 def options_text(**named):
-    """The options of an operator as it takes them: "activation=silu layout=ungated"."""
+    """Returns options as an operator takes them: "activation=silu layout=ungated"."""
     if "limit_after" in named:
         named["limit_place"] = "after" if named.pop("limit_after") else "before"
     return " ".join(f"{name}={int(value) if isinstance(value, bool) else value}"
@@ -37,20 +38,20 @@ def options_text(**named):
 
 
 def _option(text, name, default):
-    """The value of an option in such a text."""
+    """Returns the value of an option in a text like the one that options_text() returns."""
     words = (word.partition("=") for word in text.split())
     return ([value for key, _, value in words if key == name] or [default])[-1]
 
 
 def _halves(options):
-    """How many matrices of the gate's size make the input of an activation."""
+    """Returns 1 if the input of the activation has only up, or 2 if it has gate and up."""
     return 1 if _option(options, "layout", "concatenated") == "ungated" else 2
 
 
 def experts(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
             activation="silu", layout="concatenated", transposed=False, *, allow_dropped=False,
             packed=0, gate=None, **options):
-    """A layer's experts, with the fields of ActivateOptions (activate.h) as `options`."""
+    """Runs a layer's experts. `options` are the fields of ActivateOptions (activate.h)."""
     return torch.ops.switchyard.experts(
         hidden, topk_ids, topk_weights, up, down, up_bias, down_bias, gate,
         options=options_text(activation=activation, layout=layout, **options),
@@ -60,7 +61,7 @@ def experts(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=No
 def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_format,
                       intermediate, up_bias=None, down_bias=None, activation="silu",
                       layout="concatenated", *, allow_dropped=False, gate=None, **options):
-    """The same with weights in formats of weight_formats()."""
+    """Runs a layer's experts like experts(), with weights in formats of weight_formats()."""
     return torch.ops.switchyard.quantized_experts(
         hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias,
         down_bias, gate, options=options_text(activation=activation, layout=layout, **options),
@@ -68,22 +69,22 @@ def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_
 
 
 class WeightFormat(typing.NamedTuple):
-    """The blocks in which a row of weights is coded."""
+    """A format of weights. Each row is stored as blocks of this size."""
 
-    columns: int  # of a block; a weight's columns must be a multiple
-    bytes: int  # of a block, as GGML and checkpoints store it
+    columns: int  # a block's columns; the number of columns of weights must be a multiple of it
+    bytes: int  # a block's bytes, as GGML and checkpoints store it
 
 
 @functools.cache
 def weight_formats():
-    """The WeightFormat of each name that quantized_experts and pack_weights accept."""
+    """Returns a dict of the formats that quantized_experts and pack_weights accept, by name."""
     lines = (line.split() for line in torch.ops.switchyard.weight_formats().splitlines())
     return {name: WeightFormat(int(columns), int(size)) for name, columns, size in lines}
 
 
 @functools.cache
 def presets():
-    """The options of each preset as a dict of numbers, by the name of its family."""
+    """Returns a dict from each family's name to the options of its preset, a dict of numbers."""
     lines = (line.split() for line in torch.ops.switchyard.presets().splitlines())
     return {name: {key: float(value) for key, value in (word.split("=") for word in words)}
             for name, *words in lines}
@@ -95,7 +96,7 @@ class Preset(typing.NamedTuple):
     family: str
     num_experts: int
     top_k: int
-    options: str  # all of RouteTopK's, as switchyard.route takes them
+    options: str  # all options of RouteTopK, as switchyard.route takes them
 
     def route(self, logits, correction_bias=None, expert_scale=None, dtype=None):
         """Routes [tokens, num_experts] logits to ids, weights and identity experts' weights."""
@@ -103,14 +104,14 @@ class Preset(typing.NamedTuple):
                      options=self.options, dtype=dtype)
 
 
-# Objects of a config.json that may have the text model's fields, and the names of its field
-# for the number of experts.
+# The objects of a config.json that may have the text model's fields, and the names that its number
+# of experts may have.
 _TEXT = ("text_config", "language_config", "llm_config", "thinker_config")
 _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 
 
 def _text_part(config):
-    """The innermost object with the text model's fields."""
+    """Returns the innermost object with the text model's fields."""
     for name in _TEXT:
         if isinstance(inside := config.get(name), dict):
             part = _text_part(inside)
@@ -157,7 +158,7 @@ def preset(family, config):
     if not isinstance(config, dict):
         raise TypeError("switchyard.preset: config: not a configuration of transformers, "
                         f"the path of a config.json or a dict of one: {type(config).__name__}")
-    # No field's name has a line break or an equals sign.
+    # Drops keys with a line break or an equals sign, because no field has such a name.
     lines = [line for line in _lines(_text_part(config)) if re.fullmatch(r"[^\n=]+(=.+)?", line)]
     num_experts, top_k, options = torch.ops.switchyard.preset(family, "\n".join(lines)).split(" ", 2)
     return Preset(family, int(num_experts), int(top_k), options)
@@ -232,7 +233,7 @@ def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options
 
 @register_flop_formula(torch.ops.switchyard.experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, gate=None, **more):
-    """2 for each multiplication of the products; hidden, ... are shapes."""
+    """Counts 2 for each multiplication of the products. The arguments are shapes, not tensors."""
     pairs = topk_ids[0] * topk_ids[1]
     return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
 
@@ -240,7 +241,7 @@ def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, ga
 @register_flop_formula(torch.ops.switchyard.quantized_experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, *biases,
       options="", **more):
-    """As that of experts: the layout tells whether there is a gate."""
+    """Counts like the function for experts. The layout tells whether there is a gate."""
     return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (1 + _halves(options))
 
 
@@ -255,7 +256,7 @@ _library = torch.library.Library("switchyard", "FRAGMENT")
 def _refuse_derivatives(op):
     """Makes the operator raise if a derivative is asked for.
 
-    torch.library.register_autograd handles gradients only: torch.func.jvp would get zeros.
+    torch.library.register_autograd is not enough, because torch.func.jvp would get zeros.
     """
     def below_autograd(keyset, *arguments, **named):
         tensors = [t for t in (*arguments, *named.values()) if isinstance(t, torch.Tensor)]

@@ -28,7 +28,7 @@ _logger = logging.get_logger(__name__)
 
 @register_quantization_config(METHOD)
 class ExpertsConfig(QuantizationConfigMixin):
-    """quantization_config of from_pretrained(): the format to which experts are quantised.
+    """Pass this as quantization_config to from_pretrained(), to quantise experts to a format.
 
     save_pretrained() writes `layers` for from_pretrained(). It maps the name of each experts module
     to the format of gate and up, the format of down, and the columns between the products.
@@ -62,7 +62,7 @@ class ExpertsConfig(QuantizationConfigMixin):
 
 
 def experts_in(model):
-    """(name, module, Kind) of all modules with experts."""
+    """Yields (name, module, Kind) for each module with experts."""
     for name, module in model.named_modules():
         kind = _families.kind_of(module)
         if kind is not None:
@@ -70,7 +70,7 @@ def experts_in(model):
 
 
 def layers_of(model):
-    """The value of ExpertsConfig's `layers` for this model."""
+    """Returns the value of ExpertsConfig's `layers` for this model."""
     return {name: list(formats) for name, module, _ in experts_in(model)
             if (formats := _quantized.formats_of(module)) is not None}
 
@@ -86,10 +86,10 @@ def describe(model, experts_dtype):
 
 @contextlib.contextmanager
 def described(model):
-    """While active, config.json has exactly the formats of the model's experts.
+    """A context in which config.json has exactly the formats of the model's experts.
 
-    Otherwise it may have others: if only parts of the model were quantised, or if a model with
-    float experts shares the config object.
+    Outside of it, config.json may have others: if only parts of the model were quantised, or if a
+    model with float experts shares the config object.
     """
     layers = layers_of(model)
     config = getattr(model.config, "quantization_config", None)
@@ -109,7 +109,7 @@ def described(model):
 
 
 def _keep_from_initialization(module, kind):
-    """Keeps transformers from filling the dropped parameters with random numbers."""
+    """Keeps transformers from filling parameters that were dropped with random numbers."""
     for path in kind.sources(module).values():
         _quantized.owner_of(module, path)[0]._is_hf_initialized = True
 
@@ -125,13 +125,13 @@ class _Parameters:
             self._of[f"{name}.{path}" if name else path] = module, kind, formats, role
 
     def __deepcopy__(self, memo):
-        return self  # the loader copies its operations; the modules must stay the model's
+        return self  # the loader copies its operations, but modules must not be copied
 
     def __contains__(self, name):
         return name in self._of
 
     def element_size(self, name, param):
-        """The bytes of an element, for device_map="auto"."""
+        """Returns the bytes of an element, for device_map="auto"."""
         if name not in self._of:
             return param.element_size()
         _, _, formats, role = self._of[name]
@@ -139,7 +139,7 @@ class _Parameters:
         return block.bytes / block.columns
 
     def require_all(self):
-        """Raises unless all are packed, because the others would be random numbers."""
+        """Raises unless all parameters are packed, because the others would be random numbers."""
         for name, (module, _, _, role) in self._of.items():
             if not hasattr(module, f"packed_{role}"):
                 raise ValueError(f"{name}: the checkpoint does not have it")
@@ -154,7 +154,7 @@ class _Parameters:
         if hasattr(empty, "to_local"):
             raise ValueError(f"{name}: a distributed tensor, and experts are packed as a whole")
         pack(owner._parameters, attribute, module, kind, formats, role)
-        owner._parameters[attribute] = empty  # on the meta device, until all are packed
+        owner._parameters[attribute] = empty  # on the meta device, until all weights are packed
         if all(hasattr(module, f"packed_{r}") for r in kind.sources(module)):
             for r in kind.sources(module):
                 _quantized.drop_parameter(module, kind, r)
@@ -163,12 +163,13 @@ class _Parameters:
 
 
 def _is_loaded(module, buffer):
-    """Whether a checkpoint had it. transformers marks it; copies of accelerate's hooks lack marks."""
+    """True if the parameter was in a checkpoint. transformers marks such parameters, but copies by
+    accelerate's hooks have no mark."""
     return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 
 class _Pack(ConversionOps):
-    """The last step of loading a parameter of experts. Packs it and keeps no floats."""
+    """Packs a parameter of experts as the last step of its loading, and keeps no floats."""
 
     def __init__(self, quantizer):
         self.quantizer = quantizer
@@ -245,7 +246,7 @@ class ExpertsQuantizer(HfQuantizer):
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
         describe(model, self.quantization_config.experts_dtype)
-        model.set_experts_implementation(METHOD)  # no other one can multiply these weights
+        model.set_experts_implementation(METHOD)  # no other can multiply these weights
         return model
 
     def is_serializable(self):
@@ -261,9 +262,11 @@ class ExpertsQuantizer(HfQuantizer):
 
 
 def ggml_blocks(blocks, scales):
-    """GGML's blocks [..., groups * 17] from a checkpoint's [..., groups, 16] and [..., groups].
+    """Makes GGML's blocks [..., groups * 17] of a checkpoint's codes [..., groups, 16] and scales
+    [..., groups].
 
-    Byte i of a checkpoint has elements 2 i and 2 i + 1, low nibble first. GGML's has i and i + 16.
+    In a checkpoint, byte i of a group has elements 2 i and 2 i + 1, low nibble first. In GGML's
+    block it has elements i and i + 16.
     """
     codes = torch.stack([blocks & 15, blocks >> 4], -1).flatten(-2)
     halves = codes[..., :16] | codes[..., 16:] << 4
@@ -308,7 +311,7 @@ def _is_cpu(device_map):
 
 
 class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
-    """transformers' own, except that experts stay MXFP4 on a CPU if Switchyard runs them.
+    """transformers' own quantizer, except that experts stay MXFP4 on a CPU if Switchyard runs them.
 
     Switchyard does so with experts_implementation="switchyard", unless
     Mxfp4Config(dequantize=True) asks for floats.
@@ -322,7 +325,8 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
         self._environment = ()
 
     def validate_environment(self, *arguments, **named):
-        # Called later: it warns about Triton, and only the model tells whether Triton is needed.
+        # transformers' check runs later, because it warns about Triton, and only the model tells
+        # whether Triton is needed.
         self._environment = arguments, named
 
     def _process_model_before_weight_loading(self, model, device_map=None, use_kernels=False, **named):
@@ -343,7 +347,7 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
             return super()._process_model_after_weight_loading(model, **kwargs)
         self.parameters.require_all()
         self.parameters = _Parameters()
-        # save_pretrained() would revert these.
+        # Removes our conversions, because save_pretrained() would try to revert them.
         model._weight_conversions = [c for c in model._weight_conversions if not any(
             isinstance(op, _PackMxfp4) for op in getattr(c, "operations", ()))]
         describe(model, "mxfp4")
@@ -363,7 +367,7 @@ AUTO_QUANTIZER_MAPPING["mxfp4"] = Mxfp4Quantizer
 
 
 class _Types:
-    """The GGML types that replace_with_gguf_modules() keeps as blocks."""
+    """Sets the GGML types that replace_with_gguf_modules() keeps as blocks."""
 
     @staticmethod
     def supports(ggml_type):
@@ -371,7 +375,7 @@ class _Types:
 
 
 class GgufQuantizer(AUTO_QUANTIZER_MAPPING["gguf"]):
-    """transformers' own, except that experts keep a GGUF's blocks on a CPU.
+    """transformers' own quantizer, except that experts keep a GGUF's blocks on a CPU.
 
     transformers keeps blocks only if it has a kernel for them, and expands a GGUF to floats on a
     CPU. With experts_implementation="switchyard" the experts' blocks are packed instead, unless

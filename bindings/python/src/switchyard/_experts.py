@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the arguments of switchyard::experts for an experts module of transformers.
 
-A family's name does not tell the activation. So the module's own gate runs on a grid of
-values, and the library's activation with the same results is taken.
+A family's name does not tell its activation. So the module's own gate is run on a grid of values,
+and the library's activation that has the same results is used.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ _SCALARS = (int, float, str, bool, type(None))
 
 
 class Unsupported(Exception):
-    """The reason to leave a module to transformers."""
+    """Raised with the reason why a module must be left to transformers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,16 +34,17 @@ class Weights:
     down: torch.Tensor
     up_bias: torch.Tensor | None = None
     down_bias: torch.Tensor | None = None
-    gate: torch.Tensor | None = None  # if it is not a part of up
+    gate: torch.Tensor | None = None  # None if up contains gate, or if there is no gate
     # None for floats. Otherwise the format of up and gate, the format of down, and the columns
     # between the products, as switchyard::quantized_experts expects them.
     formats: tuple | None = None
 
 
 def state_of(module):
-    """Everything, except the tensors' values, on which a module's results depend; comparable.
+    """Returns everything on which a module's results depend, except the tensors' values. Two such
+    states can be compared.
 
-    Takes 5 us. A layer takes 400 us and more.
+    This takes 5 us, where a layer takes 400 us and more.
     """
     found = []
     for m in module.modules():
@@ -69,10 +70,10 @@ class Remembered:
 
     def __init__(self, find):
         self._find = find
-        self._of = weakref.WeakKeyDictionary()  # not copied or pickled with a module
+        self._of = weakref.WeakKeyDictionary()  # so that copies of a module have no results
 
     def __call__(self, module, *more):
-        """(result, None), or (None, why not)."""
+        """Returns (result, None), or (None, the reason why not)."""
         known = self._of.setdefault(module, {})
         state = (state_of(module), *more)
         found = known.get(state)
@@ -88,7 +89,7 @@ class Remembered:
 
 
 def _grid():
-    """Values of gate and up, each [1, n], from far below any limit to far above."""
+    """Returns values of gate and up, each [1, n], from far below any limit to far above."""
     line = torch.cat([torch.linspace(-30, 30, 41, dtype=torch.float32),
                       torch.linspace(-2, 2, 21, dtype=torch.float32)])
     gate, up = torch.meshgrid(line, line, indexing="ij")
@@ -114,7 +115,7 @@ def _softcaps(module):
 
 
 def _candidates(module):
-    """Options of activate() that may match a gated module with these attributes."""
+    """Yields options of activate() that may match a gated module with these attributes."""
     limit, alpha = _first(module, _LIMIT), _first(module, _ALPHA)
     for activation in ("silu", "gelu_tanh", "gelu", "relu2", "relu", "identity"):
         yield {"activation": activation}
@@ -129,8 +130,8 @@ def _candidates(module):
 
 
 def _close(got, want):
-    # torch's GELU has an error of 1.6e-5 at a gate of -3 and an up of 30. Its two forms differ
-    # by 1e-2.
+    # The bound is above the error of torch's GELU, 1.6e-5 at a gate of -3 and an up of 30, and far
+    # below the difference of GELU's two forms, 1e-2.
     return got.shape == want.shape and torch.allclose(got, want, rtol=1e-5, atol=5e-5)
 
 
@@ -158,7 +159,7 @@ def _ungated_options(module):
 
 
 def options_of(module, kind):
-    """`options` and `transposed` of switchyard::experts, as this module has them; raises
+    """Returns `options` and `transposed` of switchyard::experts for this module. Raises
     Unsupported.
     """
     if getattr(module, "has_post_expert_norm", False):
@@ -177,7 +178,7 @@ def options_of(module, kind):
     except Exception as error:  # noqa: BLE001  (a gate may raise anything)
         raise Unsupported(f"its gate cannot be tried out: {error}") from error
     if kind.is_split:
-        options += " layout=split"  # the last one counts
+        options += " layout=split"  # replaces an earlier layout
     return options, kind.is_transposed(module)
 
 
@@ -219,11 +220,11 @@ class Packed:
 
     @staticmethod
     def _sample(*weights):
-        """A value of each expert, because torch does not count writes through .data."""
+        """Returns a value of each expert, because torch does not count writes through .data."""
         return [w.detach()[:, w.shape[1] // 2, w.shape[2] // 2].clone() for w in weights]
 
     def is_of(self, weights):
-        """Whether the weights are unchanged, as far as can be seen.
+        """True if no change of the weights can be seen.
 
         Misses writes through .data, unless one changes the value in the middle of an expert.
         """
@@ -234,7 +235,7 @@ class Packed:
 
 @functools.cache
 def _has_gemm(dtype):
-    """Whether torch uses oneDNN for products of the dtype on this CPU."""
+    """True if torch uses oneDNN for products of this dtype on this CPU."""
     name = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
     try:
         return dtype not in name or getattr(torch.ops.mkldnn, name[dtype])()
@@ -243,7 +244,7 @@ def _has_gemm(dtype):
 
 
 def advice(weights, transposed):
-    """Advice to multiply these weights in a fraction of the time, or None.
+    """Returns advice how to multiply these weights in a fraction of the time, or None.
 
     Without a GEMM for them, torch multiplies transposed weights by a scalar loop, at 0.3 GB/s.
     """
@@ -256,7 +257,7 @@ def advice(weights, transposed):
 
 
 def unusable(weights):
-    """The reason why transformers must multiply these weights in any call, or None."""
+    """Returns the reason why transformers must multiply these weights in all calls, or None."""
     for tensor in (weights.up, weights.down):
         if tensor.device.type != "cpu":
             return f"its weights are on {tensor.device.type}, not on the CPU"
@@ -270,7 +271,7 @@ def unusable(weights):
 
 
 def obstacle(module, hidden, *more, autocast=False):
-    """The reason why transformers must run a module's call with these tensors, or None.
+    """Returns the reason why transformers must run a call with these tensors, or None.
 
     With `autocast`, the caller accepts any dtype that autocast may have chosen.
     """

@@ -1,9 +1,11 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The places of experts' weights in classes of transformers, and the forms of their forward().
+"""Tables of transformers' classes of experts: where they have their weights, and how their
+forward() is called.
 
-DECORATED covers most classes: @use_experts_implementation fixes their weights' names, and
-transformers calls them through ALL_EXPERTS_FUNCTIONS. ADOPTED has the others of transformers 5.23.
+DECORATED is for most classes, which use @use_experts_implementation. It fixes the names of their
+weights, and transformers calls them through ALL_EXPERTS_FUNCTIONS. ADOPTED has the other classes of
+transformers 5.23.
 """
 
 import dataclasses
@@ -20,10 +22,10 @@ class Kind:
     # Replaces a module's forward(): forward(module, experts, *arguments). It calls
     # experts(hidden, ids, weights, allow_dropped=False), which is switchyard::experts.
     forward: Callable
-    # sources(module): the names of the parameters of up, down and gate in Weights.
+    # sources(module) returns the names of the parameters that become up, down and gate of Weights.
     sources: Callable = lambda module: {"up": "gate_up_proj", "down": "down_proj"}
-    biases: Callable = lambda module: (None, None)  # biases(module): of up and of down
-    why_not: Callable = lambda module: None  # why_not(module): why its weights are not supported
+    biases: Callable = lambda module: (None, None)  # returns the biases of up and of down
+    why_not: Callable = lambda module: None  # returns why the module's weights are not supported
     is_transposed: Callable = lambda module: False
     has_gate: Callable = lambda module: True
     is_split: bool = False
@@ -33,7 +35,7 @@ class Kind:
 
 
 def _silently_gated(act_fn):
-    """act_fn(gate) * up, for classes without a method for this step."""
+    """Computes act_fn(gate) * up, for classes without a method for this step."""
     def apply_gate(module, rows):
         gate, up = rows.chunk(2, dim=-1)
         return act_fn(module)(gate) * up
@@ -109,7 +111,7 @@ def _llama4(module, experts, hidden):
 
 
 def _longcat_weights(module):
-    # Nothing reads the rows of identity experts in gate_up_proj.
+    # Leaves out the rows of identity experts in gate_up_proj, which nothing reads.
     return Weights(module.gate_up_proj[:module.num_routed_experts], module.down_proj)
 
 
@@ -120,7 +122,7 @@ def _longcat(module, experts, hidden, ids, weights):
     return torch.addcmul(out.float(), hidden.float(), factor.float()).to(hidden.dtype)
 
 
-# The GGML types that transformers keeps as blocks and the library multiplies, by GGML's number.
+# The types of blocks that transformers keeps and the library multiplies, by GGML's number for each.
 GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
 
 
@@ -167,16 +169,17 @@ _OTHERS = {
 
 
 def _of_class(module, table):
-    # Parametrisation makes a class with another name, so base classes are searched too.
+    # Base classes are searched too, because torch's parametrisation derives a class with another
+    # name.
     return next((table[cls.__name__] for cls in type(module).__mro__
                  if cls.__name__ in table and cls.__module__.startswith("transformers.")), None)
 
 
 def kind_of(module):
-    """The Kind of an experts module, or None for other modules."""
+    """Returns the Kind of an experts module, or None for other modules."""
     return DECORATED if hasattr(module, "_is_expert_parallel") else _of_class(module, ADOPTED)
 
 
 def why_not(module):
-    """Why a module with experts has no Kind, or None for modules without experts."""
+    """Returns the reason why a module with experts has no Kind, or None if it has no experts."""
     return _of_class(module, _OTHERS)

@@ -23,7 +23,7 @@ def check_name(name):
 
 
 def formats_of(module):
-    """The _packed_formats of a module, or None while its weights are floats."""
+    """Returns the _packed_formats of a module, or None if its weights are floats."""
     formats = getattr(module, "_packed_formats", None)
     if formats == ():
         raise RuntimeError(f"switchyard: {type(module).__name__}: quantising it was interrupted, and "
@@ -32,7 +32,7 @@ def formats_of(module):
 
 
 def weights_of(module, kind):
-    """The module's Weights, packed or not."""
+    """Returns the module's Weights, whether they are packed or not."""
     formats = formats_of(module)
     if formats is None:
         return kind.weights(module)
@@ -41,8 +41,8 @@ def weights_of(module, kind):
 
 
 def format_for(name, cols):
-    """The format to use for `name` with `cols` columns. Like GGUF files, uses 8 bits if the blocks
-    of q4_K do not divide the columns."""
+    """Returns the format to use if `name` is requested for `cols` columns. As in GGUF files, this is
+    a format of 8 bits if the blocks of `name` do not divide the columns."""
     for candidate in (name, "q8_0", "int8"):
         if cols % switchyard.weight_formats()[candidate].columns == 0 and cols <= _MOST_COLUMNS:
             return candidate
@@ -50,8 +50,8 @@ def format_for(name, cols):
 
 
 def plan(module, kind, name):
-    """Returns the _packed_formats for the weights of this module, and the reason if some of them
-    is not `name`. Raises Unsupported.
+    """Returns the _packed_formats for the weights of this module if `name` is requested, and the
+    reason if one of them is another format. Raises Unsupported.
     """
     weights = kind.weights(module)
     if weights.formats is not None:
@@ -70,12 +70,12 @@ def plan(module, kind, name):
 
 
 def is_format(formats, name):
-    """Whether quantising floats to `name` may give these formats."""
+    """True if quantising floats to `name` may give these formats."""
     return formats[1] == format_for(name, formats[2]) and formats[0] in (name, "q8_0", "int8")
 
 
 def pack_each(experts, one_of, name, on_expert=lambda: None):
-    """Packs one product's weights, of which one_of(e) returns expert e's."""
+    """Packs one product's weights. one_of(e) returns the weights of expert e."""
     packed = None
     # Not in inference mode, because load_state_dict() cannot write to its tensors.
     with torch.inference_mode(False), torch.no_grad():
@@ -89,7 +89,7 @@ def pack_each(experts, one_of, name, on_expert=lambda: None):
 
 
 def pack(weights, name, transposed, on_expert=lambda: None):
-    """Packs a tensor [experts, ...] of floats, or of blocks, which keep their values."""
+    """Packs a tensor [experts, ...]. Quantises floats, and keeps the values of blocks."""
     def one_of(e):
         expert = weights[e:e + 1].detach()
         return expert.transpose(1, 2) if transposed else expert
@@ -104,7 +104,7 @@ def owner_of(module, path):
 
 def quantize_role(module, kind, formats, role, tensor, on_expert=lambda: None):
     """Packs a product's weights. The parameter stays until drop_parameter()."""
-    # GGUF blocks are never transposed.
+    # Only floats may be transposed, because blocks of a GGUF never are.
     transposed = tensor.is_floating_point() and kind.is_transposed(module)
     name = formats[1] if role == "down" else formats[0]
     module.register_buffer(f"packed_{role}", pack(tensor, name, transposed, on_expert))
