@@ -367,7 +367,7 @@ AUTO_QUANTIZER_MAPPING["mxfp4"] = Mxfp4Quantizer
 
 
 class _Types:
-    """Sets the GGML types that replace_with_gguf_modules() keeps as blocks."""
+    """Tells replace_with_gguf_modules() which GGML types to keep as blocks."""
 
     @staticmethod
     def supports(ggml_type):

@@ -41,8 +41,8 @@ def weights_of(module, kind):
 
 
 def format_for(name, cols):
-    """Returns the format to use if `name` is requested for `cols` columns. As in GGUF files, this is
-    a format of 8 bits if the blocks of `name` do not divide the columns."""
+    """Returns the format to use if `name` is requested for `cols` columns. As in GGUF files, this
+    is a format of 8 bits if the blocks of `name` do not divide the columns."""
     for candidate in (name, "q8_0", "int8"):
         if cols % switchyard.weight_formats()[candidate].columns == 0 and cols <= _MOST_COLUMNS:
             return candidate

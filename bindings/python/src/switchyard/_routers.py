@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Routers of transformers that compute a preset of the library.
+"""Finds the arguments of switchyard::route for a router of transformers.
 
 A router is replaced only if its own forward() and switchyard::route give the same logits,
 ids and weights for random rows and random parameters.
@@ -22,7 +22,7 @@ _CLASS = re.compile(r"(Router|Gate|Gating)$")
 _MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
 _BIAS = ("e_score_correction_bias", "expert_bias")
 _ROWS = 256
-# The library's options, each with its names as an attribute of routers.
+# The library's options, each with the names of a router's attribute that has its value.
 _ATTRIBUTES = {
     "renormalize": ("norm_topk_prob",),
     "routed_scaling_factor": ("routed_scaling_factor", "route_scale", "router_scaling_factor"),
@@ -35,7 +35,7 @@ _ATTRIBUTES = {
 
 
 def is_router(module, parent):
-    """Whether the module chooses experts. Attention has gates too, but no experts next to them."""
+    """True if the module chooses experts. Attention has gates too, but no experts next to them."""
     return (_MODULE.match(type(module).__module__) is not None
             and _CLASS.search(type(module).__name__) is not None
             and parent is not None
@@ -54,8 +54,9 @@ def _attribute(module, names):
 
 
 def _options(module, preset, top_k, dtype):
-    """The module's own options besides its preset, as text for switchyard::route."""
-    # No config.json is needed: the module has its values, and its results confirm them.
+    """Returns the options in which the module differs from its preset, as text for
+    switchyard::route."""
+    # No config.json is needed, because the module has its values, and its results confirm them.
     options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
@@ -67,11 +68,11 @@ def _options(module, preset, top_k, dtype):
         options[option] = float(value)
     if preset["in_model_type"] and dtype != torch.float32:
         options["round_to"] = {torch.bfloat16: 1, torch.float16: 2}[dtype]
-        # On the CPU torch also rounds eps in `sum + eps`.
+        # On the CPU torch also rounds eps to the type of the sum in `sum + eps`.
         options["eps"] = torch.tensor(options.get("eps", preset["eps"]), dtype=dtype).item()
     if preset["num_zero_experts"]:
         options["num_zero_experts"] = 0  # a router of transformers counts them as experts
-    # For `scores / top_k` of openai_privacy_filter.
+    # openai_privacy_filter divides scores by top_k.
     if "routed_scaling_factor" not in options and "PrivacyFilter" in type(module).__name__:
         options["routed_scaling_factor"] = 1 / top_k
     return " ".join(f"{name}={value!r}" for name, value in options.items())
@@ -82,14 +83,14 @@ def _bias(module, given):
 
 
 class Plan(typing.NamedTuple):
-    """The arguments that make switchyard::route do the work of a router."""
+    """The arguments with which switchyard::route does the work of a router."""
 
-    owner: str  # the submodule with the matrix; "" for the module itself
-    f32: str  # the "product" is in f32, only its "result", or "" for neither
+    owner: str  # the name of the submodule with the matrix; "" for the module itself
+    f32: str  # "product" if the product is in f32, "result" if only its result is, otherwise ""
     preset: str
     options: str
     top_k: int
-    dtype: torch.dtype  # of the weights
+    dtype: torch.dtype  # the dtype of the weights that the router returns
     has_bias: bool
 
     def logits(self, module, hidden):
@@ -117,8 +118,8 @@ def _owner(module):
 
 
 def _twin(module):
-    """A copy of the module with its class's own forward()."""
-    memo = {id(c): c for c in (getattr(module, "config", None),)}  # a reference is enough
+    """Returns a copy of the module that has its class's own forward()."""
+    memo = {id(c): c for c in (getattr(module, "config", None),)}  # does not copy the config
     twin = copy.deepcopy(module, memo)
     twin.__dict__.pop("forward", None)
     return twin
@@ -156,20 +157,20 @@ def _agrees(plan, twin, rows, more, out):
         return False
     if weights.dtype != out[1].dtype or weights.shape != out[1].shape:
         return False
-    # Compared in ascending order, because topk(sorted=False) returns any order.
+    # Ids are compared in ascending order, because topk(sorted=False) returns any order.
     want_ids, order = out[2].sort(1)
     got_ids, our_order = ids.sort(1)
     same = (want_ids == got_ids).all(1)
     want, got = out[1].gather(1, order).double(), weights.gather(1, our_order).double()
     coarse = torch.finfo(out[0].dtype).eps > 1e-4
     close = ((got - want).abs() <= (2 ** -5 if coarse else 1e-5) * want.abs() + 1e-9).all(1)
-    # Keys of few bits often tie, and torch.topk does not specify which of them it takes.
+    # Keys with few bits often tie, and torch.topk does not specify which of them it takes.
     needed = 0.8 if coarse else 0.99
     return same.float().mean() >= needed and bool(close[same].all())
 
 
 def plan_of(module, dtype):
-    """The Plan for a router and hidden states of a dtype. Raises Unsupported."""
+    """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported."""
     family = _MODULE.match(type(module).__module__).group(1)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]
@@ -179,7 +180,7 @@ def plan_of(module, dtype):
     matrix = module.get_submodule(owner).weight
     if dtype not in DTYPES or matrix.dtype not in DTYPES:
         raise Unsupported(f"no products of {dtype} and {matrix.dtype}")
-    # Tries the module in its own dtype, and in f32, where keys hardly ever tie.
+    # Compares in the module's own dtype, and also in f32, where keys hardly ever tie.
     examples = [(matrix.dtype, _twin(module), dtype)]
     if {dtype, matrix.dtype} != {torch.float32}:
         examples.append((torch.float32, _twin(module).to(torch.float32), torch.float32))
@@ -188,7 +189,7 @@ def plan_of(module, dtype):
             examples = [(of, _example(twin, matrix.shape[1], rows)) for of, twin, rows in examples]
         except Unsupported:
             raise
-        except Exception as error:  # noqa: BLE001  (it may raise anything)
+        except Exception as error:  # noqa: BLE001  (a module may raise anything)
             raise Unsupported(f"it cannot be tried out: {error}") from error
         for name in names:
             preset = switchyard.presets()[name]

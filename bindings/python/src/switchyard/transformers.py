@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Importing this module lets transformers run a model's experts with Switchyard:
+"""After this module is imported, transformers can run a model's experts with Switchyard:
 
     import switchyard.transformers
     model = AutoModelForCausalLM.from_pretrained(name, experts_implementation="switchyard")
@@ -10,7 +10,8 @@ and also replaces the routers; unpatch(model) undoes both. patch(model, experts_
 quantises the experts.
 
 Modules that Switchyard cannot run are left to transformers' own implementation, with one warning
-for each reason. If it can run nothing of a model, the model refuses the name.
+for each reason. If Switchyard can run no part of a model, using the name "switchyard" for it raises
+an error.
 """
 
 import collections
@@ -42,7 +43,8 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# Facts about modules, by module. Kept here so that copies and pickles of modules lack them.
+# Facts about modules. They are kept here and not in the modules, so that copies and pickles of
+# modules do not have them.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
@@ -58,12 +60,12 @@ def _options_of(module):
 @torch._dynamo.assume_constant_result
 def _plan_of(router, dtype):
     plan, why = _plan(router, dtype)
-    return plan and tuple(plan), why  # torch.compile accepts only constants from here
+    return plan and tuple(plan), why  # only constants, because torch.compile accepts nothing else
 
 
 @torch._dynamo.assume_constant_result
 def _packed_of(module):
-    """The number of the module's packed weights, or 0 to read the weights unpacked."""
+    """Returns the number of the module's packed weights, or 0 if it has none."""
     packed = _packed.get(module)
     if packed is None:
         return 0
@@ -76,7 +78,7 @@ def _packed_of(module):
 
 
 def _run(module, kind, instead, hidden, *more):
-    """Runs the module's forward() with Switchyard's experts, or else `instead`."""
+    """Runs the module's forward() with Switchyard's experts, or calls `instead` if it cannot."""
     options, why = _options_of(module)
     formats = _quantized.formats_of(module)
     why = why or _experts.obstacle(module, hidden, *more, autocast=formats is not None)
@@ -109,7 +111,8 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # grouped_mm has no other types either, and no derivatives in forward mode.
+    # Falls back to eager here, because grouped_mm does not have other types either, and has no
+    # derivatives in forward mode.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
@@ -119,7 +122,7 @@ ALL_EXPERTS_FUNCTIONS.register(NAME, experts_forward)
 
 
 def _adopted_forward(self, *arguments):
-    """forward() of a class that does not use ALL_EXPERTS_FUNCTIONS."""
+    """Replaces forward() of a class that does not use ALL_EXPERTS_FUNCTIONS."""
     own = type(self).forward
     if self.config._experts_implementation != NAME:
         return own(self, *arguments)
@@ -162,7 +165,7 @@ def _models_in(model):
 
 
 def _adopt(model):
-    """Makes this model's modules follow the experts implementation if their classes do not."""
+    """Makes the model's modules follow the experts implementation, if their classes do not."""
     models = _models_in(model)
     for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
@@ -172,7 +175,7 @@ def _adopt(model):
             module.config = owner.config
             for m in models.values():
                 if m.config is owner.config:
-                    # Otherwise transformers looks for its decorator in the source.
+                    # Without this, transformers looks for its decorator in the class's source.
                     type(m)._can_set_experts_implementation_cached_value = True
         elif not _is_replaced(module, _adopted_forward):
             module.config = types.SimpleNamespace(_experts_implementation=None)
@@ -234,8 +237,8 @@ def _save_described(self, *arguments, **named):
 
 
 def _checked(load):
-    """Wraps the class method `load`: its outermost call checks that the given name runs a part
-    of the model.
+    """Wraps the class method `load`, so that its outermost call raises if Switchyard is requested
+    but can run no part of the model.
     """
     @functools.wraps(load)
     def checked(cls, *arguments, **named):
@@ -265,19 +268,19 @@ class Layer:
     """The result of patch() for a module."""
 
     name: str
-    kind: str  # its class
+    kind: str  # the module's class
     role: str  # "experts" or "router"
-    why: str | None = None  # why it is left to transformers
-    not_packed: str | None = ""  # why not; None: it is packed; "": not asked for
-    formats: tuple | None = None  # of gate and up, and of down, if these are quantised
-    not_quantized: str = ""  # why not, if asked for
+    why: str | None = None  # why the module is left to transformers
+    not_packed: str | None = ""  # why it is not packed; None if it is; "" if not requested
+    formats: tuple | None = None  # the formats of gate and up, and of down, if quantised
+    not_quantized: str = ""  # why it is not quantised, if this was requested
     why_formats: str = ""  # why some formats differ from the requested one
-    bytes: tuple = (0, 0)  # of its weights, before and after
-    advice: str | None = None  # a way to run it faster
+    bytes: tuple = (0, 0)  # the bytes of its weights, before and after
+    advice: str | None = None  # a way to run the module faster
 
 
 class Patched:
-    """The result of patch(): print() it, or read `layers` or the lists of names."""
+    """The result of patch(). print() it, or read `layers` or the lists of names."""
 
     def __init__(self):
         self.layers = []
@@ -331,7 +334,7 @@ def _bytes_of(weights):
 
 
 def _in_adapter(module, parent):
-    """Whether peft adds to the module's weights in each call."""
+    """True if peft adds something to the module's weights in each call."""
     return getattr(parent, "parameter_name", None) and getattr(parent, "base_layer", None) is module
 
 
@@ -379,7 +382,7 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Sets how each model in `model` saves its experts; the outermost model of each config."""
+    """Sets how the outermost model of each config in `model` saves its experts."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -388,7 +391,7 @@ def _describe(model, experts_dtype):
 
 
 def _require_originals(function, model):
-    """Raises if the model's experts cannot go back to transformers."""
+    """Raises if transformers' own code can no longer run the model's experts."""
     names = [f"{name} ({_quantized.formats_of(module)[0]})"
              for name, module, _ in _checkpoints.experts_in(model)
              if _quantized.formats_of(module) is not None]
@@ -452,7 +455,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
     "q6_K". Frees the floats one product of a layer after the other, so that memory never holds more
     than the model and one such product.
 
-    - If a format's blocks do not divide a layer's columns, the layer takes q8_0 or int8 there.
+    - If a format's blocks do not divide a product's columns, this product uses q8_0 or int8.
     - A layer that cannot be quantised keeps its floats, and the result names it.
     - save_pretrained() writes the quantised weights, and from_pretrained() reads them.
     - An interruption leaves some layers quantised, some as floats, and at most one that is neither.
@@ -464,8 +467,8 @@ def patch(model, pack_weights=False, experts_dtype=None):
     torch.compile does not check that, and torch does not notice writes through .data: call patch()
     again after them.
 
-    Returns Patched, a summary to print(). If derivatives may be asked for, transformers' own code
-    runs. With quantised weights it cannot, and the call raises RuntimeError.
+    Returns Patched, a summary to print(). If a call may need derivatives, transformers' own code
+    runs. With quantised weights it cannot run, and the call raises RuntimeError.
 
     Raises ValueError for an unknown experts_dtype, and if experts are already quantised to another
     one. The model is then unchanged.
@@ -490,7 +493,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
         _set_implementation(m, NAME)
     if plans:
         for module in plans:
-            _take_over(module)  # first: no interruption may leave packed weights to other code
+            _take_over(module)  # first, so that an interruption leaves no packed weights to others
         _quantize(model, plans, experts_dtype)
         _describe(model, experts_dtype)
     for name, module in model.named_modules():
