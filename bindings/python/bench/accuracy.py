@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the logits of a model with quantised experts with those of float experts.
 
-For each format: KL divergence of the next token's probabilities, in nats; how often the
-likeliest token is the same; and the perplexity of the tokens. Without --model it is a small
-Qwen3-MoE with random weights, and tokens that it generates itself: probabilities are as far
-from uniform as --peak makes them. With --model, the name or folder of a checkpoint, and
---text, a file.
-Exit codes: 0; 2 for wrong input, in a line on stderr.
+Prints for each format: the KL divergence of the next token's probabilities, in nats; how often the
+likeliest token is the same; and the perplexity of the tokens.
+
+--model is the name or folder of a checkpoint, and --text a file with the text. Without --model, the
+model is a small Qwen3-MoE with random weights, and it generates the tokens itself. --peak sets how
+far its probabilities are from uniform.
+
+Exits with 0, or for wrong input with 2 and a line on stderr.
 """
 
 import copy

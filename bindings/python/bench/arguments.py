@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks' command lines: what is wrong is one line, with exit code 2."""
+"""Reads the benchmarks' command lines. Reports an error in one line, with exit code 2."""
 
 import argparse
 import math

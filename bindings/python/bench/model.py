@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times a model of transformers, as it is and patched: prefill, and steps of decoding.
+"""Times prefill and steps of decoding of a model of transformers, as it is and patched.
 
-Four layers of Qwen3-30B-A3B's shape with random weights. What is compared runs in turn,
-each time in another order; medians, and above 1 Switchyard is faster. Attention and
-norms are transformers' in all of them. With --experts-dtype, a copy of the model with quantised
-experts runs beside it, whose memory is printed first. Without the product with the vocabulary, which
-48 layers' time would hide, and four do not.
-Exit codes: 0; 2 for wrong input, in a line on stderr.
+The model has four layers of Qwen3-30B-A3B's shape, with random weights. It has no product with the
+vocabulary, because beside four layers this product would take much more of the time than beside the
+real model's 48. The implementations run in turns, each time in another order. The program prints
+medians, and ratios that are above 1 if Switchyard is faster. transformers runs attention and norms
+in all of them. With --experts-dtype, a copy of the model with quantised experts is also compared,
+and its memory is printed first.
+
+Exits with 0, or for wrong input with 2 and a line on stderr.
 """
 
 import copy
@@ -40,9 +42,10 @@ def make(layers, dtype):
     model.to_empty(device="cpu")
     model.model.rotary_emb = type(model.model.rotary_emb)(config)
     fill(model)
-    # Tokens stay apart, and experts evenly busy, as training makes them: beside
-    # embeddings no larger than weights the layers' sums are all there is, and one
-    # expert of the second layer got 476 of 512 tokens.
+    # Makes embeddings large, so that hidden states of tokens differ and experts are
+    # evenly busy, as in a trained model. With embeddings as small as weights, the
+    # layers' sums dominate the hidden states, and one expert of the second layer got
+    # 476 of 512 tokens.
     with torch.no_grad():
         model.model.embed_tokens.weight.mul_(50)
     return model.eval()

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times the experts of one layer, as transformers runs them, by each implementation.
+"""Times the experts of one layer with each implementation, as transformers runs them.
 
-Random weights at the shapes of known models; implementations run in turn, each time in
-another order, and medians are compared: above 1 Switchyard is faster. Each round has a ratio,
-too: the last column has the middle half of these, because a ratio nearer to 1 than they are to
-each other shows no difference. With --experts-dtype the first format is ours there. Weights of
-several layers take turns, so that they come from memory, as in a model.
-Exit codes: 0; 2 for wrong input, in a line on stderr.
+Weights are random, at the shapes of known models. The implementations run in turns, each time in
+another order. The ratio of medians is above 1 if Switchyard is faster. The last column has the
+middle half of the ratios of single rounds: if this range is wider than the ratio's distance from 1,
+the ratio shows no difference. With --experts-dtype, the ratios are those of the first format.
+Weights of several layers are used in turns, so that they come from memory, as in a model.
+
+Exits with 0, or for wrong input with 2 and a line on stderr.
 """
 
 import copy
@@ -33,14 +34,16 @@ SHAPES = {
 }
 
 
-# Names in transformers: the classes' stem, the options for the experts' number and width.
+# Names in transformers: the stem of the classes' names, and the options for the number and the
+# width of experts.
 _FAMILIES = {"qwen3_moe": ("Qwen3Moe", "num_experts", "moe_intermediate_size"),
              "deepseek_v3": ("DeepseekV3", "n_routed_experts", "moe_intermediate_size"),
              "gpt_oss": ("GptOss", "num_local_experts", "intermediate_size")}
 
 
 def fill(module):
-    """Random parameters, the same million numbers, a prime, again and again."""
+    """Fills parameters with the same million random numbers again and again. Their number is prime,
+    so that rows differ."""
     with torch.no_grad():
         for p in module.parameters():
             flat = p.view(-1)
@@ -75,7 +78,7 @@ def run(module, name, *inputs):
 
 
 def middle_half(ratios):
-    """The least and the largest of the middle half of the rounds' ratios."""
+    """Returns the least and the largest of the middle half of the rounds' ratios."""
     ratios = sorted(ratios)
     quarter = (len(ratios) - 1) // 4
     return ratios[quarter], ratios[-1 - quarter]

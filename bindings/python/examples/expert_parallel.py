@@ -5,9 +5,9 @@
     torchrun --standalone --nproc-per-node 2 expert_parallel.py
     python expert_parallel.py                     # one process: the same digest
 
-Each pair of a token and one of its experts is a row of the exchange, and rows come back one
-for each pair. So each sum is that of one process, in the order of a token's slots, and the
-results are the same bits for any number of processes.
+For each pair of a token and one of its experts, a row is sent, and a row comes back. Each token's
+rows are added in the order of its slots. So the results have the same bits for any number of
+processes.
 """
 
 import argparse
@@ -22,14 +22,15 @@ import torch.distributed as dist
 
 from switchyard import exchange
 
-# How far from float64's results they may be, of the largest: three times what the rounding of
-# these types comes to at the default sizes.
+# Bounds of the error, compared with float64 and divided by the largest result. They are three times
+# the error that rounding to these types makes at the default sizes.
 BOUNDS = {torch.int8: 0.06, torch.float8_e4m3fn: 0.2, torch.bfloat16: 0.03, torch.float32: 1e-5}
 TYPES = {str(t).removeprefix("torch."): t for t in BOUNDS}
 
 
 class Buffer:
-    """Rows kept from step to step: a page of fresh memory costs 1.6 us, eight times its filling."""
+    """Memory for rows, kept from step to step: the first use of a new page takes 1.6 us, eight times
+    as long as filling it."""
 
     def __init__(self, cols, dtype):
         self.all = torch.empty((0, cols), dtype=dtype)
@@ -41,7 +42,8 @@ class Buffer:
 
 
 class Message:
-    """Rows on their way to experts: values, their scales, the experts' numbers, side by side."""
+    """A message of rows to experts. Each row has its values, scale and expert's number side by
+    side."""
 
     def __init__(self, hidden, dtype):
         self.dtype, self.scale = dtype, hidden * dtype.itemsize
@@ -50,7 +52,7 @@ class Message:
         self.bytes = None
 
     def of(self, rows):
-        """Itself, with that many rows."""
+        """Returns this message with its number of rows set to `rows`."""
         if self.bytes is None or len(self.bytes) != rows:
             self.bytes = self.buffer(rows)
             self.values = self.bytes[:, :self.scale].view(self.dtype)
@@ -61,7 +63,7 @@ class Message:
 
 
 class Layer:
-    """The experts [first, first + count) of a process, and what the exchange has to know."""
+    """The experts [first, first + count) of a process, and the buffers of the exchange."""
 
     def __init__(self, args, dispatch, combine):
         self.ranks = dist.get_world_size()
@@ -75,8 +77,8 @@ class Layer:
         self.back, self.returned = Buffer(args.hidden, combine), Buffer(args.hidden, combine)
 
     def step(self, hidden, ids, topk_weights, watch):
-        # Pairs in the order of the processes that have their experts, and their rows, quantised
-        # on the way into the message.
+        # Sorts pairs by the process that has their expert, and quantises their rows straight into
+        # the message.
         sent = self.sent.of(ids.numel())
         where = exchange.map_pairs(ids, self.ranks, self.per_rank, experts=sent.experts)
         exchange.gather_rows(hidden, where.rows, sent.values, top_k=ids.shape[1],
@@ -84,7 +86,7 @@ class Layer:
         watch("switchyard")
         watch.wait_for_others()
 
-        # Receivers have to be told how many rows come from where.
+        # Tells each process how many rows it will receive from each other process.
         counts = torch.empty_like(where.counts)
         dist.all_to_all_single(counts, where.counts)
         there, here = where.counts.tolist(), counts.tolist()
@@ -92,8 +94,8 @@ class Layer:
         dist.all_to_all_single(received.bytes, sent.bytes, here, there)
         watch("exchange")
 
-        # Sorted to experts they are the rows that one process would have, in its order, so that
-        # each product is the same.
+        # Sorts the received rows by expert. Each expert then has the same rows in the same order as
+        # in a single process, so that each product is the same.
         sorted_ = exchange.map_pairs(received.experts, max(1, self.count), 1)
         rows = exchange.gather_rows(received.values, sorted_.rows, self.rows(sum(here)),
                                     token_scales=received.scales)
@@ -106,13 +108,14 @@ class Layer:
         watch("products")
         activated = torch.ops.switchyard.activate(gate_up)
         watch("switchyard")
-        # In place of the rows, which have been multiplied.
+        # Writes over the rows, which are no longer needed.
         for (_, down), x, y in zip(self.weights, activated.split(split), rows.split(split)):
             if len(x) > 0:
                 torch.mm(x, down.T, out=y)
         watch("products")
 
-        # Back in the order in which they came, and to where: the same counts, swapped.
+        # Returns the rows to the order of arrival, and sends them back, with the same counts
+        # swapped.
         back = exchange.gather_rows(rows, sorted_.pair_index, self.back(len(rows)))
         watch("switchyard")
         watch.wait_for_others()
@@ -125,7 +128,7 @@ class Layer:
 
 
 class Stopwatch:
-    """What a step's time goes to."""
+    """Measures the time of the parts of a step."""
 
     def __init__(self):
         self.seconds = dict.fromkeys(("switchyard", "waiting", "exchange", "products"), 0.0)
@@ -137,13 +140,14 @@ class Stopwatch:
         self.last = now
 
     def wait_for_others(self):
-        """Only so that the exchange is timed without them: an engine leaves this out."""
+        """Waits for the other processes, so that the exchange's time does not contain this waiting.
+        An engine leaves this out."""
         dist.barrier()
         self("waiting")
 
 
 def expert_weights(args, expert):
-    """Made-up: [gate | up] and down."""
+    """Makes random weights: [gate | up] and down."""
     random = torch.Generator().manual_seed(1000 + expert)
 
     def matrix(outputs, inputs):
@@ -153,7 +157,7 @@ def expert_weights(args, expert):
 
 
 def make_tokens(args):
-    """This process's part of all tokens: hidden states, experts, weights."""
+    """Makes this process's part of all tokens: hidden states, experts, weights."""
     random = torch.Generator().manual_seed(1)
     hidden = torch.rand((args.tokens, args.hidden), generator=random) * 2 - 1
     logits = torch.rand((args.tokens, args.experts), generator=random) * 6 - 3
@@ -167,7 +171,8 @@ def route(logits, top_k):
 
 
 def difference(args, hidden, ids, topk_weights, out):
-    """The largest from a plain loop in float64 over some tokens, of the largest sum."""
+    """Compares some tokens with a plain loop in float64. Returns the largest error, divided by the
+    largest sum."""
     worst = 0.0
     for t in range(0, len(out), len(out) // 4 + 1):
         total = torch.zeros(args.hidden, dtype=torch.float64)
@@ -180,21 +185,21 @@ def difference(args, hidden, ids, topk_weights, out):
 
 
 def of_all(values):
-    """The largest of each value over all processes."""
+    """Returns the largest of each value over all processes."""
     values = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(values, dist.ReduceOp.MAX)
     return values.tolist()
 
 
 def digest(args, out):
-    """Of all processes' results, in the order of tokens."""
+    """Returns the digest of all processes' results, in the order of tokens."""
     parts = [None] * dist.get_world_size()
     dist.all_gather_object(parts, out.view(torch.uint8).numpy().tobytes())
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def run(args, dispatch, say):
-    """Prints a digest and medians; says whether results are close to a plain loop's."""
+    """Prints a digest and medians. Returns whether the results are close to a plain loop's."""
     combine = TYPES[args.combine]
     layer = Layer(args, dispatch, combine)
     hidden, logits = make_tokens(args)
@@ -213,7 +218,7 @@ def run(args, dispatch, say):
         watch = Stopwatch()
         layer.step(hidden, ids, topk_weights, watch)
         watches.append(watch.seconds | {"step": watch.last - watch.start})
-    # Each part's time is that of the process that takes longest.
+    # The time of a part is the time of the process that takes longest for it.
     of_part = {part: [w[part] for w in watches] for part in watches[0]}
     medians = of_all([statistics.median(seconds) for seconds in of_part.values()])
     fastest = of_all([min(seconds) for seconds in of_part.values()])
@@ -226,7 +231,7 @@ def run(args, dispatch, say):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        """One line, of one process."""
+        """Prints a line, in one process only."""
         if os.environ.get("RANK", "0") == "0":
             sys.stderr.write(f"{self.prog}: {message}\n")
         sys.exit(2)
@@ -262,7 +267,7 @@ def parse():
 
 def main():
     args = parse()
-    torch.set_num_threads(1)  # a process for each core
+    torch.set_num_threads(1)  # there is one process for each core
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
     else:

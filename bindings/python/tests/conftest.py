@@ -3,7 +3,7 @@
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # tests make all models themselves
+os.environ["HF_HUB_OFFLINE"] = "1"  # the tests make all their models
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ import switchyard.transformers
 
 @pytest.fixture(autouse=True)
 def _alike():
-    """Each test has the same random numbers and threads, and warnings are shown again."""
+    """Gives each test the same random numbers and threads, and shows warnings again."""
     torch.manual_seed(1)
     torch.set_num_threads(2)
     switchyard.transformers._warned.clear()

@@ -1,32 +1,34 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes weights of each format to floats, by expert_weights.h; and the bounds of the tests."""
+"""Decodes weights of each format to floats, by the formulas of expert_weights.h. Also has the
+bounds of errors that the tests use."""
 
 import torch
 
 import switchyard
 
 FORMATS = ("int8", "q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
-# Bounds of the error of a layer's output, by its RMS, if weights and rows are normally distributed.
-# Measured: 0.025, 0.015, 0.15, 0.21, 0.13 and 0.04.
+# Bounds of the relative error of a layer's output: the RMS of the error divided by the RMS of the
+# output. They are for normally distributed weights and rows. Measured, in this order: 0.025, 0.015,
+# 0.15, 0.21, 0.13 and 0.04.
 ERRORS = {"int8": 0.04, "q8_0": 0.025, "q4_0": 0.2, "mxfp4": 0.28, "q4_K": 0.18, "q6_K": 0.06}
-# The bounds for rows in int8 codes: a scale for each 32 columns, or for 256 or a row.
+# The bound if only rows are rounded, to int8 codes with a scale for 32 or 256 columns or a row.
 ROWS_ERROR = 0.04
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 
 def f16(blocks, at):
-    """The f16 at byte `at` of each block, as float."""
+    """Returns the f16 at byte `at` of each block, as float."""
     return blocks[..., at:at + 2].contiguous().view(torch.float16).float()
 
 
 def nibbles(codes):
-    """Low nibbles, then high ones: elements i and i + n of n bytes."""
+    """Returns the low nibbles of n bytes, then the high ones: byte i has elements i and i + n."""
     return torch.cat([codes & 15, codes >> 4], -1)
 
 
 def random_blocks(name, *shape):
-    """uint8 [*shape, bytes of a block] of small scales and any codes."""
+    """Returns random blocks, uint8 [*shape, bytes of a block], with small scales and any codes."""
     blocks = torch.randint(0, 256, (*shape, switchyard.weight_formats()[name].bytes),
                            dtype=torch.uint8)
     def scale(at, factor):
@@ -44,7 +46,7 @@ def random_blocks(name, *shape):
 
 
 def decode(name, blocks):
-    """Floats [..., columns of a block] of GGML's blocks."""
+    """Decodes GGML's blocks to floats [..., columns of a block]."""
     if name == "q8_0":
         return f16(blocks, 0) * blocks[..., 2:].contiguous().view(torch.int8).float()
     if name == "q4_0":

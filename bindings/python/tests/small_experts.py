@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Small modules of every class of transformers that lets an implementation run its experts."""
+"""Makes small modules of each class of transformers that lets an implementation run its experts."""
 
 import importlib
 import inspect
@@ -13,7 +13,7 @@ import transformers
 MODELS = pathlib.Path(transformers.__file__).parent / "models"
 _DECORATED = re.compile(r"^@use_experts_implementation.*\nclass (\w+)", re.MULTILINE)
 EXPERTS, HIDDEN, INTERMEDIATE = 8, 64, 48
-# The names of these sizes in configurations.
+# The names of the fields for these sizes in configurations.
 _SAYS = (
     (("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), EXPERTS),
     (("hidden_size", "moe_hidden_size", "moe_latent_size"), HIDDEN),
@@ -23,7 +23,7 @@ _SAYS = (
 
 
 def decorated():
-    """(family, class) of all of them."""
+    """Returns (family, class) for each such class."""
     found = []
     for path in sorted(MODELS.glob("*/modeling_*.py")):
         found += [(path.parent.name, name) for name in _DECORATED.findall(path.read_text())]
@@ -31,7 +31,7 @@ def decorated():
 
 
 class _Small:
-    """A default configuration, but with small sizes."""
+    """Makes a default configuration, but with small sizes."""
 
     def __init__(self, default):
         self._default = default
@@ -46,8 +46,8 @@ class _Small:
         try:
             many = isinstance(getattr(self._default, name), list)
         except AttributeError as error:
-            # The class has this size under another name, unless the error is that it has a
-            # value per layer.
+            # An error means that the class has another name for this size, unless the size has a
+            # value for each layer.
             if "per-layer" not in str(error):
                 raise
             many = False
@@ -55,7 +55,7 @@ class _Small:
 
 
 def _configurations(family, name):
-    """The configuration classes of the family, the likeliest one for `name` first."""
+    """Returns the configuration classes of the family, with the likeliest for `name` first."""
     module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
     classes = [c for n, c in vars(module).items() if n.endswith("Config") and isinstance(c, type)
                and c.__module__ == module.__name__]
@@ -67,10 +67,10 @@ def _common(a, b):
 
 
 def make(family, name, dtype=torch.float32):
-    """The experts module with random parameters."""
+    """Makes an experts module with random parameters."""
     code = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     cls = getattr(code, name)
-    # Ernie's vision experts have another width than its text experts.
+    # Ernie's vision experts have another width than its text experts, so it is an argument.
     asked = "intermediate_size" in inspect.signature(cls).parameters
     more = {"intermediate_size": INTERMEDIATE} if asked else {}
     for config in _configurations(family, name):
@@ -83,6 +83,6 @@ def make(family, name, dtype=torch.float32):
         raise ValueError(f"{family}: no configuration makes a {name}")
     with torch.no_grad():
         for p in module.parameters():
-            # Large enough that limits apply.
+            # Values are so large that activations reach their limits.
             p.normal_(std=3.0 / HIDDEN ** 0.5 if p.dim() == 3 else 0.5)
     return module.to(dtype)

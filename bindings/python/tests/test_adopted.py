@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests families with experts that do not ask transformers for an implementation."""
+"""Tests families that do not let transformers choose the implementation of their experts."""
 
 import copy
 import importlib
@@ -15,7 +15,8 @@ import switchyard.transformers
 
 _LATENT = {"q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
            "v_head_dim": 16, "num_key_value_heads": 4, "head_dim": 8}
-# Module, model, configuration class, its fields, the numbers of experts and routers that run.
+# For each family: the model's class, the configuration's class and its fields, and the numbers of
+# experts and routers that Switchyard runs.
 FAMILIES = {
     "llama4": ("Llama4ForCausalLM", "Llama4TextConfig", _COMMON | {
         "intermediate_size_mlp": 48, "num_local_experts": 8, "num_experts_per_tok": 1,
@@ -87,7 +88,7 @@ def test_is_patched(family, dtype):
     error, stock_error = ((x - exact).abs().quantile(0.9) for x in (ours, stock))
     assert error <= 1.5 * stock_error + 8 * torch.finfo(dtype).eps * exact.abs().max()
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        run(again)  # tries its routers
+        run(again)  # the first run compares its routers with their presets
         ran, other = run(again)
         assert ran == want and torch.equal(other, ours)
     model.set_experts_implementation("eager")

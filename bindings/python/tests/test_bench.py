@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks refuse a wrong command line in one line, with exit code 2."""
+"""Tests that the benchmarks print one line for a wrong command line, and exit with 2."""
 
 import importlib
 import pathlib

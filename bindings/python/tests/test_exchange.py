@@ -59,7 +59,7 @@ def test_wrong_arguments_are_one_line(arguments, message, monkeypatch, capsys):
 
 
 def test_steps_of_other_sizes_find_their_rows(monkeypatch):
-    """A layer keeps its buffers from step to step."""
+    """Checks that a layer keeps its buffers from step to step."""
     example = runpy.run_path(str(EXAMPLE))
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *"--hidden 64 --intermediate 16".split()])
     args = example["parse"]()
@@ -99,7 +99,7 @@ def test_map_pairs(dtype):
 
 @pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
 def test_experts_may_lie_between_ids_but_not_in_them(dtype):
-    """Both may be columns of one message, of any strides."""
+    """Checks that ids and `experts` may be columns of one message, with any strides."""
     generator, outcomes = random.Random(1), set()
     width = dtype.itemsize // 4
     cells = torch.arange(128)
@@ -128,7 +128,8 @@ def test_experts_may_lie_between_ids_but_not_in_them(dtype):
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("dtype", (*LARGEST, torch.float32, torch.bfloat16, torch.float16))
 def test_rows_through_a_message(dtype, threads):
-    """There and back; each row with its scale, and gaps between rows are not written."""
+    """Gathers rows into a message and back. Each row keeps its scale, and gaps between rows are not
+    written."""
     torch.set_num_threads(threads)
     tokens, hidden, top_k = 40, 64, 3
     ids = torch.stack([torch.randperm(8)[:top_k] for _ in range(tokens)])

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""patch(model, experts_dtype=...): models with quantised experts."""
+"""Tests patch(model, experts_dtype=...), which quantises a model's experts."""
 
 import copy
 import itertools
@@ -27,7 +27,7 @@ from switchyard import _families, _quantized
 from switchyard.transformers import ExpertsConfig, patch, unpatch
 
 TOKENS = torch.randint(2, 97, (1, 40), generator=torch.Generator().manual_seed(1))
-# Multiples of every format's block.
+# These sizes are multiples of every format's block.
 WIDE = {"hidden_size": 256, "moe_intermediate_size": 256, "intermediate_size": 256}
 
 
@@ -36,7 +36,8 @@ def wide(family, dtype=torch.float32):
     return make(family, dtype, **WIDE, **({"head_dim": 64} if family == "olmoe" else {}))
 
 
-# Two layers add up their errors. The median ignores tokens that go to another expert.
+# The bound for logits, in units of a layer's bound, because two layers add up their errors. error()
+# takes the median of tokens, which ignores tokens that go to another expert.
 LOGITS_ERROR = 2.5
 
 
@@ -51,7 +52,7 @@ def logits_of(model, tokens=TOKENS):
 
 
 def error(got, want):
-    """The median token's error by its RMS."""
+    """Returns the median over tokens of the error's RMS, divided by the RMS of the token."""
     return ((got - want).square().mean(1) / want.square().mean(1)).sqrt().median().item()
 
 
@@ -61,7 +62,8 @@ def mlp(model):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families(family):
-    """Each family in each format: logits within the format's bound of those of float experts."""
+    """Checks for each family and format that the logits are within the format's bound of the logits
+    with float experts."""
     model = wide(family)
     want = logits_of(model)
     for name in FORMATS:
@@ -96,7 +98,7 @@ FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))
 @pytest.mark.parametrize("family, name, dtype", [
     (*which, dtype) for which, dtype in zip(small_experts.decorated(), FORMAT_OF)])
 def test_modules(family, name, dtype):
-    """Every decorated class, each in one format in turn."""
+    """Tests every decorated class, each with the next format."""
     module = small_experts.make(family, name)
     kind = _families.DECORATED
     if getattr(module, "has_post_expert_norm", False):
@@ -110,13 +112,14 @@ def test_modules(family, name, dtype):
         _quantized.quantize(module, kind, formats, lambda: None)
         ran, got = what_ran(lambda: module(hidden, ids, weights))
     assert ran == (1, 0)
-    # ReLU and limits amplify errors near their edges; small widths average less.
+    # The bound is larger here, because ReLU and limits amplify errors near their edges, and because
+    # small layers average errors less.
     assert error(got.double(), want) <= 1.5 * ERRORS[dtype]
 
 
 @pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
 def test_floats_are_packed_without_another_rounding(family):
-    """bf16 in the tile's order, in place of the parameters: no second copy, and the same values."""
+    """Checks that packed bf16 replaces the parameters without a second copy, with equal values."""
     model = wide(family, torch.bfloat16)
     hidden = torch.randn(5, 256).bfloat16()
     weights, ids = torch.randn(5, 8).softmax(-1).topk(3)
@@ -132,7 +135,8 @@ def test_floats_are_packed_without_another_rounding(family):
 
 @pytest.mark.parametrize("name", (*FORMATS, "bf16"))
 def test_a_row_alone_has_the_bits_of_the_batch(name):
-    """In transformers: attention and the router's product are outside, as docs/conformance.md says."""
+    """Checks the promise of docs/conformance.md for the experts of a model. It does not cover
+    attention and the router's product."""
     model = wide("gpt_oss", torch.bfloat16)
     experts = mlp(model).experts
     torch.nn.init.normal_(experts.down_proj_bias)
@@ -253,7 +257,8 @@ def test_the_originals_are_gone():
                          ids=["model", "part"])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_interruptions(of, at, monkeypatch, tmp_path):
-    """Earlier layers are quantised, later ones are floats, and the half-done one is an error."""
+    """Checks that after an interruption earlier layers are quantised, later ones are floats, and the
+    half-done layer raises an error."""
     model = wide("qwen3_moe")
     want = logits_of(model)
     pack, packed = _quantized.pack, []
@@ -334,7 +339,7 @@ def test_compiles_in_one_piece():
 
 
 def test_adapters():
-    """LoRA on attention works before and after patch(). With LoRA, experts stay floats."""
+    """Checks LoRA on attention before and after patch(), and that experts with LoRA stay floats."""
     model = wide("qwen3_moe")
     attention = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False, lora_alpha=64)
     wrapped = peft.get_peft_model(copy.deepcopy(model), attention).eval()
@@ -370,7 +375,7 @@ def test_is_saved_and_loaded(family, tmp_path):
     want = logits_of(model)
     model.save_pretrained(tmp_path / "quantised", max_shard_size="1MB")
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "quantised")
-    patch(loaded)  # only its routers
+    patch(loaded)  # replaces only routers, because the experts are already quantised
     assert torch.equal(logits_of(loaded), want)
     config = json.loads((tmp_path / "quantised/config.json").read_text())["quantization_config"]
     assert config["quant_method"] == "switchyard" and config["experts_dtype"] == name
@@ -415,7 +420,7 @@ def test_parts_in_formats_of_their_own_are_saved(tmp_path):
 
 
 def test_a_model_with_the_config_of_a_quantised_one_is_saved(tmp_path):
-    """Its experts are floats: from_pretrained() looked for packed ones, and left them NaN."""
+    """Checks a folder with float experts, where from_pretrained() looked for packed ones."""
     model = wide("qwen3_moe")
     other = type(model)(model.config).eval()
     patch(model, experts_dtype="q4_0")
@@ -427,7 +432,7 @@ def test_a_model_with_the_config_of_a_quantised_one_is_saved(tmp_path):
 
 
 def test_a_wrong_checkpoint_is_an_error(tmp_path):
-    """Formats that do not fit the packed tensors, and names of unknown formats."""
+    """Checks the errors for formats that do not fit the packed tensors, and for unknown formats."""
     model = wide("qwen3_moe")
     patch(model, experts_dtype="q4_0")
     model.save_pretrained(tmp_path)
@@ -451,7 +456,7 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("quantised", [True, False])
 def test_a_checkpoint_without_some_experts_is_an_error(quantised, tmp_path):
-    """transformers leaves memory unwritten, with a warning."""
+    """transformers itself only warns here, and leaves memory uninitialised."""
     model = wide("qwen3_moe")
     if quantised:
         patch(model, experts_dtype="q4_0")
@@ -481,7 +486,7 @@ def test_a_layer_on_disk_is_loaded(tmp_path):
 
 
 def test_places_are_chosen_by_the_bytes_of_the_format(tmp_path):
-    """device_map="auto" would leave a part on disk if experts counted as floats."""
+    """Checks device_map="auto", which would leave a part on disk if experts counted as floats."""
     model = wide("qwen3_moe")
     model.save_pretrained(tmp_path)
     more = {"device_map": "auto", "max_memory": {"cpu": "6MB"}, "offload_folder": tmp_path}
@@ -492,7 +497,7 @@ def test_places_are_chosen_by_the_bytes_of_the_format(tmp_path):
 
 
 def test_any_packed_bytes_are_read(tmp_path):
-    """A broken file: scales of NaN and infinity give NaN, and nothing crashes."""
+    """Checks a broken file: scales of NaN and infinity give NaN, and nothing crashes."""
     model = wide("qwen3_moe")
     for name in FORMATS:
         one = copy.deepcopy(model)
@@ -509,7 +514,8 @@ GGML_TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
 
 @pytest.mark.parametrize("up, down", [("q4_K", "q6_K"), ("q4_0", "q4_0"), ("q8_0", "q8_0")])
 def test_experts_of_a_GGUF(up, down):
-    """The blocks of transformers' GgufExperts: multiplied as stored, and packed on request."""
+    """Checks that the blocks of transformers' GgufExperts are multiplied as stored, and packed on
+    request."""
     from transformers.integrations.gguf.utils import GgufExperts
 
     model = wide("qwen3_moe")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every class of transformers that lets an implementation run its experts, compared with eager."""
+"""Compares every class of transformers that lets an implementation run its experts with eager."""
 
 import copy
 

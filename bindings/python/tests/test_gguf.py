@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""GGUF files: on a CPU, their experts keep the file's blocks."""
+"""Tests that the experts of GGUF files keep the file's blocks on a CPU."""
 
 import struct
 
@@ -16,7 +16,7 @@ import switchyard.transformers
 
 E, H, I = 8, 256, 256
 TYPES = {"q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
-# Parts of transformers' names, and the names in a file.
+# Parts of tensor names in transformers, and the names that a GGUF file has for them.
 NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
          "model.layers": "blk", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
@@ -42,7 +42,7 @@ def config():
 
 
 def tensors_of(up, down):
-    """{name: (GGML's type, shape, bytes)}: experts of any blocks, the rest f32."""
+    """Returns {name: (GGML's type, shape, bytes)}. Experts have random blocks; the rest is f32."""
     tensors = {}
     for name, tensor in fill(Qwen3_5MoeForCausalLM(config())).state_dict().items():
         if ".experts." in name:

@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The binding compiles with the headers of each torch that pyproject.toml promises.
+"""Tests that the binding compiles with the headers of each torch that pyproject.toml promises.
 
-The installed torch is the newest; SWITCHYARD_TORCH_HEADERS is a folder with the headers of
-others, torch/include in a folder of the version's name each (scripts/setup.sh engines).
+The newest of these is the installed torch. The headers of the others are in the folder
+SWITCHYARD_TORCH_HEADERS, which has VERSION/torch/include for each (scripts/setup.sh engines).
 """
 
 import concurrent.futures

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""gpt-oss's checkpoints: experts in MXFP4 stay MXFP4."""
+"""Tests that the MXFP4 experts of gpt-oss's checkpoints stay MXFP4."""
 
 import json
 
@@ -24,14 +24,14 @@ def _one_thread(_alike):
 
 
 def random_mxfp4(*shape):
-    """Blocks and scales as in a checkpoint, with every code."""
+    """Makes blocks and scales as in a checkpoint, with every code."""
     return (torch.randint(0, 256, (*shape, 16), dtype=torch.uint8),
             torch.randint(119, 124, shape, dtype=torch.uint8))
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """A folder with a small gpt-oss checkpoint in MXFP4, like OpenAI's."""
+    """Makes a folder with a small gpt-oss checkpoint in MXFP4, like OpenAI's."""
     folder = tmp_path / "mxfp4"
     model = wide("gpt_oss", torch.bfloat16)
     for layer in model.model.layers:
@@ -69,13 +69,13 @@ def test_a_checkpoint_stays_mxfp4(checkpoint, tmp_path, caplog):
     experts = packed.model.layers[0].mlp.experts
     assert experts._packed_formats == ("mxfp4", "mxfp4", I)
     assert experts.gate_up_proj is None and experts.gate_up_proj_bias.dtype == torch.bfloat16
-    # 4.25 bits a weight: 17 bytes for 32 weights.
+    # A block has 17 bytes for 32 weights, 4.25 bits for each.
     assert experts.packed_up.numel() == E * 2 * I * H * 17 // 32
     done = switchyard.transformers.patch(packed, experts_dtype="mxfp4")
     assert set(done.quantized.values()) == {("mxfp4", "mxfp4")}
     got = logits_of(packed)
 
-    # The floats of transformers, converted to MXFP4 again, which is exact.
+    # Converting transformers' floats to MXFP4 again is exact.
     floats = load(checkpoint, quantization_config=Mxfp4Config(dequantize=True))
     assert floats.model.layers[0].mlp.experts.gate_up_proj.dtype == torch.bfloat16
     want = logits_of(floats)
@@ -135,7 +135,7 @@ def test_a_checkpoint_without_some_experts_is_an_error(checkpoint):
 
 
 def test_any_scales_are_read(checkpoint):
-    """Any scale, 255 (NaN) too, gives numbers or NaN, and no crash."""
+    """Checks that any scale, also 255 (NaN), gives numbers or NaN, and no crash."""
     tensors = load_file(checkpoint / "model.safetensors")
     name = "model.layers.1.mlp.experts.down_proj_scales"
     tensors[name] = torch.randint(0, 256, tensors[name].shape, dtype=torch.uint8)

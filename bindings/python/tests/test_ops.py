@@ -22,7 +22,7 @@ def arguments(dtype=torch.float32, tokens=T, **replaced):
 
 def expected(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None,
              transposed=False):
-    """SiLU experts, one pair after another, in double precision."""
+    """Computes SiLU experts in double precision, one pair after the other."""
     out = torch.zeros(len(hidden), down.shape[2 if transposed else 1], dtype=torch.float64)
     for t in range(len(hidden)):
         for e, w in zip(topk_ids[t].tolist(), topk_weights[t].double()):
@@ -63,7 +63,8 @@ def test_biases_and_transposed_weights(tokens):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_rows_of_half_precision(dtype):
-    """One row of an expert and many take different kernels; a bias is added before the rounding."""
+    """Checks one row of an expert and many, which use different kernels, and that a bias is added
+    before rounding."""
     for tokens in (1, 2, 9, 70):
         named = arguments(dtype, tokens, up_bias=torch.randn(E, 2 * I).to(dtype),
                           down_bias=torch.randn(E, H).to(dtype))
@@ -146,7 +147,7 @@ def test_empty():
 def test_ids_of_other_ranks(tokens):
     named = arguments(tokens=tokens)
     named["topk_ids"][0, 1] = E
-    # The weights of these ids are ignored, even NaN.
+    # The weights of dropped ids are ignored, even if they are NaN.
     named["topk_weights"][0, 1] = float("nan")
     check(switchyard.experts(**named, allow_dropped=True), expected(**named))
     for wrong in (E, -1, 2 ** 40):
@@ -189,7 +190,7 @@ def test_derivatives_in_forward_mode_are_refused():
                      ("activate", torch.ops.switchyard.activate)):
         with pytest.raises(RuntimeError, match=f"{op}: autograd: has no derivative"):
             torch.func.jvp(call, (logits,), (logits,))
-    # Constants are not inputs that need a derivative.
+    # This does not raise, because `logits` is a constant here and needs no derivative.
     torch.func.jvp(lambda x: x * torch.ops.switchyard.activate(logits).sum(), (logits,), (logits,))
 
 
@@ -233,7 +234,7 @@ def test_a_gate_of_its_own(tokens, biased):
 
 
 def test_activations_of_minus_infinity_are_limits():
-    """As README promises. torch gives NaN here, from -inf * 0."""
+    """Checks README's promise about -inf. torch gives NaN here, from -inf * 0."""
     rows = torch.tensor([[float("-inf"), 1.0]])
     for activation, torchs in (("silu", torch.nn.functional.silu), ("gelu", torch.nn.functional.gelu)):
         assert torch.ops.switchyard.activate(rows, f"activation={activation}")[0, 0] == 0

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights packed by oneDNN give the same results, and never the results of other weights."""
+"""Tests that weights packed by oneDNN give the same results, and never results of old weights."""
 
 import copy
 import gc
@@ -25,7 +25,7 @@ def packed_of(named, transposed=False):
     try:
         return Packed(Weights(named["up"], named["down"]), transposed)
     except Unsupported as why:
-        # Every CPU packs f32; only some pack bf16 and f16.
+        # oneDNN packs f32 on every CPU, but bf16 and f16 only on some.
         assert named["up"].dtype != torch.float32, why
         pytest.skip(str(why))
 
@@ -74,7 +74,7 @@ def test_several_threads():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_product_raises_is_told(threads):
-    """Packed f16, which oneDNN multiplies on few CPUs."""
+    """Tests packed f16, which oneDNN multiplies only on few CPUs."""
     torch.set_num_threads(threads)
     named = arguments(torch.float16, tokens=64)
     number = torch.ops.switchyard.keep_packed(
@@ -203,7 +203,7 @@ def test_changed_weights_are_read_as_they_lie(heard):
 
 
 def test_writes_through_data_are_seen_where_they_change_experts(heard):
-    """Writes that torch does not count: peft's merge() is one."""
+    """Tests writes that torch does not count, such as peft's merge()."""
     model = make("qwen3_moe")
     tokens = torch.randint(2, 97, (2, 9))
     switchyard.transformers.patch(model, pack_weights=True)
@@ -219,7 +219,7 @@ def test_a_call_packs_anew():
     model = make("qwen3_moe")
     tokens = torch.randint(2, 97, (2, 9))
     switchyard.transformers.patch(model, pack_weights=True)
-    model.model.layers[0].mlp.experts.down_proj.data[:, 0].mul_(-30)  # goes unnoticed
+    model.model.layers[0].mlp.experts.down_proj.data[:, 0].mul_(-30)  # a write that is not noticed
     done = switchyard.transformers.patch(model, pack_weights=True)
     assert len(done.packed) == 2
     after = logits_of(model, tokens)

@@ -14,8 +14,8 @@ from switchyard import _routers
 from switchyard._experts import Unsupported
 from switchyard.transformers import _patch_router
 
-# tools/parity has the code that makes each family's router. It reads the presets from a library of
-# the same build.
+# tools/parity has the code that makes each family's router. That code reads the presets from a
+# library of the same build.
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "parity"))
 import families  # noqa: E402  isort: skip
@@ -56,7 +56,7 @@ def test_router(family, dtype):
         with pytest.raises(Unsupported, match=LEFT_ALONE[family.name]):
             _routers.plan_of(router, dtype)
         return
-    # Other rows than the ones that patch() tried.
+    # These rows differ from the rows with which patch() compared the router.
     rows = torch.randn(100, router.weight.shape[1] if hasattr(router, "weight") else 64).to(dtype)
     more = ()
     if family.folder in ("hy_v3", "minimax_m2", "dots3_note", "lfm2_moe"):

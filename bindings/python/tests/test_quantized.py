@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Experts with quantised weights: the operators."""
+"""Tests the operators for experts with quantised weights."""
 
 import threading
 
@@ -54,7 +54,7 @@ def test_floats_are_packed_and_multiplied(name, dtype):
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_stored_blocks_are_multiplied_as_they_are(name):
-    """A GGUF's bytes, packed and not, give the same bits and the right values."""
+    """Checks that a GGUF's bytes give the same bits and the right values, packed and as stored."""
     block = switchyard.weight_formats()[name]
     stored = {"up": random_blocks(name, E, 2 * I, H // block.columns),
               "down": random_blocks(name, E, H, I // block.columns)}
@@ -111,7 +111,7 @@ def test_layouts_biases_and_two_formats():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_row_alone_has_the_bits_of_the_batch(name):
-    """docs/conformance.md promises this, for each row of 64, on 1 to 64 threads."""
+    """Checks the promise of docs/conformance.md, for each row of 64, on 1 to 64 threads."""
     before = torch.get_num_threads()
     rows, weights = rows_of(64, torch.bfloat16), floats(torch.bfloat16)
     packed = [switchyard.pack_weights(w, name) for w in weights.values()]
@@ -152,7 +152,7 @@ def test_several_threads_call_at_once():
 
 
 def test_any_bytes_are_weights():
-    """A broken file's codes and scales, even NaN and infinity, never crash."""
+    """Checks that the codes and scales of a broken file, even NaN and infinity, never crash."""
     rows = rows_of()
     for name in BLOCKS:
         block = switchyard.weight_formats()[name]

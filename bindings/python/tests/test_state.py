@@ -1,6 +1,7 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A patched model follows later changes by its user, and can be sent to other processes."""
+"""Tests that a patched model follows later changes by its user, and can be sent to other
+processes."""
 
 import copy
 import multiprocessing
@@ -130,7 +131,7 @@ def test_is_pickled(packed, tmp_path):
 
 
 def test_is_sent_to_another_process():
-    """A process that has not imported Switchyard before loads it."""
+    """Loads a patched model in a process that has not imported Switchyard before."""
     model = make("qwen3_moe")
     switchyard.transformers.patch(model)
     context = multiprocessing.get_context("spawn")

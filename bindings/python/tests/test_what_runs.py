@@ -1,6 +1,7 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""patch() reports exactly the modules that run; a name that runs nothing is an error."""
+"""Tests that patch() reports exactly the modules that Switchyard runs, and that requesting
+Switchyard is an error if it runs none."""
 
 import contextlib
 

@@ -21,7 +21,7 @@ class _Count(TorchDispatchMode):
 
 
 def what_ran(call):
-    """The numbers of experts and routers that Switchyard ran, and the result of call()."""
+    """Returns the numbers of experts and routers that Switchyard ran in call(), and its result."""
     with torch.no_grad(), _Count() as count:
         result = call()
     return tuple(count.counts.values()), result
