@@ -29,8 +29,8 @@ TYPES = {str(t).removeprefix("torch."): t for t in BOUNDS}
 
 
 class Buffer:
-    """Memory for rows, kept from step to step: the first use of a new page takes 1.6 us, eight times
-    as long as filling it."""
+    """Memory for rows, kept from step to step: the first use of a new page takes 1.6 us, eight
+    times as long as filling it."""
 
     def __init__(self, cols, dtype):
         self.all = torch.empty((0, cols), dtype=dtype)

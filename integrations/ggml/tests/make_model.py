@@ -3,9 +3,9 @@
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
 FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which
-has several types in a layer. With " as f32" behind the type, the same values are stored as
-f32, so that nothing rounds them again. With " of any bytes", the stored bytes are random:
-weights of any scale, NaN and infinity included.
+have several types in a layer. With " as f32" after the type, the weights are rounded to the
+type and stored as f32, so that nothing rounds them again. With " of any bytes" after it, the
+stored bytes are random, so that weights may have any scale, or be NaN or infinite.
 """
 
 import ctypes
@@ -25,20 +25,20 @@ TYPES = {
     "q5_K": gguf.GGMLQuantizationType.Q5_K,
     "q6_K": gguf.GGMLQuantizationType.Q6_K,
 }
-# The types of gate, up and down, for one layer after the other.
+# For each layer, the types of gate, up and down.
 MIXED = {
     "q4_K_M": (("q4_K", "q4_K", "q6_K"), ("q4_K", "q4_K", "q4_K")),
-    # The rows before the last layer's activation have two formats.
+    # Gate and up of the last layer read rows of two formats.
     "mixed": (("q4_K", "q6_K", "q8_0"), ("q8_0", "q4_0", "q6_K"), ("q4_0", "q6_K", "q4_0")),
     # No product supports q5_K.
     "q5_K down": (("q4_K", "q4_K", "q5_K"),),
 }
 AS_F32 = " as f32"
 ANY_BYTES = " of any bytes"
-# Sizes of the small models. Measured models have their own.
+# The sizes of the small models. Models for measurements have the sizes of real ones.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
-# Blocks of 256 columns.
+# Sizes for formats with blocks of 256 columns.
 SMALL_K = dict(SMALL, hidden=256, intermediate=256)
 QWEN3_30B = dict(vocab=32768, hidden=2048, layers=4, heads=32, kv_heads=4,
                  head=128, experts=128, used=8, intermediate=768, timed=True)
@@ -51,7 +51,7 @@ def base(kind):
 
 
 def kinds(kind, layer):
-    """The types of gate, up and down."""
+    """Returns the types of gate, up and down."""
     suffix = kind[len(base(kind)):]
     row = MIXED.get(base(kind), ((base(kind),) * 3,))
     return [name + suffix for name in row[layer % len(row)]]
@@ -62,7 +62,7 @@ def sizes_for(kind):
 
 
 def quantize(values, kind):
-    """Quantises by ggml itself, which supports more types than gguf."""
+    """Quantises with ggml, which supports more types than Python's gguf."""
     if kind in (TYPES["f32"], TYPES["bf16"], TYPES["f16"]):
         return gguf.quants.quantize(values, kind)
     import llama_cpp
@@ -101,8 +101,8 @@ class Model:
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        # The type of these tensors in files of quantised models with about as
-        # many bits.
+        # In real files of quantised models with about as many bits, these
+        # tensors have this type.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
         self.weight("output", s["vocab"], s["hidden"], kind=table)
@@ -123,7 +123,7 @@ class Model:
         self.writer.add_tensor(name, raw, raw_dtype=kind)
 
     def weight(self, name, *shape, kind="f32", scale=None):
-        # The scale is a layer's usual initialisation: outputs are as large as inputs.
+        # With this scale, outputs are as large as inputs, as in a layer before training.
         scale = scale or shape[-1] ** -0.5
         values = self.random.standard_normal(shape, dtype=np.float32)
         self.add(name + ".weight", values * np.float32(scale), kind)
@@ -156,7 +156,7 @@ class Model:
                 self.add(f"{at}.ffn_{name}_exps.weight", one * np.float32(cols**-0.5), of[name],
                          s["experts"])
             if bias:
-                # As large as the products, so that a misplaced bias shows.
+                # Biases are as large as the products, so that a misplaced bias is found.
                 self.vector(f"{at}.ffn_{name}_exps", s["experts"], rows, spread=scale,
                             suffix="bias")
         if bias:
@@ -177,7 +177,8 @@ def heads(model, s):
 
 
 def dense_kind(kind, s):
-    """The attention's type. Timed models have the experts' type, as real files do."""
+    """Returns attention's type. In models for measurements it is the experts' type, as in real
+    files."""
     if not s.get("timed"):
         return "f32"
     return "q8_0" if kind == "mxfp4" else kinds(kind, 0)[0]
@@ -212,7 +213,7 @@ def gpt_oss(path, kind, s=None):
         model.vector(f"{at}.attn_sinks", s["heads"])
         for norm in ("attn_norm", "post_attention_norm"):
             model.vector(f"{at}.{norm}", s["hidden"], around=1.0)
-        # Large enough for the activation's limit, 7, to matter.
+        # With this scale, values exceed the activation's limit, 7.
         model.experts(at, s, bias=True, scale=4.0)
     model.close()
 
@@ -259,17 +260,17 @@ def deepseek2(path, kind, s=None, merged=False, groups=0):
 
 
 def deepseek2_merged(path, kind):
-    """The same with gate and up in one tensor."""
+    """The family deepseek2 with gate and up in one tensor."""
     deepseek2(path, kind, merged=True)
 
 
 def deepseek2_groups(path, kind):
-    """The same with experts of the two best groups of four."""
+    """The family deepseek2 with four groups of experts, two of which are kept."""
     deepseek2(path, kind, groups=4)
 
 
 def llama(path, kind, s=SMALL):
-    """No experts at all."""
+    """A model without experts."""
     model = Model(path, "llama", kind, dict(s, experts=0, used=0))
     heads(model, s)
     for i in range(s["layers"]):
@@ -284,12 +285,12 @@ def llama(path, kind, s=SMALL):
 
 
 def many_experts(path, kind):
-    """64 experts instead of 16, so that each has fewer tokens."""
+    """The family qwen3moe with 64 experts instead of 16, so that each has fewer tokens."""
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
 def qwen3moe_lora(path, kind):
-    """Not a model: an adapter for the gate and down products of qwen3moe's experts."""
+    """Writes a LoRA adapter for the gate and down products of qwen3moe's experts."""
     s, random = sizes_for(kind), np.random.default_rng(5)
     writer = gguf.GGUFWriter(path, "qwen3moe")
     writer.add_type("adapter")
@@ -309,12 +310,12 @@ def qwen3moe_lora(path, kind):
 
 
 def qwen3moe_split(path, kind):
-    """One file for each ten tensors. The first file's name is split_path(path)."""
+    """Writes a model in several files of ten tensors each. The first is split_path(path)."""
     qwen3moe(path, kind, split=10)
 
 
 def split_path(path):
-    """The first file of qwen3moe_split."""
+    """Returns the name of the first file of qwen3moe_split."""
     folder, name = path.parent, path.stem
     return next(folder.glob(f"{name}-00001-of-*.gguf"))
 

@@ -1,15 +1,18 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""llama.cpp with and without the plug-in, by turns in one process.
+"""Times llama.cpp with and without the plug-in, in turns in one process.
 
 measure.py LIBGGML_SWITCHYARD.SO MODEL.gguf [TOKENS,TOKENS.. [SECONDS [TURNS]]]
 
-A table of ms for batches of so many tokens: medians of what TURNS processes time
-in SECONDS each, the median ratio, the least and the largest of a process, and the
-middle half of the ratios of single rounds: a ratio nearer to 1 than these are to each
-other shows no difference.
-Wall time; with CPU_TIME in the environment the process's own, which says on a
-busy machine how much work it is. THREADS in the environment is their number.
+Starts TURNS processes that measure for SECONDS each. Prints a table with a line for each number
+of TOKENS: median times in ms, the median ratio, the smallest and the largest ratio of a process,
+and the middle half of the ratios of single rounds. If this range is wider than the ratio's
+distance from 1, the ratio shows no difference.
+
+In the environment:
+  CPU_TIME  measures the process's CPU time instead of wall time. On a busy machine this is
+            closer to the amount of work.
+  THREADS   the number of threads
 """
 
 import json

@@ -1,14 +1,18 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a model through llama.cpp in a process of its own.
+"""Runs a model through llama.cpp in a separate process.
 
-run_model.py MODEL logits OUT.npy [BATCH...]   logits of all tokens of each batch
-run_model.py MODEL save OUT.gguf               the model, as llama.cpp writes it again
-run_model.py MODEL bench PLUGIN SECONDS TOKENS...   stock's and PLUGIN's ms, as JSON
+run_model.py MODEL logits OUT.npy [BATCH...]   writes the logits of all tokens of each batch
+run_model.py MODEL save OUT.gguf               saves the model with llama.cpp
+run_model.py MODEL bench PLUGIN SECONDS TOKENS...   prints times in ms without and with PLUGIN,
+                                                    as JSON
 
-In the environment: THREADS is their number; with EVERY_NODE a callback asks for the
-result of each node of the graph; LORA is an adapter's file; with AS_STORED weights are packed by neither ggml nor
-the plug-in; with NO_MMAP files are read.
+In the environment:
+  THREADS     the number of threads
+  EVERY_NODE  makes a callback ask for the result of each node of the graph
+  LORA        the file of an adapter
+  AS_STORED   makes neither ggml nor the plug-in pack weights
+  NO_MMAP     makes llama.cpp read files instead of mapping them
 """
 
 import ctypes
@@ -100,9 +104,9 @@ def logits(path, out, sizes):
 
 
 def bench(path, plugin, seconds, sizes):
-    """For each number of tokens, pairs of (wall, CPU) ms without the plug-in and with it.
-    The two alternate in one process, because a model stays in the memory that it was
-    loaded to, and a context keeps the backends that it began with."""
+    """Returns for each number of tokens pairs of (wall, CPU) ms, without the plug-in and with it.
+    Both can run in turns in one process, because a model stays in the memory that it was
+    loaded to, and a context keeps the backends with which it was made."""
     model = load(path)
     vocab = vocabulary(model)
     largest = max(512, *sizes)
@@ -118,7 +122,7 @@ def bench(path, plugin, seconds, sizes):
         decode(context, tokens, 0, False)
         return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
 
-    # Enough tokens to page in the weights of all experts.
+    # First runs as many tokens as are needed to page in the weights of all experts.
     for context in (stock, ours):
         one(context, random.integers(0, vocab, largest))
     pairs = {size: [] for size in sizes}

@@ -1,11 +1,11 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models with random weights, through llama.cpp with and without the plug-in.
+"""Runs models with random weights through llama.cpp with and without the plug-in.
 
     SWITCHYARD_GGML_BUILD=BUILD python -m unittest discover -s integrations/ggml/tests
 
-BUILD is a build folder configured with -DSWITCHYARD_GGML_TESTS=ON; this
-Python has llama_cpp (whose libraries BUILD was built against), numpy and gguf.
+BUILD is a build folder configured with -DSWITCHYARD_GGML_TESTS=ON. Python needs numpy, gguf and
+the llama_cpp for which BUILD was built.
 """
 
 import itertools
@@ -26,44 +26,48 @@ BUILD = pathlib.Path(os.environ["SWITCHYARD_GGML_BUILD"])
 sys.path.insert(0, str(HERE))
 import make_model  # noqa: E402
 
-# Two long batches, a short one, two single tokens.
+# The numbers of tokens of the batches: two long ones, a short one and two single tokens.
 BATCHES = (64, 200, 7, 1, 1)
-# Bounds on errors, as shares of the logits' deviation. The exact result is of
-# the same model with the experts' values stored as f32. Stock rounds operands
-# to bf16 or f16. The plug-in may not, depending on the CPU; then it is as far
-# from stock as stock is from the exact result.
+# The error of logits is relative to their standard deviation. The exact result
+# is computed by the same model with the experts' values stored as f32. Stock
+# rounds operands to bf16 or f16. The plug-in does not on some CPUs, and is then
+# as far from stock as stock is from the exact result. The plug-in's error may be
+# OF_STOCKS_ERROR times stock's, plus NO_ERROR.
 OF_STOCKS_ERROR = 1.5
 NO_ERROR = 1e-3
-# If stock runs the experts and the plug-in only router and sum, values may
-# still round the other way: the difference is up to 0.042 where rows become
-# q8_k.
+# The largest difference from stock if the plug-in runs only router and sum.
+# Some values are still rounded to another neighbour: the difference is up to
+# 0.042 where rows become q8_k.
 OF_STOCK = 0.06
-# Two experts with scores closer than this are a tie: a token may get either.
+# The share of tokens that are not compared, because two experts are nearly tied
+# in their router, so that a token may get either of them.
 TIES = 0.02
 
-# The whole CPU, and the CPU limited to AVX2.
+# The environments for a run with all instructions of the CPU, and with AVX2.
 AVX2 = {"SWITCHYARD_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 CPUS = ({}, AVX2)
 QUANTISED = ("q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
-# Weights as they lie in the mapped file, or packed while they are loaded.
+# The environments for weights as they lie in the mapped file, and for weights
+# that are packed while they are loaded.
 AS_STORED = {"AS_STORED": "1"}
 PACKED = {}
 
 
 def calls_as_stored(kind):
-    """The number of claimed (layer, batch) pairs of three layers and BATCHES: all batches, or
-    those with two pairs per expert, or with half a pair. All if weights are packed."""
+    """Returns the number of claimed (layer, batch) pairs of three layers and BATCHES, if weights are
+    as stored. A batch is claimed if it has two (token, slot) pairs per expert or more (q8_0), half a
+    pair or more (q4_K and q6_K), or always (other types). Packed weights are always claimed."""
     return 3 * (2 if kind == "q8_0" else 3 if "_K" in kind else 5)
 
 
 def shape(kind):
-    """The experts, and the columns of a layer's input and of the activation."""
+    """Returns the number of experts, and the columns of a layer's input and of the activation."""
     s = make_model.sizes_for(kind)
     return f"{s['experts']} x {s['hidden']} x {s['intermediate']}"
 
 
 def error(logits, exact):
-    """The error of all tokens except the share TIES."""
+    """Returns the largest error of all tokens, except the share TIES with the largest errors."""
     return np.quantile(abs(logits - exact).max(axis=1), 1 - TIES) / exact.std()
 
 
@@ -81,7 +85,7 @@ class PluginTest(unittest.TestCase):
         return path
 
     def model_files(self, family, kind):
-        """The same of several files, which have other names."""
+        """Makes a model in several files, and returns the name of the first."""
         path = pathlib.Path(self.folder.name, f"{family}-{kind}.gguf")
         make_model.FAMILIES[family](str(path), kind)
         return path
@@ -100,7 +104,7 @@ class PluginTest(unittest.TestCase):
             env=variables, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
 
     def run_model(self, model, plugin=None, batches=BATCHES, **environment):
-        """Logits and what was said on stderr."""
+        """Returns the logits, and the text that was written to stderr."""
         out = pathlib.Path(self.folder.name, "logits.npy")
         done = self.start(model, "logits", out, *batches, plugin=plugin, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -115,8 +119,8 @@ class PluginTest(unittest.TestCase):
         return self.stock[key]
 
     def compare(self, family, kind, batches=BATCHES, **environment):
-        """Runs the plug-in; returns its report, a dictionary of calls by what
-        they were, and the lines about what was declined."""
+        """Runs the plug-in and compares logits. Returns from its report a dictionary with the
+        number of calls of each kind, and the lines about products that were left to ggml."""
         model = self.model(family, kind)
         expected = self.logits_of_stock(model, batches, "AS_STORED" in environment)
         exact = self.logits_of_stock(self.model(family, kind + " as f32"), batches)
@@ -132,7 +136,7 @@ class PluginTest(unittest.TestCase):
         return done, re.findall(r"^switchyard: left to ggml: (.*)$", said, re.M)
 
     def test_experts_of_qwen3(self):
-        # Three layers, two batches that are long enough.
+        # The model has three layers, and two batches are long enough.
         for kind, cpu in itertools.product(("bf16", "f16"), CPUS):
             done, declined = self.compare("qwen3moe", kind, **cpu)
             self.assertEqual(done, {
@@ -141,7 +145,7 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(declined, [f"9 products of {kind} in CPU_Mapped: few tokens"])
 
     def test_experts_of_gpt_oss(self):
-        # In the last layer rows without logits are dropped before the norm.
+        # In the last layer, llama.cpp drops rows without logits before the norm.
         for kind, cpu in itertools.product(("bf16", "f16"), CPUS):
             done, _ = self.compare("gpt_oss", kind, **cpu)
             self.assertEqual(done, {
@@ -158,14 +162,15 @@ class PluginTest(unittest.TestCase):
                                     f"experts {kind} 16 x 128 x 96, sum of 4": 4})
 
     def test_groups_of_experts_are_left_alone(self):
-        # The nodes before the groups are claimed before ggml asks about the
-        # groups.
+        # The plug-in claims the nodes before the groups, because ggml asks about
+        # the groups only later.
         done, _ = self.compare("deepseek2_groups", "bf16")
         self.assertEqual(done, {"of no chain, by the CPU backend": 4,
                                 "experts bf16 16 x 128 x 96, sum of 4": 4})
 
     def test_quantised_experts(self):
-        # Three layers, five batches, two of them single tokens.
+        # The model has three layers, and there are five batches, two of them
+        # single tokens.
         for kind, (place, way) in itertools.product(
                 QUANTISED, (("", AS_STORED), (" packed", PACKED))):
             done, declined = self.compare("qwen3moe", kind, **way)
@@ -183,7 +188,8 @@ class PluginTest(unittest.TestCase):
                              15 if way is PACKED else calls_as_stored(kind))
 
     def test_quantised_experts_of_other_families(self):
-        # Biases, gpt-oss's activation, one tensor for gate and up.
+        # These families have biases, gpt-oss's activation, and one tensor for
+        # gate and up.
         for family, (kind, place, way) in itertools.product(
                 ("gpt_oss", "deepseek2", "deepseek2_merged"),
                 (("mxfp4", "", AS_STORED), ("q4_0", " packed", PACKED))):
@@ -205,7 +211,7 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(declined, [] if way is PACKED else [
                 f"{n} products of {kind} in CPU_Mapped: few tokens"
                 for n, kind in ((7, "q4_K"), (2, "q6_K"))])
-            batches = 5 if way is PACKED else 2  # q8_0 takes part
+            batches = 5 if way is PACKED else 2  # stored q8_0 needs longer batches
             done, declined = self.compare("qwen3moe", "mixed", **way)
             # Gate and up of the last layer read rows of two formats.
             self.assertEqual(
@@ -222,13 +228,14 @@ class PluginTest(unittest.TestCase):
         # products gain less than a split of the graph costs.
         done, declined = self.compare("qwen3moe", "q5_K down", **AS_STORED)
         self.assertEqual([what for what in done if "experts" in what], [])
-        # llama.cpp asks about one token first, and about the down product
-        # last.
+        # llama.cpp first asks about a batch of one token, and about each layer's
+        # down product last.
         self.assertEqual(declined, [
             "6 products of q4_K in CPU_Mapped: another product of the layer is left to ggml",
             "6 products of q4_K in CPU_Mapped: few tokens",
             "3 products of q5_K in CPU_Mapped: no product here takes this type"])
-        # Nothing else can read packed weights.
+        # The plug-in computes the packed products of these layers alone, because
+        # no other backend can read packed weights.
         done, declined = self.compare("qwen3moe", "q5_K down")
         self.assertEqual(done["one product of experts q4_K packed"], 30)
         self.assertEqual(len(declined), 1)
@@ -281,7 +288,7 @@ class PluginTest(unittest.TestCase):
             self.assertIn("experts q4_0 16" if way is AS_STORED else "experts q4_0 packed", said)
 
     def test_weights_of_any_bytes(self):
-        # The values decide between an error and NaN; neither may crash.
+        # Depending on the values there is an error or NaN, but never a crash.
         for kind, way in itertools.product(QUANTISED, (AS_STORED, PACKED)):
             model = self.model("qwen3moe", kind + make_model.ANY_BYTES)
             _, said = self.run_model(model, "libggml-switchyard.so", **way)
@@ -306,7 +313,7 @@ class PluginTest(unittest.TestCase):
         self.assertNotIn("experts bf16", said)
 
     def test_experts_with_little_to_do_are_left_alone(self):
-        # 2.5 (token, slot) pairs for each expert, then 5 and 16.
+        # The batches have 2.5 (token, slot) pairs for each expert, then 5 and 16.
         few = "few tokens for each expert on this CPU"
         left = {"router softmax, 4 of 64": 3, "combine sum of 4 + residual + norm": 3}
         taken = {"router softmax, 4 of 64": 3,
@@ -321,8 +328,8 @@ class PluginTest(unittest.TestCase):
     def test_threads_do_not_change_bits(self):
         for kind in ("bf16", "q4_0"):
             model = self.model("qwen3moe", kind)
-            # Stock attention of single tokens changes its bits with the
-            # number of threads.
+            # Compares no single tokens, because ggml's attention of single tokens
+            # changes its bits with the number of threads.
             one, _ = self.run_model(model, "libggml-switchyard.so", BATCHES[:2], THREADS="1")
             three, _ = self.run_model(model, "libggml-switchyard.so", BATCHES[:2], THREADS="3")
             np.testing.assert_array_equal(one, three)
@@ -339,14 +346,15 @@ class PluginTest(unittest.TestCase):
         self.assertNotIn("switchyard:", said)
 
     def test_views_of_any_form_give_the_numbers_of_stock(self):
-        # 2,000 random graphs of a layer. One view in sixteen is of a kind that
-        # llama.cpp does not make.
+        # Tests 2,000 random graphs of a layer. One view in sixteen is of a kind
+        # that llama.cpp does not make.
         done = subprocess.run([BUILD / "views_fuzz", "1", "2000"], stdout=subprocess.PIPE,
                               env=dict(os.environ, OMP_WAIT_POLICY="passive"), check=True)
         found = json.loads(done.stdout)
         self.assertEqual(found["differing"], [])
         self.assertGreater(found["routers"], 1000)
-        # 576 were found, and 406 where f16 needs more work.
+        # The plug-in found 576 chains of experts, and 406 on CPUs where f16 needs
+        # longer batches.
         self.assertGreater(found["experts"], 300)
         self.assertGreater(found["sums"], 200)
 
