@@ -54,9 +54,10 @@ PACKED = {}
 
 
 def calls_as_stored(kind):
-    """Returns the number of claimed (layer, batch) pairs of three layers and BATCHES, if weights are
-    as stored. A batch is claimed if it has two (token, slot) pairs per expert or more (q8_0), half a
-    pair or more (q4_K and q6_K), or always (other types). Packed weights are always claimed."""
+    """Returns the number of claimed (layer, batch) pairs of three layers and BATCHES, if weights
+    are as stored. A batch is claimed if it has two (token, slot) pairs per expert or more (q8_0),
+    half a pair or more (q4_K and q6_K), or always (other types). Packed weights are always
+    claimed."""
     return 3 * (2 if kind == "q8_0" else 3 if "_K" in kind else 5)
 
 
