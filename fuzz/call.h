@@ -415,8 +415,8 @@ void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
     }
   }
 }
-// Does this on every ISA. If check(isa) returns results, they have to be the
-// same on all ISAs with FMA.
+// Calls RunChecked() on every ISA, and then check(isa). If check() returns
+// results, they have to be the same on all ISAs with FMA.
 template <class C, class Run, class Check>
 void RunOnEveryIsa(const typename C::Inputs& in, typename C::Outputs* out,
                    const Outcome& wanted, const Run& run, const Check& check) {

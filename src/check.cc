@@ -583,8 +583,9 @@ namespace {
   }
 }
 
-// The value of an enumerator of the C ABI that does not fit in 8 bits. Messages
-// do not show the value.
+// Stands for an enumerator of the C ABI whose value did not fit in 8 bits
+// (see Convert() in src/c/convert.h). The value is lost, so messages do not
+// show it.
 constexpr int kNoEnumerator = UINT8_MAX;
 
 [[gnu::cold]] void PutSet(uint32_t set, Details* to) {

@@ -660,8 +660,10 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // Makes a plan with the largest sizes that any ids can give: all rows are in
-  // blocks of one row that are all cut, and also in the largest blocks.
+  // Makes a plan that needs at least as much scratch as a plan for any ids. A
+  // real plan need not have all of this at once: as many rows as possible are
+  // in cut blocks (num_rows, cut_rows), each cut block has only one row, so
+  // that there are cut_rows of them, and step_rows is the largest block's.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;

@@ -29,11 +29,12 @@ bool IsText(const char* text, const char* other) {
   return text != nullptr && std::strcmp(text, other) == 0;
 }
 
-// A field of ModelConfig: its names in config.json and its messages.
 using Member = std::variant<std::optional<size_t> ModelConfig::*,
                             std::optional<bool> ModelConfig::*,
                             std::optional<float> ModelConfig::*,
                             std::optional<const char*> ModelConfig::*>;
+// A field of ModelConfig: its member, and the error messages for a missing
+// value and for a wrong one. Names() are its names in config.json.
 struct Field {
   ConfigField field;
   Member member;

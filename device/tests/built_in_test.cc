@@ -409,8 +409,9 @@ class BuiltInTest : public IsaPoolTest {
       }
     }
   }
-  // Tests grids with one threadgroup per row. Larger grids are only for
-  // kernels that know their number of rows.
+  // Tests grids with one threadgroup for each row, with fewer, and, if the
+  // kernel has its own number of rows and ignores further threadgroups, with
+  // more.
   void ForRowGrids(const Job& job) {
     const uint8_t rows = job.BuiltInKernel().grid.rows;
     const bool cut_off = rows != kOne && rows != kGridWidth;

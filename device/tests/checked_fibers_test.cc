@@ -19,8 +19,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// The kernels in these tests are scripts that make the runner's calls to
-// checked mode.
+// These tests have no real kernels. Each runs a script that calls checked
+// mode's functions (SwitchTo(), Access(), ...) as a running shader would.
 using device::kernel_internal::kAtomically;
 using device::kernel_internal::kReads;
 using device::kernel_internal::kWrites;

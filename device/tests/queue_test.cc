@@ -571,8 +571,8 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   EXPECT_EQ(later, 1);  // committed work must still run
 }
 
-// This does the same on a thread in waitUntilCompleted(). The buffer that the
-// thread waits for is dropped during the wait.
+// A handler that runs on a thread in waitUntilCompleted() drops the queue,
+// the device and the command buffer that this thread waits for.
 TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   const std::thread::id here = std::this_thread::get_id();
   bool ran_here = false;

@@ -191,9 +191,11 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
   }
 }
 
-// The originals have two defects. The router writes at index -1 if no
-// probability is largest, and a stride that is too small is exceeded. Both
-// are accesses out of bounds, and each finding must name its line.
+// The original shaders have two defects, both accesses out of bounds: if a
+// row has a NaN, the router finds no largest probability and writes at index
+// -1; and if row_stride is smaller than an expert's number of pairs, the
+// bucket kernel writes past that expert's row of `ids`. Each finding must
+// name the line of the defect.
 TEST_F(DeviceSeedTexts, HaveTheDefects) {
   const auto expect = [&](const KernelCase& c, Memory memory,
                           const std::string& code) {

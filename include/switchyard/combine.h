@@ -84,7 +84,8 @@ struct RowIndex : ConstAnyMatrix {
 // How a norm uses its weight w.
 enum class NormKind : uint8_t {
   kWeight,        // (x * scale) * w
-  kWeightInF32,   // kWeight, except with round_like_unfused: Gemma 4, gpt-oss
+  kWeightInF32,   // as kWeight, but with round_like_unfused the norm is not
+                  // rounded before it is multiplied by w: Gemma 4, gpt-oss
   kPlusOne,       // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
   kPlusOneFirst,  // y * scale, the norm of y = x * (1 + w): Muse Spark's post
 };                // norms. Not for `normed`.

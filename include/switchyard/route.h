@@ -134,9 +134,9 @@ struct RouteOptions {
   bool dropped_key_is_zero = false;
 
   // The number of zero experts, which compute nothing. They are the last ones
-  // of num_experts. A slot with a zero expert gets id -1 and weight 0, and
-  // its weight is added to identity_weights (LongCat's identity experts).
-  // ZAYA's skip expert needs no identity_weights.
+  // of num_experts. If a zero expert is selected, its weight is added to
+  // identity_weights (LongCat's identity experts), and its slot gets id -1
+  // and weight 0. ZAYA's skip expert needs no identity_weights.
   size_t num_zero_experts = 0;
   // The number of shared experts, which every token passes through. They get
   // the last slots of a row, with ids num_experts, num_experts + 1, ... and

@@ -80,11 +80,13 @@ constexpr bool IsPair(size_t written, size_t other) {
   return written > other;
 }
 
-// A size in a shape: a number, one of the call's sizes, or two of these.
+// A number, or one of the call's sizes.
 struct Term {
   int8_t size = -1;
   uint8_t number = 0;
 };
+// A size in a shape: a term, such as "tokens" or "4", or two terms with an
+// operator between them, such as "tokens * top_k". `op` is 0 for one term.
 struct SizeWords {
   Term first, second;
   char op = 0;

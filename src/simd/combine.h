@@ -52,17 +52,20 @@ constexpr size_t kSumKept = 8192;
 // at a time, with two tiles: the block's and another one. A factor of 1 changes
 // nothing, so products with and without a factor are the same operation.
 struct CombineStage {
+  // The operations on `tile`, which is the block's tile or, with `other`, the
+  // other one. v, x and sum are the members below. M rounds to
+  // CombineStages::rounded.
   enum Op : uint8_t {
     kLoad,     // tile = x * operand
     kAdd,      // tile = (v * tile + x * operand) * sum
     kMul,      // tile = v * tile * operand
     kMulPlus,  // tile = v * tile * (1 + operand)
-    kMulAdd,   // tile = fma(identity's weight, operand, tile)
+    kMulAdd,   // tile = fma(the token's identity weight, operand, v * tile)
     kShared,   // tile = fma(gate i, shared row i, v * tile), for each i
     kGated,    // as kShared, but the first product replaces the tile
     kScale,    // tile = v * tile
     kRound,    // tile = M(tile)
-    kJoin,     // block's tile = (v * it + x * other tile) * sum
+    kJoin,     // the block's tile = (v * that tile + x * the other) * sum
   };
   Op op;
   bool other;      // `tile` is the other tile, not the block's

@@ -120,8 +120,7 @@ struct ByteDot {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-// Multiplies 16-bit numbers by pmaddwd. The upper 16 bits of `small` are 0, so
-// the upper bits of `a` do not matter.
+// Adds the products of each pair of 16-bit numbers (pmaddwd).
 HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
 #if HWY_TARGET <= HWY_AVX3
   return DotInts{_mm512_madd_epi16(a.raw, b.raw)};
@@ -131,6 +130,8 @@ HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
   return DotInts{_mm_madd_epi16(a.raw, b.raw)};
 #endif
 }
+// Multiplies 32-bit lanes by a number of 16 bits, with pmaddwd: the upper
+// half of each lane of `small` is 0, so the upper half of `a` does not count.
 struct SmallDot {
   static HWY_INLINE DotInts Small(int32_t x) {
     return hn::Set(DotIntTag(), x & 0xFFFF);

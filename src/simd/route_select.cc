@@ -398,8 +398,9 @@ struct Selector {
   }
 };
 
-// Not inlined, because its stack frame is forty times as large as that of a
-// single row. Converted rows come here, too.
+// Selects from rows of floats. It is not inlined, because its stack frame is
+// forty times as large as SelectOne()'s. SelectConverted(), which widens rows
+// of other types to floats, calls it too.
 HWY_NOINLINE void SelectMany(const SelectArgs& args, size_t begin, size_t end) {
   const Selector<float> selector(args);
   if (selector.k > kTopKMax) {

@@ -73,10 +73,11 @@ struct BatchRows {
   size_t stride;        // bytes from a row's codes to the next row's
   size_t block_stride;  // bytes from a block's codes to the next block's
 };
-// The operands of a strip: blocks [begin, end) of the rows from `row` on, and
-// the same blocks of two groups of 16 columns of the product.
+// The operands of a strip. It multiplies a few rows of the batch, from `row`
+// on, by up to two groups of 16 columns of weights, and adds up only the
+// blocks [begin, end) of each.
 struct StripArgs {
-  BatchRows rows;              // its codes begin at block `begin`
+  BatchRows rows;              // rows.codes is at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
   // Sums of the rows' codes, instead of corrections, for blocks of 256 columns:

@@ -84,9 +84,11 @@ bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   return false;
 }
 
-// Calls MapPairs. Returns counts, offsets, rows and pair_index of pairs, all
-// int32. Expert e is at destination e / experts_per_destination. For each row,
-// writes the remainder of this division to `experts`, int32 of [pairs, 1].
+// Calls MapPairs. Expert e is at destination e / experts_per_destination.
+// Returns MapOutputs::pairs.counts, .offsets and .rows, and pair_index, all
+// int32. If `experts` is given, int32 of [pairs, 1], row r gets the number of
+// the expert within its destination, e % experts_per_destination, where e is
+// the expert of pair rows[r].
 std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
     const Tensor& topk_ids, int64_t num_destinations,
     int64_t experts_per_destination, const OptionalTensor& experts) {

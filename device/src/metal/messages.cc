@@ -125,8 +125,9 @@ class Reader {
         if (is_of_shim)
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
-        // The first note with a place in the shader says where the shader
-        // uses the shim.
+        // An error in the shim is shown at its use in the shader: the first
+        // note with a place in the shader has that place, and gets the
+        // error's text.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {

@@ -80,10 +80,10 @@ namespace switchyard_metal {
 // null.
 static const Runtime* runtime = nullptr;
 
-// These call the library's functions under names of this module. In unchecked
-// modules they are inlined late, because regions.cc cuts kernels at these
-// calls. In checked modules they are inlined at once, because they need the
-// place of the call.
+// These wrap the functions of `runtime`, so that the module's LLVM text calls
+// them by name. In unchecked modules they are inlined late, because
+// regions.cc cuts kernels at these calls. In checked modules they are inlined
+// at once, because the library needs the place of the original call.
 #ifdef SWITCHYARD_METAL_CHECKED
 #define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
 #else
