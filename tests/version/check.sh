@@ -27,8 +27,10 @@ names docs/linking.md 1 'libswitchyard\.so\.([0-9.]+[0-9])'
 names docs/linking.md 1 'SWITCHYARD_([0-9.]+[0-9])'
 names docs/linking.md 1 'libswitchyard([0-9.]+)_'
 names docs/linking.md 1 '_([0-9.]+)_amd64'
-names device/docs/metal.md 1 'metal-check@v([0-9.]+[0-9])'
-names device/docs/metal.md 1 'switchyard_metal-([0-9.]+)-'
+if [[ -d device ]]; then
+  names device/docs/metal.md 1 'metal-check@v([0-9.]+[0-9])'
+  names device/docs/metal.md 1 'switchyard_metal-([0-9.]+)-'
+fi
 names packaging/debian/libswitchyard.symbols 3 '^libswitchyard.*\.so\.([0-9.]+) '
 names tests/install/consumer/CMakeLists.txt 1 'find_package\(switchyard ([0-9.]+)'
 names tests/install/check.sh 2 'find_package\(switchyard ([0-9.]+)'
