@@ -185,8 +185,8 @@ SWY_API swy_status swy_make_dispatch_args(
     const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
     const swy_dispatch_options* options) SWY_NOEXCEPT;
 
-// A list of rows sorted by destination: destination d gets rows[offsets[d] ..
-// offsets[d + 1]), in ascending order.
+// A list of rows sorted by destination: destination d gets
+// rows[offsets[d] .. offsets[d + 1]), in ascending order.
 typedef struct swy_map_rows {
   swy_i32_span counts;   // [num_destinations]
   swy_i32_span offsets;  // [num_destinations + 1]
