@@ -31,10 +31,11 @@ struct MapInputs {
 };
 
 // A list of rows sorted by destination: destination d gets
-// rows[offsets[d] .. offsets[d + 1]), in ascending order. The other fields are arguments of an
-// all-to-all. With a row as the datatype, counts and offsets are sendcounts
-// and sdispls of MPI_Alltoallv. element_counts and element_offsets are the
-// arguments of MPI_Alltoallv_c, or of one ncclSend per destination.
+// rows[offsets[d] .. offsets[d + 1]), in ascending order. The other fields
+// are arguments of an all-to-all. With a row as the datatype, counts and
+// offsets are sendcounts and sdispls of MPI_Alltoallv. element_counts and
+// element_offsets are the arguments of MPI_Alltoallv_c, or of one ncclSend
+// per destination.
 struct MapRows {
   Span<int32_t> counts = {};   // [num_destinations]
   Span<int32_t> offsets = {};  // [num_destinations + 1]
