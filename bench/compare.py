@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""README's table: usual code around the products of a layer's experts, beside ours.
+"""Prints usual code around the products of a layer's experts beside ours, as Markdown.
 
 compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--experts BENCH]
+           [--repeat N] [--json FILE]
 compare.py --load    only the line that says that the machine is loaded, if it is
 
-One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time over ours and, in
-brackets, ours in ms, at 1, 32 and 512 tokens. The programs that measure alternate in one process,
-and each pair of runs gives a ratio of its own. A cell has a question mark if these ratios scatter
-by more than the cell differs from 1. setup.sh compare builds all that it needs, and runs it.
+One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time over ours, the spread
+of this ratio in brackets, and our time in ms, at 1, 32 and 512 tokens. The programs that measure
+alternate in one process, and each pair of runs gives a ratio of its own. The spread is the middle
+half of these ratios. With --repeat, all programs run N times in new processes, a cell is the median
+of the N medians, and its spread is the middle half of them (up to four: all). A cell whose spread
+is wider than its distance from 1 has a mark instead of a ratio. setup.sh compare builds all that it
+needs, and runs it.
 
 --experts appends a table for experts with quantised weights: PlanExperts and RunExperts beside
-ggml's graph. BENCH is switchyard_bench, built with ggml. It times both in one process, in random
-order, and checks that their results agree.
+ggml's graph, and a table for products with int8 weights beside oneDNN. BENCH is switchyard_bench,
+built with ggml. It times both in one process, in random order, and checks that their results agree.
+
+--json writes the same tables for bench/plots.py.
+Exit codes: 0; 1 if a program fails; 2 for wrong arguments; each failure in a line on stderr.
 """
 
 import argparse
@@ -26,84 +33,73 @@ import sys
 import tempfile
 import time
 
+import report
+import spread
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
 # The same for each contender of `experts`, and the weight formats to run. ggml has no int8.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The share of the CPUs' time that other processes may use. With a twentieth, the ratio of two
-# runs already varies by more than most cells differ from 1.
-MOST_LOAD = 0.05
+# The rounds of a product with int8 weights, by rows, and its weights' shape.
+PRODUCT_ROWS = {1: 101, 4: 51, 32: 25, 128: 15}
+PRODUCT_SHAPE = "768x2048"
+
+
+class Failed(Exception):
+    """One line about a program that did not measure."""
 
 
 def output(*command, **variables):
     print(*command, file=sys.stderr)
-    return subprocess.run([str(word) for word in command], env={**os.environ, **variables},
-                          stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-def middle_half(ratios):
-    """The least and the largest ratio in the middle half of the rounds."""
-    ratios = sorted(ratios)
-    quarter = (len(ratios) - 1) // 4
-    return ratios[quarter], ratios[-1 - quarter]
-
-
-def is_noise(ratio, half):
-    """True if the middle half of the rounds, `half`, scatters by more than the effect."""
-    return half[1] - half[0] > abs(ratio - 1)
-
-
-def row(name, dtype, cells):
-    """cells: (theirs over ours, our ms, middle half) for each number of tokens. Returns True if a
-    cell is noise."""
-    noise = [is_noise(ratio, half) for ratio, _, half in cells]
-    texts = [f"{ratio:.2f}{'?' * is_one} ({ms:.1f})"
-             for (ratio, ms, _), is_one in zip(cells, noise)]
-    print("|", " | ".join([name, dtype, *texts]), "|", flush=True)
-    return any(noise)
-
-
-class Load:
-    """The CPU time that other programs, and a virtual machine's host, have used since the object
-    was made."""
-
-    def __init__(self, stat="/proc/stat"):
-        self.stat = stat
-        self.begin = self.now()
-
-    def now(self):
-        """Ticks: all, stolen by the host, in programs, and in this program and its children."""
-        try:
-            words = pathlib.Path(self.stat).read_text().split()
-            user, nice, system, idle, iowait, irq, softirq, steal = map(int, words[1:9])
-        except (OSError, ValueError):
-            return None
-        return (user + nice + system + idle + iowait + irq + softirq + steal, steal,
-                user + nice + system, sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK"))
-
-    def shares(self):
-        """The shares of other programs and of the host, from 0 to 1."""
-        end = self.now()
-        if self.begin is None or end is None or end[0] == self.begin[0]:
-            return 0, 0
-        every, stolen, busy, own = (b - a for a, b in zip(self.begin, end))
-        return max(0, busy - own) / every, stolen / every
-
-
-def load_text(when, shares):
-    """A warning if others use too much of the machine for measurements, otherwise ""."""
-    others, stolen = shares
-    if others + stolen <= MOST_LOAD:
-        return ""
     try:
-        average = f", load average {os.getloadavg()[0]:.1f}"
-    except OSError:
-        average = ""
-    return (f"This machine is loaded: {when}, other programs used {others:.0%} of its "
-            f"{os.cpu_count()} CPUs{average}, and the host took {stolen:.0%}. Ratios of times "
-            "are noise then; measure again when nothing else runs.")
+        return subprocess.run([str(word) for word in command], env={**os.environ, **variables},
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+    except OSError as error:
+        raise Failed(f"{command[0]}: {error.strerror}") from error
+    except subprocess.CalledProcessError as error:
+        raise Failed(f"{command[0]}: exit code {error.returncode}") from error
+
+
+class Table:
+    """Ratios by row and column, with one entry for each run."""
+
+    def __init__(self, name, labels, count, columns):
+        self.name, self.labels, self.count, self.columns = name, labels, count, list(columns)
+        self.title, self.rows = "", {}
+
+    def add(self, row, column, ratio, ms, half):
+        self.rows.setdefault(row, {}).setdefault(column, []).append((ratio, ms, half))
+
+    def cell(self, row, column):
+        """The ratio, our time in ms and the spread over all runs, or None."""
+        runs = self.rows[row].get(column)
+        if not runs:
+            return None
+        ratios = [ratio for ratio, _, _ in runs]
+        half = spread.middle_half(ratios) if len(runs) > 1 else runs[0][2]
+        return statistics.median(ratios), statistics.median(ms for _, ms, _ in runs), half
+
+    def print(self):
+        if self.title:
+            print(f"\n{self.title}\n")
+        heads = [*self.labels, *(f"{self.count} = {column}" for column in self.columns)]
+        print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+        for row in self.rows:
+            cells = [self.cell(row, column) for column in self.columns]
+            texts = [f"{spread.ratio_text(cell[0], cell[2])} ({report.number(cell[1])})" if cell else ""
+                     for cell in cells]
+            print("|", " | ".join([*row, *texts]), "|")
+
+    def figures(self):
+        return {"name": self.name, "title": self.title, "labels": self.labels,
+                "count": self.count, "columns": self.columns, "rows": [
+                    {"labels": row, "cells": [
+                        cell and {"ratio": cell[0], "ms": cell[1], "spread": cell[2],
+                                  "is_noise": spread.is_noise(cell[0], cell[2])}
+                        for cell in (self.cell(row, column) for column in self.columns)]}
+                    for row in self.rows]}
 
 
 def columns(table):
@@ -112,24 +108,25 @@ def columns(table):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def plain_loops(program):
-    is_noisy = False
+def plain_loops(program, table):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.json")
         for dtype in ("bf16", "f32"):
-            runs = []
             for tokens, rounds in TOKENS.items():
                 output(program, "--compare", "--dtype", dtype, "--tokens", tokens,
                        "--repeat", rounds, "--json", path)
-                runs.append(json.loads(path.read_text()))
-            if dtype == "bf16":
-                head(runs[0])
-            is_noisy |= row("plain loops", dtype, [
-                (run["plain_loops_seconds"] / run["seconds"], run["seconds"] * 1e3,
-                 middle_half(plain / ours for ours, plain in
-                             zip(run["round_seconds"], run["plain_loops_round_seconds"])))
-                for run in runs])
-    return is_noisy
+                run = json.loads(path.read_text())
+                if not table.title:
+                    context = run["context"]
+                    table.title = (f"{context['cpu_model']}{cpu_class()} ({run['isa']}), "
+                                   f"{run['threads']} threads, {context['compiler']}, "
+                                   f"oneDNN {context['onednn']}: one layer, the usual code's time "
+                                   "over ours")
+                table.add(("plain loops", dtype), tokens,
+                          run["plain_loops_seconds"] / run["seconds"], run["seconds"] * 1e3,
+                          spread.middle_half(plain / ours for ours, plain in
+                                             zip(run["round_seconds"],
+                                                 run["plain_loops_round_seconds"])))
 
 
 def cpu_class():
@@ -141,120 +138,158 @@ def cpu_class():
                    (("family", "cpu family"), ("model", "model")) if key in values)
 
 
-def head(run):
-    context = run["context"]
-    print(f"{context['cpu_model']}{cpu_class()} ({run['isa']}), {run['threads']} threads, "
-          f"{context['compiler']}, oneDNN {context['onednn']}\n")
-    print("| usual code | type |", " | ".join(f"T = {tokens}" for tokens in TOKENS), "|")
-    print("|---|---|" + "---|" * len(TOKENS))
-
-
 def range_of(cell):
     """The two numbers in a text such as "0.98 to 1.02"."""
     return tuple(float(word) for word in cell.split(" to "))
 
 
-def torch(python):
-    is_noisy = False
+def torch(python, table):
     for dtype in ("bfloat16", "float32"):
-        table = columns(output(
+        rows = columns(output(
             python, ROOT / "bindings/python/bench/moe_block.py", "--layers", 1, "--seconds", 10,
             "--dtype", dtype, "--tokens", *TOKENS))
-        is_noisy |= row("transformers' experts", dtype.replace("loat", ""),
-                        [(float(cells[-2]), float(cells[2]), range_of(cells[-1]))
-                         for cells in table])
-    return is_noisy
+        for tokens, cells in zip(TOKENS, rows):
+            table.add(("transformers' experts", dtype.replace("loat", "")), tokens,
+                      float(cells[-2]), float(cells[2]), range_of(cells[-1]))
 
 
-def ggml(python, plugin, *models):
-    is_noisy = False
+def ggml(python, plugin, *models, table):
     for model in models:
-        table = columns(output(
+        rows = columns(output(
             python, ROOT / "integrations/ggml/tests/measure.py", plugin, model,
             ",".join(map(str, TOKENS)), 10, 3, THREADS=str(os.cpu_count())))
-        is_noisy |= row("llama.cpp, four layers", pathlib.Path(model).stem,
-                        [(float(cells[3]), float(cells[2]), range_of(cells[-1]))
-                         for cells in table])
-    return is_noisy
+        for tokens, cells in zip(TOKENS, rows):
+            table.add(("llama.cpp, four layers", pathlib.Path(model).stem), tokens,
+                      float(cells[3]), float(cells[2]), range_of(cells[-1]))
 
 
-def expert_times(program, path, weights, tokens):
+def contender_times(program, pattern, rounds):
     """switchyard_bench's context, and the ns by contender and round."""
-    output(program, f"--benchmark_filter=^experts/{weights}/T={tokens}/", f"--benchmark_out={path}",
-           f"--benchmark_repetitions={EXPERT_TOKENS[tokens]}")
-    run = json.loads(path.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "run.json")
+        output(program, f"--benchmark_filter={pattern}", f"--benchmark_out={path}",
+               f"--benchmark_repetitions={rounds}")
+        run = json.loads(path.read_text())
     times = {}
     for entry in run["benchmarks"]:
         if entry["run_type"] == "iteration":
-            contender = entry["name"].split("/")[3]
+            contender = report.SUFFIX.sub("", entry["name"]).split("/")[-1]
             times.setdefault(contender, {})[entry["repetition_index"]] = entry["real_time"]
     return run["context"], times
 
 
-def experts(program):
-    is_noisy, is_first = False, True
-    with tempfile.TemporaryDirectory() as folder:
-        for weights, name in EXPERT_FORMATS.items():
-            rows = {}
-            for tokens in EXPERT_TOKENS:
-                context, times = expert_times(program, pathlib.Path(folder, "run.json"), weights,
-                                              tokens)
-                if "ggml" not in times:
-                    sys.exit(f"compare.py: {program} was built without ggml")
-                isa = next(isa for isa in context["isas"].split() if isa in times)
-                for threads, suffix in ((1, ""), (2, ":2")):
-                    if isa + suffix not in times:
-                        continue
-                    ours, theirs = times[isa + suffix], times["ggml" + suffix]
-                    ratios = [theirs[i] / ours[i] for i in ours]
-                    rows.setdefault(threads, []).append(
-                        (statistics.median(ratios), statistics.median(ours.values()) / 1e6,
-                         middle_half(ratios)))
-            if is_first:
-                is_first = False
-                print(f"\n{context['cpu_model']}{cpu_class()} ({isa}), load average "
-                      f"{context['load_avg'][0]:.1f}, ggml {context['ggml']}: the experts of a layer, "
-                      "from ids\nto the sum; ggml's time, with weights as llama.cpp loads them, "
-                      "over ours\n")
-                print("| experts' weights | threads |",
-                      " | ".join(f"T = {tokens}" for tokens in EXPERT_TOKENS), "|")
-                print("|---|---|" + "---|" * len(EXPERT_TOKENS))
-            for threads, cells in rows.items():
-                is_noisy |= row(name, str(threads), cells)
-    return is_noisy
+def add_ratio(table, row, column, ours, theirs):
+    """Adds the ratios of the rounds of one process. Times are in ns."""
+    ratios = [theirs[i] / ours[i] for i in ours]
+    table.add(row, column, statistics.median(ratios), statistics.median(ours.values()) / 1e6,
+              spread.middle_half(ratios))
+
+
+def experts(program, table):
+    for weights, name in EXPERT_FORMATS.items():
+        for tokens, rounds in EXPERT_TOKENS.items():
+            context, times = contender_times(program, f"^experts/{weights}/T={tokens}/", rounds)
+            if "ggml" not in times:
+                raise Failed(f"{program} was built without ggml")
+            isa = next(isa for isa in context["isas"].split() if isa in times)
+            table.title = table.title or (
+                f"{context['cpu_model']}{cpu_class()} ({isa}), ggml {context['ggml']}: the experts "
+                "of a layer, from ids to\nthe sum; ggml's time, with weights as llama.cpp loads "
+                "them, over ours")
+            for threads, suffix in ((1, ""), (2, ":2")):
+                if isa + suffix in times:
+                    add_ratio(table, (name, str(threads)), tokens, times[isa + suffix],
+                              times["ggml" + suffix])
+
+
+def products(program, table):
+    for rows, rounds in PRODUCT_ROWS.items():
+        context, times = contender_times(
+            program, f"^multiply/int8/{PRODUCT_SHAPE}/rows={rows}/", rounds)
+        isa = next(isa for isa in context["isas"].split() if isa in times)
+        table.title = table.title or (
+            f"{context['cpu_model']}{cpu_class()} ({isa}): a product with int8 weights of "
+            f"{PRODUCT_SHAPE}, quantised\nrows; oneDNN {context['onednn']}'s time over ours, one "
+            "thread")
+        add_ratio(table, ("int8 beside oneDNN",), rows, times[isa], times["onednn"])
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"compare.py: {message}\n")
+
+
+def count(text):
+    """A whole number above 0."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"not a whole number above 0: '{text}'")
+    return int(text)
+
+
+def measure(arguments):
+    """All tables with their figures, and the shares of the CPUs that others used meanwhile."""
+    layer = Table("layer", ["usual code", "type"], "T", TOKENS)
+    graph = Table("experts", ["experts' weights", "threads"], "T", EXPERT_TOKENS)
+    product = Table("products", ["weights"], "rows", PRODUCT_ROWS)
+    load = spread.Load()
+    for _ in range(arguments.repeat):
+        if arguments.moe_layer is not None:
+            plain_loops(arguments.moe_layer, layer)
+        if arguments.torch:
+            torch(arguments.torch, layer)
+        if arguments.ggml:
+            ggml(*arguments.ggml, table=layer)
+        if arguments.experts:
+            experts(arguments.experts, graph)
+            products(arguments.experts, product)
+    return [table for table in (layer, graph, product) if table.rows], load.shares()
+
+
+def run(arguments):
+    load = spread.Load()
+    time.sleep(0.4)
+    at_start = spread.load_text("at the start", load.shares())
+    if arguments.load:
+        print(at_start, end="\n" * bool(at_start))
+        return
+    tables, shares = measure(arguments)
+    others, stolen = shares
+    runs = f"{arguments.repeat} runs" if arguments.repeat > 1 else "one run"
+    load_line = (f"While this measured ({runs}), other programs used {others:.0%} of "
+                 f"{os.cpu_count()} CPUs, and the host took {stolen:.0%}{spread.average_text()}.")
+    for table in tables:
+        table.print()
+    print(f"\n{spread.NO_RESULT_TEXT}\n\n{load_line}")
+    text = spread.load_text("while this measured", shares) or at_start
+    if text:
+        print(f"\n{text}")
+    if arguments.json:
+        spread.write_json(arguments.json, {
+            "command": arguments.command, "runs": arguments.repeat, "load": load_line,
+            "tables": [table.figures() for table in tables]})
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(prog="compare.py", description=__doc__, allow_abbrev=False,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("moe_layer", nargs="?")
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--torch")
     parser.add_argument("--ggml", nargs="+")
     parser.add_argument("--experts")
+    parser.add_argument("--repeat", type=count, default=1)
+    parser.add_argument("--json", help="the file to write for bench/plots.py")
+    parser.add_argument("--command", default="bench/compare.py",
+                        help="the command to name in a plot's caption")
     arguments = parser.parse_args()
     if not arguments.load and arguments.moe_layer is None and arguments.experts is None:
         parser.error("one of these is required: moe_layer, --experts")
-    load = Load()
-    time.sleep(1)
-    at_start = load_text("at the start", load.shares())
-    if arguments.load:
-        print(at_start, end="\n" * bool(at_start))
-        return
-    load = Load()
-    is_noisy = arguments.moe_layer is not None and plain_loops(arguments.moe_layer)
-    if arguments.torch:
-        is_noisy |= torch(arguments.torch)
-    if arguments.ggml:
-        is_noisy |= ggml(*arguments.ggml)
-    if arguments.experts:
-        is_noisy |= experts(arguments.experts)
-    if is_noisy:
-        print("\n?: no difference is shown, because the ratios of single rounds lie further apart "
-              "(the\nmiddle half of them) than the cell lies from 1.")
-    text = load_text("while this measured", load.shares()) or at_start
-    if text:
-        print(f"\n{text}")
+    try:
+        run(arguments)
+    except Failed as error:
+        sys.exit(f"compare.py: {error}")
+    except OSError as error:
+        sys.exit(f"compare.py: {error.filename or 'output'}: {error.strerror}")
 
 
 if __name__ == "__main__":

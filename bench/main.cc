@@ -107,6 +107,9 @@ void Initialize(std::vector<std::string> arguments) {
   argv.push_back(nullptr);
   Messages messages;
   benchmark::Initialize(&argc, argv.data());
+  // Google Benchmark keeps a pointer into `arguments`, and writes the text to
+  // the file after `arguments` has been destroyed.
+  benchmark::BenchmarkReporter::Context::executable_name = "switchyard_bench";
   if (argc == 1) return;
   const std::string why = messages.FirstLine();
   throw InputError(why.empty() ? std::string(argv[1]) +

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what switchyard_bench measured as Markdown: a line for each kernel,
-shape and type, a column for each ISA, and beside them the fastest peer and the
-fastest probe.
+"""Prints a matrix of switchyard_bench's times as Markdown: a line for each kernel, shape and type,
+a column for each ISA, and beside them the fastest peer and the fastest probe.
 
-Each FILE is what one process wrote with --benchmark_out=FILE; several of one
-machine are one report. A figure is the median over the processes of each one's
-median, a ratio the median of the ratios within each process, with the smallest
-and the largest behind it where these are more than 5 % apart.
+Each FILE is what one process wrote with --benchmark_out=FILE; several of one machine are one
+report. A time is the median over the processes of each one's median, and a ratio is the median of
+the ratios within each process. Behind a time, "±2%" is half of the spread; behind a ratio, brackets
+have the spread. bench/spread.py defines it. A ratio with a wider spread than its distance from 1 is
+no result, so a mark replaces it. --json writes the same figures for bench/plots.py.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
@@ -19,6 +19,8 @@ import re
 import statistics
 import sys
 
+import spread
+
 # The first word of a peer's name. Every other contender is one of Switchyard's own ISAs.
 PEERS = ("plain", "engine", "onednn", "ggml")
 # The files of one report have to agree in these fields.
@@ -27,18 +29,24 @@ NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Google Benchmark appends these to a name.
 SUFFIX = re.compile(r"/((iterations|repeats|threads|min_time|min_warmup_time):[^/]*|\w+_time)")
 
+# The benchmarks keep one CPU busy, so the load average of a quiet machine is about 1.
+MOST_LOAD_AVERAGE = 1.5
+
+
 class InputError(Exception):
     """One line about a file that is not a report's."""
 
 
 def load(path):
-    """The context, and {(kernel, shape, contender): (median ns a unit, unit)}."""
+    """The machine, its ISAs and load average, and {(kernel, shape, contender): (sorted ns a unit,
+    unit)}."""
     try:
         with open(path, "rb") as file:
             data = json.loads(file.read().decode("utf-8"))
         context, entries = data["context"], data["benchmarks"]
         machine = tuple(str(context.get(key)) for key in MACHINE)
         isas = context["isas"].split()
+        average = [float(value) for value in context.get("load_avg", [])[:1]]
         samples = {}
         for entry in entries:
             if entry.get("run_type") == "aggregate":
@@ -59,21 +67,22 @@ def load(path):
         raise InputError(f"{path}: not what switchyard_bench wrote") from error
     if not samples or not isas:
         raise InputError(f"{path}: nothing was timed, or only aggregates were kept")
-    return machine, isas, {key: (statistics.median(ns for ns, _ in found), found[0][1])
-                           for key, found in samples.items()}
+    return machine, isas, average, {key: (sorted(ns for ns, _ in found), found[0][1])
+                                    for key, found in samples.items()}
 
 
 class Run:
-    """What several processes measured: ns by kernel and shape, contender, process."""
+    """What several processes measured: the sorted ns by kernel and shape, contender, process."""
 
     def __init__(self, paths):
-        self.rows, self.units, self.machine = {}, {}, None
+        self.rows, self.units, self.machine, self.averages = {}, {}, None, []
         for process, path in enumerate(paths):
-            machine, self.isas, medians = load(path)
+            machine, self.isas, average, samples = load(path)
             if machine != (self.machine or machine):
                 raise InputError(f"{path}: not of the machine and build of {paths[0]}")
             self.machine = machine
-            for (kernel, shape, contender), (ns, unit) in medians.items():
+            self.averages += average
+            for (kernel, shape, contender), (ns, unit) in samples.items():
                 row = self.rows.setdefault((kernel, shape), {})
                 row.setdefault(contender, {})[process] = ns
                 self.units.setdefault(kernel, {})[unit] = None
@@ -85,23 +94,38 @@ class Run:
         # After a ":" comes the part that a peer does, such as oneDNN's softmax.
         names = PEERS if kind == "peer" else [n for n in row if n.split(":")[0] == kind]
         there = [name for name in names if name in row]
-        return min(there, key=lambda n: statistics.median(row[n].values()), default=None)
+        return min(there, key=lambda n: time_of(row[n])[0], default=None)
 
-    def ratios(self, row, one, other):
-        """The time of one over the other's, by process."""
-        both = row[one].keys() & row[other].keys()
-        return sorted(row[one][p] / row[other][p] for p in both)
+
+def time_of(processes):
+    """The median of the processes' medians, and their spread. The spread of one process is that of
+    its repetitions."""
+    medians = [statistics.median(ns) for ns in processes.values()]
+    values = medians if len(medians) > 1 else next(iter(processes.values()))
+    return statistics.median(medians), spread.middle_half(values)
+
+
+def ratio_of(one, other):
+    """The time of one over the other's and its spread, or None if no process has both."""
+    both = one.keys() & other.keys()
+    ratios = [statistics.median(one[p]) / statistics.median(other[p]) for p in both]
+    if len(ratios) > 1:
+        return statistics.median(ratios), spread.middle_half(ratios)
+    if not ratios:
+        return None
+    # Repetitions of two contenders do not alternate, so they form no pairs.
+    (low, high), (other_low, other_high) = (spread.middle_half(times[p])
+                                            for times in (one, other) for p in both)
+    return ratios[0], (low / other_high, high / other_low)
 
 
 def number(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def spread(values):
-    text = number(statistics.median(values))
-    if values[-1] - values[0] > 0.05 * statistics.median(values):
-        text += f" [{number(values[0])}, {number(values[-1])}]"
-    return text
+def time_text(processes):
+    time, (low, high) = time_of(processes)
+    return f"{number(time)} ±{(high - low) / 2 / time:.0%}"
 
 
 def print_matrix(run):
@@ -114,14 +138,45 @@ def print_matrix(run):
         print("| shape | " + " | ".join(ours) + " | fastest peer | ours / peer | fastest probe |"
               " ours / probe |\n" + "|---" * (len(ours) + 5) + "|")
         for shape, row in rows.items():
-            cells = [number(statistics.median(row[i].values())) if i in row else "" for i in ours]
+            cells = [time_text(row[i]) if i in row else "" for i in ours]
             best = run.find(row, "best")
             for kind in ("peer", "probe"):
                 name = run.find(row, kind)
-                cells.append(f"{name}, {number(statistics.median(row[name].values()))}" if name else "")
-                both = run.ratios(row, best, name) if best and name else []
-                cells.append(spread(both) if both else "")
+                cells.append(f"{name}, {time_text(row[name])}" if name else "")
+                ratio = ratio_of(row[best], row[name]) if best and name else None
+                cells.append(spread.ratio_text(*ratio, number) if ratio else "")
             print(f"| {shape} | " + " | ".join(cells) + " |")
+
+
+def load_lines(averages):
+    """The load averages at the processes' starts, and a warning if other programs ran."""
+    if not averages:
+        return []
+    middle = statistics.median(averages)
+    lines = [f"load average {middle:.1f} [{min(averages):.1f}, {max(averages):.1f}]"]
+    if middle > MOST_LOAD_AVERAGE:
+        lines.append("This machine is loaded: the benchmarks keep one CPU busy, and other programs "
+                     "did the rest. Measure again when nothing else runs.")
+    return lines
+
+
+def figures(run, command):
+    """The figures for bench/plots.py: by row and contender, each process's median or null."""
+    rows = []
+    for (kernel, shape), row in run.rows.items():
+        processes = sorted(set().union(*row.values()))
+        rows.append({"kernel": kernel, "shape": shape, "ns": {
+            name: [statistics.median(times[p]) if p in times else None for p in processes]
+            for name, times in row.items()}})
+    return {"command": command, "machine": dict(zip(MACHINE, run.machine)), "isas": run.isas,
+            "load_averages": run.averages, "rows": rows}
+
+
+def write(path, data):
+    try:
+        spread.write_json(path, data)
+    except OSError as error:
+        raise InputError(f"--json: {path}: {error.strerror}") from error
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,12 +188,21 @@ def main(argv):
     parser = _Parser(prog="report.py", description=__doc__, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="Google Benchmark's JSON")
+    parser.add_argument("--json", help="the file to write for bench/plots.py")
+    parser.add_argument("--command", default="bench/report.py",
+                        help="the command to name in a plot's caption")
     try:
-        run = Run(parser.parse_args(argv).files)
+        arguments = parser.parse_args(argv)
+        run = Run(arguments.files)
+        if arguments.json:
+            write(arguments.json, figures(run, arguments.command))
         machine = dict(zip(MACHINE, run.machine))
         print(f"# {machine.pop('cpu_model')}, {machine.pop('data_caches')}\n\n"
               + ", ".join(f"{key} {value}" for key, value in machine.items()))
+        for line in load_lines(run.averages):
+            print(f"\n{line}")
         print_matrix(run)
+        print(f"\n{spread.NO_RESULT_TEXT}")
         sys.stdout.flush()
     except InputError as error:
         print("report.py: " + " ".join(str(error).split()), file=sys.stderr)

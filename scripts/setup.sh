@@ -5,14 +5,15 @@
 #   scripts/setup.sh test [--kernels] [cmake's arguments]
 #                                                   build everything and run all tests, or only those of the
 #                                                   kernels, the C ABI and swy, without device and examples
-#   scripts/setup.sh bench [--with-ggml] [--rounds N] [benchmark's arguments]
-#                                                   build the benchmarks, run them N (7) times,
-#                                                   report in build/bench.md;
+#   scripts/setup.sh bench [--with-ggml] [--repeat N] [benchmark's arguments]
+#                                                   build the benchmarks, run each in N (7) processes,
+#                                                   report in build/bench.md, plots in build/plots;
 #                                                   --with-ggml also times ggml, which takes minutes to build once
-#   scripts/setup.sh compare [--with-torch] [--with-ggml]
+#   scripts/setup.sh compare [--with-torch] [--with-ggml] [--repeat N]
 #                                                   print README's table: our layer beside plain loops, and
 #                                                   beside transformers and llama.cpp, which are installed
-#                                                   once as by `engines` and `engines-ggml`
+#                                                   once as by `engines` and `engines-ggml`; the median of
+#                                                   N (1) runs; plots in build/plots
 #   scripts/setup.sh soak MINUTES [seed]            build, run random operations for that long
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run all fuzz targets, or those named, for SECONDS (30) each
@@ -28,6 +29,7 @@
 #   scripts/setup.sh release                        make archives, wheels, packages and everything else that
 #                                                   is published, from the last commit, in build/dist
 #   scripts/setup.sh release-test                   install and use each of them where nothing else is installed
+#   scripts/setup.sh clean                          remove what these commands made in build/
 #   scripts/setup.sh packages [--engines] [more packages]
 #                                                   only install missing packages, and Python's in build/venv:
 #                                                   `cmake --preset release` then finds everything it needs;
@@ -55,8 +57,9 @@ readonly fuzz_packages=(clang libclang-rt-dev libomp-dev lld)
 # that example.
 readonly test_packages=(libgtest-dev pkg-config python3-venv libopenmpi-dev openmpi-bin)
 readonly rust_packages=(rustc cargo pkg-config)
-# These packages write the small checkpoints for the tests of moe_layer.
-readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1')
+# numpy and safetensors write the small checkpoints for the tests of moe_layer.
+# matplotlib draws the plots of bench and compare.
+readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1' 'matplotlib>=3.6,<4')
 # The presets are compared with these packages, and cite lines of them.
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
 # These packages build and test the Python package, in addition to those above.
@@ -209,10 +212,10 @@ install_python() {
   online_since=
 }
 
-# make_venv: makes a Python environment with safetensors and numpy, or uses the
-# existing one if it is complete.
+# make_venv: makes a Python environment with these packages, or uses the existing
+# one if it is complete.
 make_venv() {
-  "$root/build/venv/bin/python3" -c 'import numpy, safetensors.numpy' 2>/dev/null ||
+  "$root/build/venv/bin/python3" -c 'import matplotlib, numpy, safetensors.numpy' 2>/dev/null ||
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
 }
 
@@ -383,17 +386,48 @@ remaining() {
   fi
 }
 
-# print_next: prints the commands to try after `run`.
+# print_next: prints the three commands to try after `run`.
 print_next() {
   local here=${build#"$root"/}
   printf '\nNext, in %s:\n' "$root"
-  printf '  %-43s %s\n' \
-    "$here/programs/moe/moe_layer --help" "another batch or type, a layer of your checkpoint" \
-    "$here/tools/swy isa" "the instruction sets that run here" \
+  printf '  %-41s %s\n' \
     "$here/tools/swy verify" "compare this machine's bits with the promised ones" \
-    "scripts/setup.sh compare" "the same layer beside plain loops" \
-    "scripts/setup.sh test" "all tests" \
-    "docs/linking.md, examples/one_layer" "call the library from your program"
+    "scripts/setup.sh compare" "time this layer beside plain loops" \
+    "cmake --build $here --target install" "install the library; docs/linking.md has the rest"
+}
+
+# The files and folders in build/ that the commands of this script make. The
+# lock is the last, so that `clean` holds it until the rest is gone.
+readonly outputs=(release aarch64 fuzz ggml rust engines docs highway dist dist-work dist-test
+  venv engines-venv parity-venv ggml-venv ggml-test-venv release-venv recipes-venv ggml-source
+  torch-headers bench bench.md bench.json compare compare.md compare.json plots setup.log setup.lock)
+
+# clean: removes what this script made, and prints the megabytes of each.
+clean() {
+  local name size total=0 others
+  for name in "${outputs[@]}"; do
+    [[ -e $root/build/$name || -L $root/build/$name ]] || continue
+    size=$(du -sm "$root/build/$name" | cut -f1)
+    rm -rf "${root:?}/build/$name" || die "clean: cannot remove $root/build/$name"
+    [[ $name == setup.* ]] || printf 'build/%-16s %6d MB\n' "$name" "$size"
+    total=$((total + size))
+  done
+  others=$(ls -A "$root/build")
+  [[ -n $others ]] || rmdir "$root/build"
+  echo "Removed $total MB${others:+; setup.sh did not make these files, which stay in build/: $(xargs <<<"$others")}"
+}
+
+# draw_plots ARGUMENT...: draws plots in build/plots, if a Python here has
+# matplotlib.
+draw_plots() {
+  local python
+  mkdir -p "$root/build/plots"
+  for python in "$root/build/venv/bin/python3" python3; do
+    "$python" -c 'import matplotlib' 2>/dev/null || continue
+    "$python" -B "$root/bench/plots.py" "$root/build/plots" "$@" || die "no plots"
+    return 0
+  done
+  echo "No plots, because Python has no matplotlib here: scripts/setup.sh packages installs it in build/venv"
 }
 
 # verify_aarch64: runs swy verify under QEMU. Runs each ISA at each of its
@@ -468,14 +502,15 @@ fuzz_targets() {
   return "$status"
 }
 
-# run_benchmarks [--rounds N] [benchmark's arguments]: in each round, starts a
+# run_benchmarks [--repeat N] [benchmark's arguments]: in each round, starts a
 # process for each kernel and shape, in the program's order. So only the
 # contenders of one shape alternate in a process, and they use the same data.
 # Some luck lasts for a whole process, such as the pages that it gets. Each
 # round draws that luck again.
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
-  if [[ ${1:-} == --rounds ]]; then
+  local options=${ggml_option:+ $ggml_option}${*:+ $*}
+  if [[ ${1:-} == --repeat ]]; then
     rounds=$2
     shift 2
   fi
@@ -505,8 +540,10 @@ run_benchmarks() {
       step "Round $round of $rounds, $kernel" run_kernel "$kernel" "$round" "$@"
     done
   done
-  python3 "$root/bench/report.py" "$out"/*.json | tee "$root/build/bench.md"
-  echo "This is build/bench.md; in build/bench/ is what each process timed"
+  python3 -B "$root/bench/report.py" --json "$root/build/bench.json" \
+    --command "scripts/setup.sh bench$options" "$out"/*.json | tee "$root/build/bench.md"
+  echo "build/bench.md has these tables, and build/bench/ each process's times"
+  draw_plots --bench "$root/build/bench.json" --swy "$build/tools/swy"
 }
 run_kernel() {
   local kernel shape names number=0
@@ -618,8 +655,8 @@ check_arguments() {
       ;;
     bench)
       [[ ${1:-} != --with-ggml ]] || shift
-      if [[ ${1:-} == --rounds ]]; then
-        number bench --rounds "${2:-}"
+      if [[ ${1:-} == --repeat ]]; then
+        number bench --repeat "${2:-}"
         shift 2
       fi
       for argument in "$@"; do
@@ -627,14 +664,18 @@ check_arguments() {
           --benchmark_out* | *aggregates_only*)
             refuse "bench: $argument: the report reads build/bench/*.json, with all repetitions: no other files here" ;;
           --benchmark_* | --shape=* | --v=*) ;;
-          *) refuse "bench: $argument: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." ;;
+          *) refuse "bench: $argument: not --with-ggml and then --repeat N, nor --shape=..., nor --benchmark_..." ;;
         esac
       done
       ;;
     compare)
-      for argument in "$@"; do
-        [[ $argument == --with-torch || $argument == --with-ggml ]] ||
-          refuse "compare: $argument: not --with-torch or --with-ggml"
+      while (($# > 0)); do
+        case $1 in
+          --with-torch | --with-ggml) ;;
+          --repeat) number compare --repeat "${2:-}" && shift ;;
+          *) refuse "compare: $1: not --with-torch, --with-ggml or --repeat N" ;;
+        esac
+        shift
       done
       ;;
     soak)
@@ -663,7 +704,7 @@ check_arguments() {
         shift
       done
       ;;
-    docs | release | release-test) (($# == 0)) || refuse "$command: unexpected argument: $1" ;;
+    docs | release | release-test | clean) (($# == 0)) || refuse "$command: unexpected argument: $1" ;;
     packages)
       [[ ${1:-} != --engines ]] || shift
       for argument in "$@"; do
@@ -697,8 +738,13 @@ if [[ -n ${SWITCHYARD_HIGHWAY_DIR:-} ]]; then
     refuse "SWITCHYARD_HIGHWAY_DIR: no hwy/highway.h in '$SWITCHYARD_HIGHWAY_DIR'"
   SWITCHYARD_HIGHWAY_DIR=$(realpath "$SWITCHYARD_HIGHWAY_DIR")
 fi
+if [[ $command == clean && ! -d $root/build ]]; then
+  echo "Nothing to remove: no $root/build"
+  exit 0
+fi
 begin
 case $command in
+  clean) clean ;;
   run)
     install_packages "${library_packages[@]}" "${example_packages[@]}"
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
@@ -726,7 +772,9 @@ case $command in
   bench)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${bench_packages[@]}"
     ggml=-Uggml_DIR # forgets the folder of an earlier run
+    ggml_option=
     if [[ ${1:-} == --with-ggml ]]; then
+      ggml_option=$1
       shift
       install_packages python3-venv
       make_ggml
@@ -734,7 +782,7 @@ case $command in
     fi
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=OFF \
       -DSWITCHYARD_BUILD_BENCHMARKS=ON "$ggml"
-    compile --target switchyard_bench
+    compile --target switchyard_bench swy
     run_benchmarks "$@"
     ;;
   compare)
@@ -742,8 +790,9 @@ case $command in
     moe_layer=$build/programs/moe/moe_layer
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target moe_layer
-    python3 "$root/bench/compare.py" --load
-    others=()
+    python3 -B "$root/bench/compare.py" --load
+    others=(--json "$root/build/compare.json" --command "scripts/setup.sh compare${*:+ $*}")
+    [[ ! " $* " =~ \ --repeat\ ([0-9]+)\  ]] || others+=(--repeat "${BASH_REMATCH[1]}")
     if [[ " $* " == *' --with-torch '* ]]; then
       compile
       make_engines
@@ -768,9 +817,10 @@ case $command in
         others+=("$model")
       done
     fi
-    step "Measuring" bash -c 'python3 "$1" "${@:3}" >"$2"' - "$root/bench/compare.py" \
+    step "Measuring" bash -c 'python3 -B "$1" "${@:3}" >"$2"' - "$root/bench/compare.py" \
       "$root/build/compare.md" "$moe_layer" "${others[@]}"
     cat "$root/build/compare.md"
+    [[ " $* " != *' --with-ggml '* ]] || draw_plots --compare "$root/build/compare.json"
     ;;
   soak)
     install_packages "${library_packages[@]}" "${example_packages[@]}" "${test_packages[@]}"

@@ -12,7 +12,7 @@ fuzz_sources() { (cd "$source" && find . -path './fuzz/*_fuzz.cc' -o -path './de
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
 (cd "$source" && cp --parents scripts/setup.sh scripts/run_tests.sh programs/moe/main.cc programs/arguments.cc \
-  tools/parity/parity.py bench/compare.py $(fuzz_sources) "$tree")
+  tools/parity/parity.py bench/*.py $(fuzz_sources) "$tree")
 setup=$tree/scripts/setup.sh
 unset SWITCHYARD_HIGHWAY_DIR
 export STUB_PACKAGES STUB_APT STUB_BUILD
@@ -59,6 +59,14 @@ make_moe_layer() {
   chmod +x "$tree/build/release/programs/moe/moe_layer"
 }
 
+build_release=$tree/build/release
+make_bench() {
+  mkdir -p "$build_release/bench"
+  printf '#!/bin/bash\n[[ " $* " != *list_tests* ]] || echo route/a/AVX2\nfor word; do [[ $word != *out=* ]] || : >"${word#*=}"; done\n' \
+    >"$build_release/bench/switchyard_bench"
+  chmod +x "$build_release/bench/switchyard_bench"
+}
+
 if [[ $moe_layer == --terminal ]]; then
   command -v script >/dev/null || { echo "skipped: no program 'script', which makes a pseudo-terminal"; exit 77; }
   script -qec true /dev/null </dev/null >/dev/null 2>&1 ||
@@ -80,7 +88,7 @@ refused() {
   expect "setup.sh $*" test "$status $err" == "2 setup.sh: $line"
   expect "setup.sh $* prints" test -z "$out"
 }
-commands="run test bench compare soak aarch64 fuzz parity rust engines engines-ggml docs release release-test packages help"
+commands="run test bench compare soak aarch64 fuzz parity rust engines engines-ggml docs release release-test clean packages help"
 targets=$(fuzz_sources | sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort | xargs)
 options="--checkpoint --layer --dtype --tokens --repeat --top-k --input --output --json --compare --threads --isa"
 above="not a whole number above 0:"
@@ -96,12 +104,15 @@ refused "run: no folder of a checkpoint: /nowhere" run /nowhere
 refused "test: no argument of cmake's: Route" test Route
 refused "aarch64: no argument of cmake's: 1" aarch64 1
 refused "engines-ggml: no argument of cmake's: 1" engines-ggml 1
-refused "bench: --rounds: $above '0'" bench --rounds 0
-refused "bench: --rounds: $above ''" bench --with-ggml --rounds
-refused "bench: route: not --with-ggml and then --rounds N, nor --shape=..., nor --benchmark_..." bench route
+refused "bench: --repeat: $above '0'" bench --repeat 0
+refused "bench: --repeat: $above ''" bench --with-ggml --repeat
+refused "bench: route: not --with-ggml and then --repeat N, nor --shape=..., nor --benchmark_..." bench route
 refused "bench: --benchmark_out=x: the report reads build/bench/*.json, with all repetitions: no other files here" \
   bench --benchmark_out=x
-refused "compare: x: not --with-torch or --with-ggml" compare --with-torch x
+refused "compare: x: not --with-torch, --with-ggml or --repeat N" compare --with-torch x
+refused "compare: --repeat: $above ''" compare --repeat
+refused "compare: --repeat: $above '0'" compare --with-ggml --repeat 0
+refused "clean: unexpected argument: release" clean release
 refused "soak: for how many minutes?" soak
 refused "soak: MINUTES: $above '0'" soak 0
 refused "soak: seed: not a whole number: 'x'" soak 1 x
@@ -155,6 +166,7 @@ expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/ca
 expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
 # Ends with further commands. moe_layer's exit code is passed on.
 expect "run says what is next" grep -qE '^Next, in .*:$' <<<"$out"
+expect "run ends with three commands" test "$(sed '1,/^Next/d' <<<"$out" | grep -cE '^  (build|scripts|cmake)')" -eq 3
 for next in $(sed '1,/^Next/d' <<<"$out" | grep -oE '\b(scripts|docs|examples)/[a-z_/.]*[a-z]'); do
   expect "run names $next" test -e "$source/$next"
 done
@@ -213,6 +225,63 @@ if command -v flock >/dev/null; then
   run run
   expect "after the first one" test "$status" -eq 0
 fi
+
+# compare passes its options on, and draws the plots with any Python that has
+# matplotlib.
+# shellcheck disable=SC2016
+stub python3 '[[ $STUB_PYTHON != bare || $* != "-c import matplotlib" ]]'
+: >"$tree/calls"
+export STUB_PYTHON=
+rm "$tree/build/venv/bin/python3"
+run compare --repeat 3
+expect "compare" test "$status $err" == "0 "
+expect "compare measures" grep -qF -- \
+  "compare.py $build_release/programs/moe/moe_layer --json $tree/build/compare.json --command scripts/setup.sh compare --repeat 3 --repeat 3" \
+  "$tree/calls"
+expect "compare without ggml has no plot" test "$(grep -c plots.py "$tree/calls")" -eq 0
+make_bench
+run bench --repeat 2 --benchmark_filter=a
+expect "bench" test "$status $err" == "0 "
+expect "bench repeats" test "$(ls "$tree/build/bench" | xargs)" == "001-route_a.1.json 001-route_a.2.json shapes"
+expect "bench reports" grep -q -- "report.py --json .*bench.json --command scripts/setup.sh bench --repeat 2 --benchmark_filter=a .*001-route_a.2.json" "$tree/calls"
+expect "bench draws" grep -qF -- "plots.py $tree/build/plots --bench $tree/build/bench.json --swy $build_release/tools/swy" "$tree/calls"
+STUB_PYTHON=bare
+: >"$tree/calls"
+printf '#!/bin/bash\nexit 1\n' >"$tree/build/venv/bin/python3"
+run bench --repeat 1
+expect "no matplotlib" test "$status $err" == "0 "
+expect "no matplotlib" has "$out" "No plots, because Python has no matplotlib here"
+expect "no matplotlib" test "$(grep -c plots.py "$tree/calls")" -eq 0
+rm "$tree/bin/python3"
+
+# clean removes the folders that setup.sh makes, and no others.
+for name in $(cat "$source/scripts/setup.sh" "$source"/scripts/release/*.sh |
+  grep -oE '(root\}?/build/|install_python )[a-z][a-z0-9.-]+' | sed -E 's|.*[/ ]||' | sort -u); do
+  sed -n '/^readonly outputs=/,/)$/p' "$source/scripts/setup.sh" | tr '() =' '\n' | grep -qxF -- "$name" ||
+    { echo "FAILED: clean does not remove build/$name" >&2; failures=$((failures + 1)); }
+done
+mkdir -p "$tree/build/mine" "$tree/kept"
+echo kept >"$tree/kept/file"
+ln -s "$tree/kept" "$tree/build/docs"
+head -c 3000000 /dev/zero >"$tree/build/release/big"
+if command -v flock >/dev/null; then
+  exec 8>"$tree/build/setup.lock"
+  flock 8
+  run clean
+  expect "clean beside another run" test "$status" -eq 1
+  expect "clean beside another run" has "$err" "another one is at work"
+  expect "clean beside another run" test -e "$tree/build/release/big"
+  exec 8>&-
+fi
+run clean
+expect "clean" test "$status $err" == "0 "
+expect "clean prints sizes" grep -qxE 'build/release +[3-9] MB' <<<"$out"
+expect "clean prints the rest" grep -qxE 'Removed [0-9]+ MB; .* stay in build/: mine' <<<"$out"
+expect "clean leaves other files" test "$(ls -A "$tree/build") $(cat "$tree/kept/file")" == "mine kept"
+rmdir "$tree/build/mine"
+run clean
+run clean
+expect "clean of nothing" test "$status $out$err" == "0 Nothing to remove: no $tree/build"
 
 # Without network, and with a Highway that is too old.
 if ((EUID == 0)); then
