@@ -91,8 +91,6 @@ def read(path, *keys):
         return data, [data[key] for key in keys]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not the JSON of report.py or compare.py") from error
 
 
 def new_figure(pyplot, heights, caption, left=0.1):
@@ -254,6 +252,13 @@ def draw_plan(pyplot, program):
     return figure
 
 
+def draw_from(source, draw, pyplot):
+    try:
+        return draw(pyplot, source)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(f"{source}: not the JSON of report.py or compare.py") from error
+
+
 def save(figure, path):
     """Replaces the file with a whole one."""
     part = f"{path}.part"
@@ -290,7 +295,8 @@ def main(argv):
         if not os.path.isdir(arguments.folder):
             raise InputError(f"{arguments.folder}: no folder")
         pyplot = load_pyplot()
-        figures = [(name, draw(pyplot, source), source) for name, draw, source in wanted]
+        figures = [(name, draw_from(source, draw, pyplot), source)
+                   for name, draw, source in wanted]
         for name, figure, source in figures:
             path = os.path.join(arguments.folder, f"{name}.svg")
             if figure is None:
