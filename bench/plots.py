@@ -27,12 +27,12 @@ import textwrap
 import spread
 
 # The rows of report.py's matrix to draw, with the texts for readers: kernels that memory bounds come
-# first, then products of one row with weights from memory, then kernels that arithmetic bounds.
+# first, then products of one row with weights from memory, then kernels that arithmetic bounds. A
+# call of each takes at most a few milliseconds, because a busy machine interrupts longer calls.
 KERNELS = {
-    ("gather", "T=512/H=2048"): "GatherRows, 512 x 2048",
-    ("combine", "T=512/H=2048"): "Combine, 512 x 2048",
-    ("hyper", "both/T=512/H=4096"): "HyperConnect, 512 x 4096",
-    ("activate", "4096x768"): "SiLU, 4096 x 768",
+    ("gather", "T=64/H=2048"): "GatherRows, 64 x 2048",
+    ("combine", "T=64/H=2048"): "Combine, 64 x 2048",
+    ("hyper", "both/T=64/H=4096"): "HyperConnect, 64 x 4096",
     ("multiply", "f32/768x2048/rows=1"): "1 row by f32 weights",
     ("multiply", "bf16/768x2048/rows=1"): "1 row by bf16",
     ("multiply", "int8/768x2048/rows=1"): "1 row by int8",
@@ -41,7 +41,7 @@ KERNELS = {
     ("multiply", "mxfp4/768x2048/rows=1"): "1 row by mxfp4",
     ("multiply", "q4_K/768x2048/rows=1"): "1 row by q4_K",
     ("multiply", "q6_K/768x2048/rows=1"): "1 row by q6_K",
-    ("activate", "64x2048"): "SiLU in cache, 64 x 2048",
+    ("activate", "64x2048"): "Activate (SiLU), 64 x 2048",
     ("route", "E=128/k=8/T=512"): "RouteTopK, 512 x 128",
     ("bucket_packed", "E=128/k=8/T=512/uniform"): "BucketPacked, 4096 pairs",
 }
@@ -200,7 +200,7 @@ def draw_experts(pyplot, path):
     caption = [" ".join(tables[name]["title"].split()) + "." for name in panels]
     figure, each = new_figure(pyplot, [2.3 if name == "experts" else 1.5 for name in panels], [
         *caption, f"{load} Hollow: no result, because runs scatter by more than the distance from "
-        "1.".strip(), command])
+        "1.", command])
     for name, axes in zip(panels, each):
         rows, title = tables[name]["rows"], "One product: oneDNN's time / ours"
         axes.set_xlabel("rows")

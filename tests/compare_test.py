@@ -175,7 +175,7 @@ class Table(unittest.TestCase):
                       " 2.00 [1.95, 2.05] (9) |", lines)
 
     def test_repeat_takes_the_median_of_runs(self):
-        # Each process counts in a file, and its ratio is that of its run. A run has six processes.
+        # A run has six processes. Each process adds a letter to a file, so it knows its run and the ratio to print.
         counter = self.folder / "count"
         text = MOE_LAYER.replace("draw = random", f"""
 import os, pathlib

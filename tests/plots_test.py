@@ -18,7 +18,7 @@ HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
 BENCH = {"command": "setup.sh bench -x", "isas": ["AVX2", "SSE4"], "load_averages": [1.0, 1.2],
          "machine": {"cpu_model": "A CPU", "data_caches": "L1 48K", "compiler": "GNU 12"},
-         "rows": [{"kernel": "gather", "shape": "T=512/H=2048", "ns": {
+         "rows": [{"kernel": "gather", "shape": "T=64/H=2048", "ns": {
              "AVX2": [10, 10.1, 10.2], "SSE4": [20, None, 20], "probe": [9, 9, 9],
              "probe:streaming": [8, 8, 8], "plain": [1, 1, 1]}}]}
 
@@ -76,7 +76,7 @@ class Plots(unittest.TestCase):
         self.assertEqual(first, self.draw(BENCH, COMPARE))
         for name, texts in {
                 "kernels": ("A CPU", "L1 48K", "load average 1.1", "setup.sh bench -x", "AVX2",
-                            "SSE4", "GatherRows, 512 x 2048"),
+                            "SSE4", "GatherRows, 64 x 2048"),
                 "experts": ("B CPU", "C CPU", "Nothing else ran.", "setup.sh compare -y", "q4_0",
                             "tokens (2 threads)", "int8"),
                 "plan": ("swy plan --workers 2 4 8 16 32 64 128", "1 token", "128")}.items():

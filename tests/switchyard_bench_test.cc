@@ -155,6 +155,7 @@ TEST(SwitchyardBench, WritesGooglesJson) {
       isas += (isas.empty() ? "" : " ") + std::string(isa.name);
     }
     EXPECT_EQ(json.at("context").at("isas"), isas);
+    EXPECT_EQ(json.at("context").at("executable"), "switchyard_bench");
     std::multiset<std::string> names, want;
     for (const auto& each : json.at("benchmarks")) {
       if (each.at("run_type") != "iteration") continue;
