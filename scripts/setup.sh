@@ -412,9 +412,9 @@ clean() {
     [[ $name == setup.* ]] || printf 'build/%-16s %6d MB\n' "$name" "$size"
     total=$((total + size))
   done
-  others=$(ls -A "$root/build")
+  others=$(find "$root/build" -mindepth 1 -maxdepth 1 -printf '%f\n' | LC_ALL=C sort | sed 's|^| |' | tr -d '\n')
   [[ -n $others ]] || rmdir "$root/build"
-  echo "Removed $total MB${others:+; setup.sh did not make these files, which stay in build/: $(xargs <<<"$others")}"
+  echo "Removed $total MB${others:+; setup.sh did not make these files, which stay in build/:$others}"
 }
 
 # draw_plots ARGUMENT...: draws plots in build/plots, if a Python here has

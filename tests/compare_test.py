@@ -175,7 +175,8 @@ class Table(unittest.TestCase):
                       " 2.00 [1.95, 2.05] (9) |", lines)
 
     def test_repeat_takes_the_median_of_runs(self):
-        # A run has six processes. Each process adds a letter to a file, so it knows its run and the ratio to print.
+        # A run has six processes. Each adds a letter to a file, so it knows its run, and that run's
+        # ratio.
         counter = self.folder / "count"
         text = MOE_LAYER.replace("draw = random", f"""
 import os, pathlib

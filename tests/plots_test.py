@@ -41,6 +41,10 @@ for workers in 2 4 8 16 32 64 128; do echo "$workers 9 1.0 1.1 1.10 1.5 1.50"; d
 """
 
 
+def texts_of(svg):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
 class Plots(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -80,7 +84,7 @@ class Plots(unittest.TestCase):
                 "experts": ("B CPU", "C CPU", "Nothing else ran.", "setup.sh compare -y", "q4_0",
                             "tokens (2 threads)", "int8"),
                 "plan": ("swy plan --workers 2 4 8 16 32 64 128", "1 token", "128")}.items():
-            shown = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", first[name]))
+            shown = " ".join(texts_of(first[name]))
             for text in texts:
                 self.assertIn(text, shown, name)
             self.assertNotRegex(first[name], r"<dc:date>|20\d\d-\d\d-\d\d")
@@ -94,6 +98,22 @@ class Plots(unittest.TestCase):
         self.assertEqual(first["plan"], other["plan"])
         hollow = lambda text: len(re.findall(r"fill: #ffffff; stroke: #(?!000000)", text))
         self.assertEqual(hollow(first["experts"]) - hollow(other["experts"]), 1)
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "no matplotlib")
+    def test_the_recorded_plots_are_drawn_from_the_recorded_figures(self):
+        recorded = PLOTS.parent.parent / "docs" / "plots"
+        done = self.run_plots(".", "--bench", str(recorded / "kernels.json"), "--compare",
+                              str(recorded / "experts.json"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        # Versions of matplotlib differ in layout by less than three points.
+        for name in ("kernels.svg", "experts.svg"):
+            drawn, there = ((folder / name).read_text() for folder in (self.folder, recorded))
+            self.assertEqual(texts_of(drawn), texts_of(there))
+            points = [[float(number) for place in re.findall(r'<use [^>]*x="([^"]*)" y="([^"]*)"', svg)
+                       for number in place] for svg in (drawn, there)]
+            self.assertEqual(len(points[0]), len(points[1]))
+            self.assertGreater(len(points[0]), 50)
+            self.assertLess(max(abs(a - b) for a, b in zip(*points)), 3)
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "no matplotlib")
     def test_figures_of_other_benchmarks_are_no_plot(self):
