@@ -11,9 +11,9 @@ One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time ove
 of this ratio in brackets, and our time in ms, at 1, 32 and 512 tokens. The programs that measure
 alternate in one process, and each pair of runs gives a ratio of its own. The spread is the middle
 half of these ratios. With --repeat, all programs run N times in new processes, a cell is the median
-of the N medians, and its spread is the middle half of them (up to four: all). A cell whose spread
-is wider than its distance from 1 has a mark instead of a ratio. setup.sh compare builds all that it
-needs, and runs it.
+of the N medians, and its spread is the middle half of them (three or four: all; two: the spread of
+their rounds). A cell with a wider spread than its distance from 1 has a mark instead of a ratio.
+setup.sh compare builds all that it needs, and runs it.
 
 --experts appends a table for experts with quantised weights: PlanExperts and RunExperts beside
 ggml's graph, and a table for products with int8 weights beside oneDNN. BENCH is switchyard_bench,
@@ -78,7 +78,9 @@ class Table:
         if not runs:
             return None
         ratios = [ratio for ratio, _, _ in runs]
-        half = spread.middle_half(ratios) if len(runs) > 1 else runs[0][2]
+        # Two medians may agree by luck, so two runs have the spread of their rounds.
+        half = (spread.middle_half(ratios) if len(runs) > 2 else
+                (min(half[0] for _, _, half in runs), max(half[1] for _, _, half in runs)))
         return statistics.median(ratios), statistics.median(ms for _, ms, _ in runs), half
 
     def print(self):
@@ -88,9 +90,14 @@ class Table:
         print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
         for row in self.rows:
             cells = [self.cell(row, column) for column in self.columns]
-            texts = [f"{spread.ratio_text(cell[0], cell[2])} ({report.number(cell[1])})" if cell else ""
-                     for cell in cells]
-            print("|", " | ".join([*row, *texts]), "|")
+            print("|", " | ".join([*row, *map(self.text, cells)]), "|")
+
+    @staticmethod
+    def text(cell):
+        if cell is None:
+            return ""
+        ratio, ms, half = cell
+        return f"{spread.ratio_text(ratio, half)} ({report.number(ms)})"
 
     def figures(self):
         return {"name": self.name, "title": self.title, "labels": self.labels,

@@ -158,7 +158,7 @@ def draw_kernels(pyplot, path):
         for isa, style in reversed(list(zip(isas, STYLES))):
             shares = shares_of(found[name], isa)
             if shares:
-                half = spread.middle_half(shares) if len(shares) > 1 else None
+                half = spread.middle_half(shares) if len(shares) > 2 else None
                 point(axes, statistics.median(shares), at, half, style)
     for isa, (colour, marker) in zip(isas, STYLES):
         axes.plot([], [], color=colour, marker=marker, linestyle="none", label=isa)

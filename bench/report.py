@@ -97,26 +97,32 @@ class Run:
         return min(there, key=lambda n: time_of(row[n])[0], default=None)
 
 
+def repetitions(processes):
+    """The spread of the repetitions of one or two processes."""
+    halves = [spread.middle_half(ns) for ns in processes.values()]
+    return min(low for low, _ in halves), max(high for _, high in halves)
+
+
 def time_of(processes):
-    """The median of the processes' medians, and their spread. The spread of one process is that of
-    its repetitions."""
+    """The median of the processes' medians, and their spread. Two medians may agree by luck, so up to
+    two processes have the spread of their repetitions."""
     medians = [statistics.median(ns) for ns in processes.values()]
-    values = medians if len(medians) > 1 else next(iter(processes.values()))
-    return statistics.median(medians), spread.middle_half(values)
+    half = spread.middle_half(medians) if len(medians) > 2 else repetitions(processes)
+    return statistics.median(medians), half
 
 
 def ratio_of(one, other):
     """The time of one over the other's and its spread, or None if no process has both."""
     both = one.keys() & other.keys()
     ratios = [statistics.median(one[p]) / statistics.median(other[p]) for p in both]
-    if len(ratios) > 1:
+    if len(ratios) > 2:
         return statistics.median(ratios), spread.middle_half(ratios)
     if not ratios:
         return None
     # Repetitions of two contenders do not alternate, so they form no pairs.
-    (low, high), (other_low, other_high) = (spread.middle_half(times[p])
-                                            for times in (one, other) for p in both)
-    return ratios[0], (low / other_high, high / other_low)
+    halves = [(spread.middle_half(one[p]), spread.middle_half(other[p])) for p in both]
+    return statistics.median(ratios), (min(low / other_high for (low, _), (_, other_high) in halves),
+                                       max(high / other_low for (_, high), (other_low, _) in halves))
 
 
 def number(value):

@@ -3,9 +3,10 @@
 """How certain a measured ratio is, how busy the machine was, and files that are written whole.
 
 report.py and compare.py import this. A spread is the middle half of several measurements: of the
-runs or, if there is only one run, of its rounds. The middle half of up to four values is all of
-them, and of more it leaves out outliers: in one process of twenty, a program takes twice as long
-throughout. A ratio whose spread is wider than its distance from 1 is no result.
+runs or, if there are only one or two, of their rounds, because two runs may agree by luck. The
+middle half of up to four values is all of them. Of more, it leaves out outliers, because in one
+process of twenty a program takes twice as long throughout. A ratio with a wider spread than its
+distance from 1 is no result.
 """
 
 import json

@@ -16,6 +16,7 @@ import unittest
 
 COMPARE = pathlib.Path(__file__).resolve().parent.parent / "bench" / "compare.py"
 sys.path.insert(0, str(COMPARE.parent))
+import compare  # pylint: disable=wrong-import-position
 import spread  # pylint: disable=wrong-import-position
 
 # A fake moe_layer: plain loops take RATIO times as long, and rounds vary by SCATTER.
@@ -200,6 +201,14 @@ draw = random""").replace("{ratio}", "{ratios}[run]").replace("{{ratios}}", "{ra
             self.assertEqual((table["columns"], table["rows"][1]["labels"]),
                              ([1, 32, 512], ["plain loops", "f32"]))
             self.assertEqual(table["rows"][1]["cells"][0]["is_noise"], cell.startswith("~"))
+
+    def test_two_runs_that_agree_by_luck(self):
+        table = compare.Table("a", ["b"], "T", [1])
+        table.add(("c",), 1, 1.04, 2.0, (0.9, 1.1))
+        table.add(("c",), 1, 1.05, 4.0, (1.0, 1.2))
+        self.assertEqual(table.cell(("c",), 1), (1.045, 3.0, (0.9, 1.2)))
+        table.add(("c",), 1, 1.06, 3.0, (0.5, 9))
+        self.assertEqual(table.cell(("c",), 1), (1.05, 3.0, (1.04, 1.06)))
 
     def test_wrong_arguments_and_failing_programs_are_a_line(self):
         for code, line, *arguments in (
