@@ -76,9 +76,11 @@ def load_pyplot():
     import matplotlib.pyplot as pyplot  # pylint: disable=import-outside-toplevel
     pyplot.rcdefaults()  # A user's own settings would change the file.
     pyplot.rcParams.update({
-        "svg.fonttype": "none", "svg.hashsalt": "switchyard", "font.family": "DejaVu Sans",
-        "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.edgecolor": GRAY,
-        "axes.spines.top": False, "axes.spines.right": False, "grid.color": "#d9d9d9",
+        "svg.fonttype": "none", "svg.hashsalt": "switchyard", "text.parse_math": False,
+        # A viewer without the first font takes one of the next.
+        "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
+        "font.size": 9, "axes.edgecolor": GRAY, "axes.spines.top": False,
+        "axes.spines.right": False, "grid.color": "#d9d9d9",
         "figure.facecolor": "white", "lines.linewidth": 1.6, "lines.markersize": 5,
         "legend.fontsize": 8.5, "legend.frameon": False})
     return pyplot

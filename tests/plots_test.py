@@ -16,7 +16,7 @@ import unittest
 PLOTS = pathlib.Path(__file__).resolve().parent.parent / "bench" / "plots.py"
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
-BENCH = {"command": "setup.sh bench -x", "isas": ["AVX2", "SSE4"], "load_averages": [1.0, 1.2],
+BENCH = {"command": "setup.sh bench -x=$a|b$", "isas": ["AVX2", "SSE4"], "load_averages": [1.0, 1.2],
          "machine": {"cpu_model": "A CPU", "data_caches": "L1 48K", "compiler": "GNU 12"},
          "rows": [{"kernel": "gather", "shape": "T=64/H=2048", "ns": {
              "AVX2": [10, 10.1, 10.2], "SSE4": [20, None, 20], "probe": [9, 9, 9],
@@ -79,7 +79,7 @@ class Plots(unittest.TestCase):
         first = self.draw(BENCH, COMPARE)
         self.assertEqual(first, self.draw(BENCH, COMPARE))
         for name, texts in {
-                "kernels": ("A CPU", "L1 48K", "load average 1.1", "setup.sh bench -x", "AVX2",
+                "kernels": ("A CPU", "L1 48K", "load average 1.1", "setup.sh bench -x=$a|b$", "AVX2",
                             "SSE4", "GatherRows, 64 x 2048"),
                 "experts": ("B CPU", "C CPU", "Nothing else ran.", "setup.sh compare -y", "q4_0",
                             "tokens (2 threads)", "int8"),
