@@ -130,25 +130,28 @@ compile() {
   [[ $DEVICE == OFF ]] || program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
-# runs_readme PKG_CONFIG_ARGS...: runs the README's C++ examples, each in a
-# function. Their last `s` has to be ok. Later examples use the headers of the
-# first one.
+# runs_readme PKG_CONFIG_ARGS...: runs the C++ examples of the README and of
+# docs/functions.md, each in a function. The last `s` of each has to be ok.
+# readme_layer.inc has the variables of the README's layer, which is the first
+# example.
 runs_readme() {
-  sed -n '/^```cpp$/,/^```$/p' "$SOURCE/README.md" | awk '
-    /^```cpp$/ { ++n; next }
+  cat "$SOURCE/README.md" "$SOURCE/docs/functions.md" | sed -n '/^```cpp$/,/^```$/p' |
+    awk -v layer="$here/readme_layer.inc" '
+    /^```cpp$/ { if (++n == 1) body[n] = "#include \"" layer "\"\n"; next }
     /^```$/ { body[n] = body[n] "  return s.ok() ? 0 : 1;\n"; next }
     /^(#include|using)/ { head = head $0 "\n"; next }
     { body[n] = body[n] "  " $0 "\n" }
     END {
+      print "#include <algorithm>\n#include <cstdio>\n#include \"switchyard/expert_weights.h\""
       printf "#include \"switchyard/presets.h\"\n%s", head
       for (i = 1; i <= n; ++i) printf "int Example%d() {\n%s}\n", i, body[i]
       printf "int main() {\n  int failed = 0;\n"
       for (i = 1; i <= n; ++i) printf "  failed += Example%d();\n", i
       printf "  return failed;\n}\n"
     }' >"$WORK/readme.cc"
-  grep -q 'RouteTopK(' "$WORK/readme.cc" || die "no example in the README"
+  grep -q 'RunExperts(' "$WORK/readme.cc" || die "no layer in the README"
   program "$WORK/readme" "$WORK/readme.cc" switchyard "$@"
-  "$WORK/readme" || die "the README's example fails with exit code $?"
+  "$WORK/readme" || die "an example of the README or of docs/functions.md fails with exit code $?"
 }
 
 # compile_c PKG_CONFIG_ARGS...: links the C program with the C compiler, also
