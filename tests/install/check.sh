@@ -189,6 +189,15 @@ runs_engines() {
   [[ $output == "$wanted" ]] || die "the engine in C prints $output, that in C++ $wanted"
 }
 
+# runs_recipe FILE: runs the program of a recipe, which has to print the output
+# that docs/cookbook.md shows.
+runs_recipe() {
+  [[ -f $WORK/$1.out ]] || die "docs/cookbook.md shows no output of $1"
+  (cd "$WORK" && "build/${1%.*}") >"$WORK/output" || die "the cookbook's $1 fails with exit code $?"
+  diff "$WORK/$1.out" "$WORK/output" || die "$1: < output in docs/cookbook.md, > output of the program"
+  echo "$1: $(cat "$WORK/output")"
+}
+
 # needs PROGRAM LIBRARY: succeeds if the program needs the shared library.
 needs() {
   local dynamic
@@ -347,6 +356,33 @@ END
     done
     runs_readme
     runs_engines -g
+    ;;
+  cookbook)
+    # The crate's tests run the recipe in Rust, and the Python package's tests
+    # the one in Python.
+    awk -v to="$WORK" -f "$here/blocks.awk" "$SOURCE/docs/cookbook.md"
+    build "$WORK" "-DCMAKE_PREFIX_PATH=$PREFIX"  # by the page's CMakeLists.txt
+    runs_recipe layer.cc
+    packages "$PREFIX"
+    for recipe in $(cd "$WORK" && ls -- *.cc *.c); do
+      flags="-Wall -Wextra -Werror"
+      if grep -q '<omp\.h>' "$WORK/$recipe"; then
+        flags+=" -fopenmp"
+        "$CXX" -fopenmp -x c++ -o /dev/null - <<<'int main() {}' ||
+          { echo "No OpenMP: $recipe is not tested"; continue; }
+      fi
+      case $recipe in
+        layer.cc) continue ;;
+        *.cc) CXXFLAGS+=" $flags" program "$WORK/build/${recipe%.*}" "$WORK/$recipe" switchyard ;;
+        *.c)
+          [[ $CXXFLAGS != *-fsanitize* ]] || continue  # see compile_c
+          # shellcheck disable=SC2046,SC2086
+          "$CC" -std=c99 -pedantic-errors $flags -o "$WORK/build/${recipe%.*}" "$WORK/$recipe" \
+            $("$PKG_CONFIG" --cflags --libs switchyard-c) || die "$CC does not link $recipe"
+          ;;
+      esac
+      runs_recipe "$recipe"
+    done
     ;;
   add_subdirectory)
     DEVICE=OFF
