@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs the Rust recipe of docs/cookbook.md in a project of its own, as a reader does.
+//! Runs the Rust recipe of docs/cookbook.md in a new project, as a reader does.
 //! The recipe has to print the output that the page shows.
 
 use std::path::Path;
