@@ -132,7 +132,7 @@ constexpr auto kOtherValue = [] {
           .Add(name.text)
           .Add(" differs from ")
           .Add(other.text)
-          .Add(", and both name one field");
+          .Add(", and both are names of one field");
     }
   }
   return messages;
@@ -270,7 +270,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
     return Invalid(SAYS(n_group) " does not divide num_experts");
   }
   if (preset.num_experts / groups < route->group_score_of) {
-    return Invalid(SAYS(n_group) " leaves too few experts to a group");
+    return Invalid(SAYS(n_group) " leaves too few experts in a group");
   }
   if (route->topk_group == 0 || route->topk_group > groups) {
     return Invalid(SAYS(topk_group) " is 0 or above n_group");
@@ -363,8 +363,8 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
   if (const auto norm = read.Get(FIELD(moe_normalize_expert_weights))) {
     route.renormalize = *norm != 0;
     if (*norm != 0 && *norm != 1) {
-      return Invalid(SAYS(moe_normalize_expert_weights) " is another norm "
-                                                        "than the sum");
+      return Invalid(
+          SAYS(moe_normalize_expert_weights) " is not a division by the sum");
     }
   }
   read.Put(FIELD(moe_norm_min), &route.eps);
@@ -548,7 +548,7 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
       preset->family == nullptr ? nullptr
                                 : internal::FieldsOfFamily(preset->family);
   if (fields == nullptr) {
-    return Invalid("ApplyConfig: preset: has no family of Presets()");
+    return Invalid("ApplyConfig: preset: its family is not in Presets()");
   }
   const Reader read(config, *fields);
   Preset applied = *preset;

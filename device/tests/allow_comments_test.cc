@@ -94,18 +94,18 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
        "1:7: error: switchyard: bounds ends a threadgroup and cannot be "
        "suppressed"},
       {"a; // switchyard: allow race",
-       "1:7: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:7: error: switchyard: expected allow(KIND, ...)"},
       {"a; // switchyard: alow(race)",
-       "1:7: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:7: error: switchyard: expected allow(KIND, ...)"},
       {"/** switchyard:\n */ a;",
-       "1:5: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:5: error: switchyard: expected allow(KIND, ...)"},
       {"a; // switchyard: allow(race",
-       "1:7: error: switchyard: allow(...) has no end"},
+       "1:7: error: switchyard: allow(...) has no closing parenthesis"},
       {"a;\n// switchyard: allow(race)\n",
-       "2:4: error: switchyard: there is no code behind it"},
+       "2:4: error: switchyard: no code follows it"},
       {"#define PUT(x) \\\n  x = 1  // switchyard: allow(race)\na;",
-       "2:13: error: switchyard: a directive reads and writes nothing: a "
-       "macro's accesses are where it is used"},
+       "2:13: error: switchyard: a directive makes no accesses: put the "
+       "comment where the macro is used"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(ErrorOf(c.text), "k.metal:" + c.error) << c.text;

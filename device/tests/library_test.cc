@@ -216,8 +216,8 @@ TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   ASSERT_NE(library, nullptr) << error_;
   ASSERT_EQ(library->unsupported().size(), 1u);
   EXPECT_EQ(library->unsupported()[0].what,
-            "the initializer of a threadgroup variable: it has no effect, "
-            "threads have to write what they are to read");
+            "the initializer of a threadgroup variable: it has no effect; let "
+            "a thread write the variable before others read it");
   EXPECT_EQ(library->unsupported()[0].line, 2u);
   EXPECT_EQ(library->unsupported()[0].kernel, "");
   const auto queue = device_->newCommandQueue();

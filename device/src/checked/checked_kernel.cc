@@ -29,7 +29,7 @@ void LaneIsNotThere(RunningThread& thread, const char* function,
   CheckedThreadgroup::Of(thread).Fail(
       FindingKind::kDivergentSimd,
       std::string(function) + ": lane " + std::to_string(lane) +
-          " of simdgroup " + std::to_string(simdgroup) + " is not there");
+          " of simdgroup " + std::to_string(simdgroup) + " does not exist");
 }
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind) {

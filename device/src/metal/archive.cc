@@ -43,7 +43,7 @@ class Reader {
     return number;
   }
   void End() const {
-    if (!rest_.empty()) throw std::runtime_error("has bytes behind its end");
+    if (!rest_.empty()) throw std::runtime_error("has bytes after its end");
   }
 
  private:

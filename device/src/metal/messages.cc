@@ -251,7 +251,7 @@ std::string ReadableOfLinker(const std::string& messages) {
     const size_t place = program == std::string::npos ? 0 : program + 2;
     const std::string told = line.substr(place, at - place) + ": error: '" +
                              line.substr(name, end - name) +
-                             "' is declared and used, and defined nowhere\n";
+                             "' is declared and used, but not defined\n";
     if (result.find(told) == std::string::npos) result += told;
   }
   return result.empty() ? messages : result;

@@ -199,7 +199,7 @@ inline u32 ThisLane() { return swy_lane(); }
     return switchyard_metal::Meet<                                          \
         switchyard_metal::Move<switchyard_metal::Operation>>(               \
         value, value, number, 0, #prefix "_" #name,                         \
-        #prefix "_" #name " reads from a lane that is not there", kQuad);   \
+        #prefix "_" #name " reads from a lane that does not exist", kQuad); \
   }
 #define SWITCHYARD_FILL(name, kUp, prefix, kQuad)                             \
   template <class A, class B, class T = switchyard_metal::IfAny<A>>           \
@@ -210,7 +210,7 @@ inline u32 ThisLane() { return swy_lane(); }
     const T other = static_cast<T>(filling);                                  \
     return switchyard_metal::Meet<switchyard_metal::Fill<kUp>>(               \
         value, other, delta, modulo, #prefix "_" #name,                       \
-        #prefix "_" #name " reads from a lane that is not there", kQuad);     \
+        #prefix "_" #name " reads from a lane that does not exist", kQuad);   \
   }
 // Calls the macro X for each function with the function's name, its
 // operation, and the other arguments.
