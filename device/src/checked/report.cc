@@ -53,7 +53,7 @@ std::string CheckedThreadgroup::NameOf(const View& view) {
                          ? view.name
                          : kNames[view.kind] + std::to_string(view.index);
   if (view.kind == kBufferView) {
-    const std::string label = Of(*view.thread).running_->LabelOf(view.index);
+    const std::string label = From(*view.thread).running_->LabelOf(view.index);
     if (!label.empty()) name += " \"" + label + "\"";
   }
   return name;

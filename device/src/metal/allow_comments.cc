@@ -40,10 +40,10 @@ std::string ParseKinds(std::string_view list, FindingKinds* all) {
 }
 
 // Reads the allow() comments of one file.
-class Reader {
+class CommentReader {
  public:
-  Reader(std::string_view text, const std::string& file,
-         AllowComments* comments)
+  CommentReader(std::string_view text, const std::string& file,
+                AllowComments* comments)
       : text_(text), name_(file), comments_(comments) {}
 
   void Run() {
@@ -152,7 +152,7 @@ class Reader {
 void AllowComments::Read(std::string_view text, const std::string& file) {
   // Most files have no allow() comment, so the lexer need not run.
   if (text.find(kName) == text.npos) return;
-  Reader(text, file, this).Run();
+  CommentReader(text, file, this).Run();
 }
 
 void AllowComments::Add(const AllowComment& comment) {

@@ -28,9 +28,9 @@ class Writer {
   std::string bytes{kMagic};
 };
 
-class Reader {
+class ArchiveReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {
+  explicit ArchiveReader(std::string_view bytes) : rest_(bytes) {
     Take(kMagic.size());
   }
   void operator()(uint32_t& number) {
@@ -101,7 +101,7 @@ std::string ToBytes(const Archive& archive) {
 }
 
 void FromBytes(std::string_view bytes, Archive* archive) {
-  Reader read(bytes);
+  ArchiveReader read(bytes);
   Texts(read, *archive);
   for (uint64_t left = read.Number(); left != 0; --left) {
     archive->unsupported.emplace_back();

@@ -104,9 +104,9 @@ std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   return at;
 }
 
-class Reader {
+class MessageReader {
  public:
-  Reader(const std::string& shim, const TextOf& text_of)
+  MessageReader(const std::string& shim, const TextOf& text_of)
       : shim_(shim), text_of_(text_of) {}
 
   std::string Run(const std::string& messages) {
@@ -234,7 +234,7 @@ class Reader {
 
 std::string Readable(const std::string& messages, const std::string& shim,
                      const TextOf& text_of) {
-  return Reader(shim, text_of).Run(messages);
+  return MessageReader(shim, text_of).Run(messages);
 }
 
 std::string ReadableOfLinker(const std::string& messages) {
