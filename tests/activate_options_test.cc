@@ -52,7 +52,7 @@ TEST_P(ActivateOptionsTest, EveryFormat) {
          {Activation::kGeluTanh, Activation::kSwigluOai}) {
       ActivateOptions options = Plain(activation);
       options.limit = 7.0f;
-      const std::vector<float> acted = OfBoth(options, gate, up);
+      const std::vector<float> acted = ApplyToBoth(options, gate, up);
       for (const Format& format : kFormats) {
         if (format.Cols(cols) != cols) continue;
         SCOPED_TRACE(testing::Message() << format.name << ", " << cols);
@@ -125,7 +125,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
         const auto v = map(u, u, [](float w, float) { return w + 1.0f; });
         product = map(map(g, s, times), v, times);
       } else {
-        product = map(M(OfGate(Plain(activation), g)), u, times);
+        product = map(M(ApplyToGate(Plain(activation), g)), u, times);
       }
       size_t off = 0;
       for (size_t i = 0; i < n; ++i) off += actual[i] != product[i] * scale;

@@ -234,11 +234,11 @@ TEST(LayerThreads, TeamsOfUpTo64) {
       c.plan.least_cost = 0;
       const ExpertsLayer layer(c);
       const std::vector<uint32_t> expected = BitsOf(layer, SerialExecutor());
-      Crew crew(threads);
-      const CrewMember member = crew.Member(0);
+      EngineThreads crew(threads);
+      const EngineThread member = crew.Member(0);
       TeamExecutor team(threads, member.barrier, member.context);
       std::vector<uint32_t> bits;
-      crew.Run([&](const CrewMember& who) {
+      crew.Run([&](const EngineThread& who) {
         team.Run(who.thread, [&] { bits = BitsOf(layer, team); });
       });
       ASSERT_EQ(bits, expected) << threads << " threads, case " << i;
