@@ -73,6 +73,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.hidden_act = activation == Activation::kGelu ? "gelu"
                       : activation == Activation::kGeluTanh
                           ? "gelu_pytorch_tanh"
+                      : activation == Activation::kRelu  ? "relu"
                       : activation == Activation::kRelu2 ? "relu2"
                                                          : "silu";
   config.swiglu_limit = preset.activate.limit;
@@ -88,6 +89,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.residual_multiplier = combine.scales.block;
   config.mlp_alpha_factor = combine.scales.residual;
   config.mlp_beta_factor = combine.scales.block;
+  config.moe_primary_router_apply_softmax = false;
   return config;
 }
 
@@ -171,7 +173,7 @@ TEST(Presets, UnknownNamesAreRefused) {
   Preset preset;
   preset.family = "untouched";
   const std::string unknown = "FindPreset: family: is none of Presets()";
-  for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
+  for (const char* name : {"", "aaa", "gpt", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
   // These are names close to a preset's, other spellings, and names of any
@@ -454,7 +456,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("longcat_flash", zero_expert_num, INT32_MAX,
              "and num_experts are more than 2^31 - 1"),
       SPOILT("mixtral", hidden_act, "tanh",
-             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"),
+             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2, situ"),
       SPOILT("gpt_oss", swiglu_limit, -1, "is negative"),
       SPOILT("mixtral", rms_norm_eps, -1, "is negative"),
       SPOILT("muse_spark", post_norm_eps, -1, "is negative"),

@@ -163,6 +163,7 @@ typedef struct swy_model_config {
   swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
   swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
   swy_config_names names;                   // written by swy_set_... only
+  swy_optional_flag moe_primary_router_apply_softmax;  // SmallThinker
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \
@@ -171,7 +172,7 @@ typedef struct swy_model_config {
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
         SWY_UNSET, SWY_UNSET, NULL, SWY_UNSET, NULL, SWY_UNSET, SWY_UNSET, \
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
-        SWY_UNSET, SWY_NO_CONFIG_NAMES                                     \
+        SWY_UNSET, SWY_NO_CONFIG_NAMES, SWY_UNSET                          \
   }
 
 // Sets the field of `config` that has the name `key` in a config.json; all
