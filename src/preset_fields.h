@@ -142,8 +142,8 @@ struct FamilyFields {
   bool has_identity_experts = false;  // unless the configuration has 0 of them
   // A configuration without rms_norm_eps sets CombineOptions::needs_other_norm.
   bool rms_norm_needs_eps = false;
-  // If a configuration's scoring_func is `other_score`, its routing is that of
-  // the family `other_family`.
+  // A configuration with the scoring_func `other_score` routes as the family
+  // `other_family` does.
   const char* other_score = nullptr;
   const char* other_family = nullptr;
 };

@@ -159,8 +159,7 @@ TEST(Presets, AreInOrderAndFoundByName) {
     EXPECT_GT(std::strlen(preset.source), 10u) << preset.family;
     EXPECT_STREQ(Find(preset.family).family, preset.family);
   }
-  // There are 72 families. This number leaves out the three unsupported ones
-  // and the families outside transformers.
+  // transformers has 72 families, and three of them are not supported.
   EXPECT_GT(std::count_if(Presets().begin(), Presets().end(),
                           [](const Preset& p) {
                             return std::strstr(p.source, "modeling_") !=
@@ -371,6 +370,71 @@ TEST(Presets, TextsOfAConfigurationAreApplied) {
   ASSERT_OK(ApplyConfig(config, &preset));
   EXPECT_EQ(preset.route.num_expert_group, 8u);
   EXPECT_EQ(preset.route.topk_group, 3u);
+}
+
+// Ling 1 and Ling 2.0 have the same model_type, and the score tells them
+// apart.
+TEST(Presets, AScoreChoosesBetweenTheRecipesOfAFamily) {
+  Preset preset = Find("bailing_moe"), ling2 = Find("bailing_moe_v2");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.score, Score::kSoftmax);
+  EXPECT_FALSE(preset.correction_bias);
+
+  preset = Find("bailing_moe");
+  config = ConfigOf(ling2);
+  ASSERT_OK(SetField("score_function", "sigmoid", &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  ASSERT_OK(ApplyConfig(config, &ling2));
+  EXPECT_EQ(Changeable(preset), Changeable(ling2));
+  EXPECT_STREQ(preset.family, "bailing_moe");
+  // The fields that this recipe needs are needed, too.
+  config.n_group.reset();
+  preset = Find("bailing_moe");
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: n_group is missing");
+  EXPECT_EQ(Changeable(preset), Changeable(Find("bailing_moe")));
+  ASSERT_OK(SetField("score_function", "tanh", &config));
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: scoring_func is none of softmax, sigmoid, "
+              "sqrtsoftplus");
+}
+
+TEST(Presets, AFlagChoosesTheWeightsOfSmallThinker) {
+  for (const bool applies_softmax : {false, true}) {
+    Preset preset = Find("smallthinker");
+    ModelConfig config = ConfigOf(preset);
+    ASSERT_OK(
+        SetField("moe_primary_router_apply_softmax", applies_softmax, &config));
+    ASSERT_OK(ApplyConfig(config, &preset));
+    const PresetCall call(preset, 0);
+    const Routed routed = call.Run();
+    for (size_t t = 0; t < kTokens; ++t) {
+      const float* logits = &call.logits[t * call.columns];
+      const auto value = [&](size_t slot) {
+        const double x = logits[routed.ids[t * call.slots + slot]];
+        return applies_softmax ? std::exp(x) : 1.0 / (1.0 + std::exp(-x));
+      };
+      double sum = 0;
+      for (size_t j = 0; j < call.slots; ++j) sum += value(j);
+      for (size_t j = 0; j < call.slots; ++j) {
+        EXPECT_NEAR(routed.weights[t * call.slots + j], value(j) / sum, 1e-6);
+      }
+    }
+  }
+}
+
+// The text model of Kimi K3 is a kimi_linear with another activation.
+TEST(Presets, KimiLinearTakesTheActivationOfKimiK3) {
+  Preset preset = Find("kimi_linear");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(SetField("hidden_act", "situ", &config));
+  ASSERT_OK(SetField("activation_situ_beta", 4, &config));
+  ASSERT_OK(SetField("activation_situ_linear_beta", 25, &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.activate.activation, Activation::kSitu);
+  EXPECT_EQ(preset.activate.beta, 4.0f);
+  EXPECT_EQ(preset.activate.linear_beta, 25.0f);
 }
 
 // Returns the names of the fields that the configuration of a family must
@@ -1014,6 +1078,13 @@ TEST_P(PresetsTest, KnownRecipes) {
                  {"ernie4_5_moe", 1.0, softmax_of_selected},
                  {"gpt_oss", 1.0, softmax_of_selected},
                  {"openai_privacy_filter", 0.25, softmax_of_selected},
+                 {"bailing_moe", 1.0, softmax_of_selected},
+                 {"moondream3_text", 1.0, softmax_of_selected},
+                 {"nomic_bert", 1.0, softmax},
+                 {"lladamoe", 1.0, softmax},
+                 {"magi2", 4.9, sigmoid_share},
+                 {"sarvam_moe", 2.5, sigmoid_share},
+                 {"smallthinker", 1.0, sigmoid_share},
                  {"olmoe", 1.0, softmax},
                  {"llama4", 1.0, sigmoid},
                  {"kolibri1", 1.0, sigmoid},

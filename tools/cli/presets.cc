@@ -164,9 +164,8 @@ void PrintRow(const Family& family) {
               preset.source);
 }
 
-// Prints the number of families, of their names, and of the files of
-// transformers that they follow. A family is a preset of its own; a preset
-// with same_as is another name of one.
+// Prints three numbers: families, their names, and files of transformers that
+// families follow. A preset with same_as is another name of a family.
 void PrintCounts() {
   size_t families = 0;
   std::set<std::string> files;
