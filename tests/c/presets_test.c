@@ -94,7 +94,7 @@ void TestPresets(void) {
   preset.top_k = 71;
   CHECK_INVALID(
       swy_find_preset("llama", &preset, &options),
-      "FindPreset: family: is none of Presets(); did you mean llama4");
+      "FindPreset: family: is none of Presets(); did you mean llada");
   CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
                 "FindPreset: family: is null");
   preset.size = 0;
