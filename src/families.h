@@ -466,6 +466,7 @@ constexpr Family kFamilies[] = {
      "vllm 0.32.0, bailing_moe_linear.py:312"},
     {"bailing_moe_v2", kDeepseekV3.Shared(1), 256, 8,
      "vllm 0.32.0, bailing_moe.py:296", nullptr, "Ling 2.0"},
+    {"bailing_moe_v3_vl", "bailing_hybrid"},
     {"beam",
      kDeepseekV3.ScaleOfSum(2.5f).BlockNorm().Norm(NormKind::kWeightInF32), 256,
      8, "modeling_beam.py:337"},
@@ -522,6 +523,8 @@ constexpr Family kFamilies[] = {
     {"dots3_note_text", "dots3_note"},
     {"dots3_note_vision_encoder", kHy3.Eps(1e-5f), 0, 2,
      "modeling_dots3_note.py:1285"},
+    {"enggpt_moe", kQwen3Next, 64, 8, "mlx-lm f943de3a, enggpt_moe.py:136",
+     nullptr, "EngGPT2"},
     {"ernie4_5_moe", kErnie, 64, 6, "modeling_ernie4_5_moe.py:335",
      &kErnieLayer},
     {"ernie4_5_vl_moe", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
@@ -621,6 +624,13 @@ constexpr Family kFamilies[] = {
     {"inkling2_text", "inkling2"},
     {"inkling_mm_model", "inkling"},
     {"inkling_text", "inkling"},
+    {"interns2_mobius", "interns2_mobius_text"},
+    // Four banks of experts serve all layers.
+    {"interns2_mobius_text",
+     kQwen3Next.GatedShared()
+         .Reads(ConfigField::norm_topk_prob)
+         .Norm(NormKind::kPlusOne),
+     0, 0, "vllm 0.32.0, interns2_mobius.py:106", nullptr, "Intern-S2-Mobius"},
     {"iquest_q1", kMixtral.ScaleOfBlock(0.53881590608f), 256, 8,
      "sglang 0.5.23, iquest_q1.py:210", nullptr, "IQuest-Q1"},
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
