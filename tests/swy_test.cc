@@ -250,7 +250,7 @@ TEST(Swy, PresetsCountsTheFamiliesAsThePagesDo) {
   } places[] = {
       {"README.md", "", "[" + text(families),
        " model families](docs/models.md)"},
-      {"README.md", "routers of ", text(compared), " families that"},
+      {"README.md", "routers of\n  ", text(compared), " families were"},
       {"docs/models.md", "There\nare ",
        text(families) + " families under " + text(names),
        " names, as `swy presets` prints"},
