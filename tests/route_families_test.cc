@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Forms of routing that have no option of their own: docs/models.md says with
-// which calls an engine computes them. Each test follows the formula of the
+// Forms of routing without an option: docs/models.md lists the calls with
+// which an engine computes these forms. Each test follows the formula of the
 // family's code in double precision.
 
 #include <algorithm>
@@ -77,9 +77,9 @@ RouteOptions SigmoidShares() {
 class RouteFamiliesTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteFamiliesTest);
 
-// MAGI-2: the logits are [heads, tokens, experts], each head has a bias and
-// experts of its own. Head 1 excludes all experts but two, and an expert is
-// selected only once even so.
+// MAGI-2: the logits are [heads, tokens, experts], and each head has a bias.
+// Head 1 excludes all experts but two. An expert is selected only once even
+// so.
 TEST_P(RouteFamiliesTest, HeadsAreRowsWithABiasOfTheirOwn) {
   constexpr size_t kHeads = 3, kTokens = 7, kExperts = 17, kTopK = 4;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -165,8 +165,8 @@ TEST_P(RouteFamiliesTest, BlocksOfTokensShareAFewExperts) {
   }
 }
 
-// Intern-S1-Pro: each group of experts selects top_k / groups of its own, and
-// the weights are shares of the softmax over all experts.
+// Intern-S1-Pro: top_k / groups experts are selected in each group, and the
+// weights are shares of the softmax over all experts.
 TEST_P(RouteFamiliesTest, EachGroupSelectsItsOwnExperts) {
   constexpr size_t kTokens = 9, kGroups = 4, kOfGroup = 6, kEach = 2;
   constexpr size_t kExperts = kGroups * kOfGroup, kTopK = kGroups * kEach;
@@ -278,8 +278,7 @@ TEST_P(RouteFamiliesTest, ExpertsBelowAThresholdAreDropped) {
   }
 }
 
-// A checkpoint whose experts were pruned from 256 to 144 (REAP) routes like
-// any other.
+// REAP prunes a checkpoint from 256 to 144 experts, and 144 is a valid number.
 TEST_P(RouteFamiliesTest, PrunedCheckpointsHaveAnyNumberOfExperts) {
   constexpr size_t kTokens = 5, kExperts = 144, kTopK = 8;
   Random random(5);
