@@ -136,6 +136,18 @@ struct Recipe {
   constexpr Recipe InModelType() const {
     return SetFlag(&Preset::in_model_type);
   }
+  // Zero experts come behind the real experts. num_experts counts both.
+  constexpr Recipe ZeroExperts(size_t count) const {
+    return Set(&RouteOptions::num_zero_experts, count)
+        .Needs(ConfigField::zero_expert_num);
+  }
+  // If a configuration's scoring_func is `score`, it routes as `family` does.
+  constexpr Recipe RoutesAs(const char* family, const char* score) const {
+    Recipe recipe = *this;
+    recipe.fields.other_family = family;
+    recipe.fields.other_score = score;
+    return recipe;
+  }
 
   // Options of the activation.
   constexpr Recipe Act(Activation activation) const {
@@ -198,6 +210,12 @@ struct Recipe {
                         .Needs(ConfigField::routed_scaling_factor);
     recipe.preset.combine.scales.routed = factor;
     recipe.fields.scales_sum = true;
+    return recipe;
+  }
+  // The factor multiplies the block's output before the residual is added.
+  constexpr Recipe ScaleOfBlock(float factor) const {
+    Recipe recipe = Needs(ConfigField::residual_multiplier);
+    recipe.preset.combine.scales.block = factor;
     return recipe;
   }
   // Weights are divided by top_k, and their sum is multiplied by it, as in
@@ -280,10 +298,14 @@ constexpr Recipe kDeepseekV4 = Recipe(Score::kSqrtSoftplus)
 constexpr Recipe kMistralLarge4 =
     kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f).Scale(1.0f).Shared(
         1);
-constexpr Recipe kGrok1 = kMixtral.Set(&RouteOptions::logit_softcap, 30.0f)
+constexpr Recipe kGrok1 = kSoftmax.Set(&RouteOptions::logit_softcap, 30.0f)
                               .Reads(ConfigField::moe_router_logit_softcapping)
                               .Act(Activation::kGelu)
+                              .BlockNorm()
                               .Eps(1e-5f);
+// Configurations may leave out the groups, norm_topk_prob and the factor.
+constexpr Recipe kParam2Moe = kDeepseekV3.GroupsIfSaid().Shared(1).Reads(
+    ConfigField::norm_topk_prob, ConfigField::routed_scaling_factor);
 
 // Layers of several families, each named after the first family that has it.
 constexpr FamilyLayer kQwen3MoeLayer =
@@ -416,9 +438,16 @@ constexpr FamilyLayer kDeepseekV4Layer =
 
 // One row per family, in alphabetical order.
 constexpr Family kFamilies[] = {
+    {"Klear",
+     kMinimaxM2.IfNormTopkProb(true).Shared(1).Set(&CombineForm::shared_gate,
+                                                   SharedGate::kScalar),
+     0, 0, "mlx-vlm 0.7.10, klear/language.py:115", nullptr, "Klear-46B"},
     {"afmoe",
      kHy3.Shared(2).BlockNorm().Norm(NormKind::kWeightInF32).Eps(1e-5f), 64, 6,
      "modeling_afmoe.py:127", &kAfmoeLayer, "Trinity"},
+    {"arctic", kMixtral.Set(&CombineForm::num_shared_experts, 1).Eps(1e-5f),
+     128, 2, "ik_llama.cpp of August 2026, build_arctic.cpp:85", nullptr,
+     "Arctic"},
     {"aria", kGranite.Shared(2), 8, 2, "modeling_aria.py:250"},
     {"aria_text", "aria"},
     {"axk1", kDeepseekV3.Shared(1).BlockNorm(), 192, 8, "modeling_axk1.py:134",
@@ -429,18 +458,29 @@ constexpr Family kFamilies[] = {
      128, 8, "modeling_axk2.py:280", nullptr, "A.X-K2"},
     {"bailing_hybrid", kDeepseekV3.Shared(1), 512, 8,
      "modeling_bailing_hybrid.py:767", &kBailingHybridLayer, "Ling 3"},
+    {"bailing_moe",
+     kSoftmax.OverSumPlus(1e-20f).IfNormTopkProb(true).Shared(2).RoutesAs(
+         "bailing_moe_v2", "sigmoid"),
+     64, 6, "mlx-lm 0.32.2, bailing_moe.py:162", nullptr, "Ling 1, 2.0"},
+    {"bailing_moe_linear", "bailing_moe_v2",
+     "vllm 0.32.0, bailing_moe_linear.py:312"},
     {"bailing_moe_v2", kDeepseekV3.Shared(1), 256, 8,
-     "commonly published, not checked", nullptr, "Ling 2.0"},
+     "vllm 0.32.0, bailing_moe.py:296", nullptr, "Ling 2.0"},
+    {"bailing_moe_v3_vl", "bailing_hybrid"},
     {"beam",
      kDeepseekV3.ScaleOfSum(2.5f).BlockNorm().Norm(NormKind::kWeightInF32), 256,
      8, "modeling_beam.py:337"},
+    // The layer's output is mixed with earlier ones before the next norm.
+    {"berrylm", kQwen3Next.GatedShared().NextNormIsOther(), 128, 8,
+     "vllm after 0.32.0, berrylm.py, BerryLMSparseMoeBlock", nullptr,
+     "BerryLM-OS"},
     {"cohere2_moe",
      kGranite.IfNormTopkProb(true)
          .Shared(0)
          .Reads(ConfigField::norm_topk_prob, ConfigField::expert_selection_fn,
                 ConfigField::shared_expert_combination_strategy)
          .NextNormIsLayerNormWithoutEps(),
-     8, 2, "modeling_cohere2_moe.py:140", nullptr, "Command-A+"},
+     8, 2, "modeling_cohere2_moe.py:140", nullptr, "Command-A+, North Mini"},
     // Its expert_selection_fn is "sigmoid".
     {"cohere2_moe_sigmoid",
      kSigmoidOfSelected.OverSum()
@@ -458,6 +498,8 @@ constexpr Family kFamilies[] = {
          .Ignores(ConfigField::rms_norm_eps)
          .NextNormIsOther(),
      4, 1, "modeling_dbrx.py:338"},
+    {"deepseek", kOlmoe.Shared(2), 64, 6, "sglang 0.5.23, deepseek.py:126",
+     nullptr, "DeepSeek-MoE 16B"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
     // With topk_method "group_limited_greedy" its recipe also has groups.
@@ -481,6 +523,8 @@ constexpr Family kFamilies[] = {
     {"dots3_note_text", "dots3_note"},
     {"dots3_note_vision_encoder", kHy3.Eps(1e-5f), 0, 2,
      "modeling_dots3_note.py:1285"},
+    {"enggpt_moe", kQwen3Next, 64, 8, "mlx-lm f943de3a, enggpt_moe.py:136",
+     nullptr, "EngGPT2"},
     {"ernie4_5_moe", kErnie, 64, 6, "modeling_ernie4_5_moe.py:335",
      &kErnieLayer},
     {"ernie4_5_vl_moe", "ernie4_5_moe", "modeling_ernie4_5_vl_moe.py:327"},
@@ -503,10 +547,22 @@ constexpr Family kFamilies[] = {
          .BlockNorm(),
      0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
+    // Its norms have a gate, and the block's norm is such a norm, too.
+    {"gigachat3_5",
+     kGlm4.Scale(2.5f)
+         .Shared(2)
+         .Reads(ConfigField::swiglu_limit)
+         .NextNormIsOther()
+         .WithoutResidual(),
+     64, 6, "sglang 0.5.23, gigachat35.py:407", nullptr, "GigaChat 3.5"},
     {"glm4_moe", kGlm4.Shared(1).Eps(1e-5f), 128, 8, "modeling_glm4_moe.py:268",
      &kDeepseekV3Layer, "GLM-4.5 to 4.7"},
     {"glm4_moe_lite", kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f), 64, 4,
      "modeling_glm4_moe_lite.py:374", &kDeepseekV3Layer},
+    {"glm4_moe_lite_plus_plus",
+     kGlm4.Scale(1.8f).Shared(1).Eps(1e-5f).ZeroExperts(32), 96, 4,
+     "vllm pull request 57274, glm4_moe_lite_plus_plus.py", nullptr,
+     "ZEDA-GLM-4.7-Flash"},
     {"glm4v_moe", "glm4_moe", "modeling_glm4v_moe.py:270"},
     {"glm4v_moe_text", "glm4_moe", "modeling_glm4v_moe.py:270"},
     {"glm5_next",
@@ -530,13 +586,18 @@ constexpr Family kFamilies[] = {
      "Granite 4"},
     {"granitemoeshared", kGraniteMoe.Set(&CombineForm::num_shared_experts, 0),
      8, 2, "modeling_granitemoeshared.py:116", &kGraniteSharedLayer},
-    {"grok_1", kGrok1, 8, 2,
-     "commonly published, not checked; renormalised as in llama.cpp", nullptr,
-     "Grok-1"},
-    {"grok_2", kGrok1.Shared(1), 8, 2,
-     "as grok_1, and a dense MLP beside the experts", nullptr, "Grok-2"},
+    // llama.cpp divides the weights by their sum, and its GELU uses tanh.
+    {"grok_1", kGrok1, 8, 2, "sglang 0.5.23, grok.py:153", nullptr, "Grok-1"},
+    {"grok_2", kGrok1.Set(&CombineForm::num_shared_experts, 1), 8, 2,
+     "sglang 0.5.23, grok.py:615", nullptr, "Grok-2"},
+    // The second experts have the ids of the first, divided by the group size.
+    {"grove_moe", kMixtral, 128, 8, "llama.cpp 75dc8f64, grovemoe.cpp:85",
+     nullptr, "GroveMoE"},
+    {"hunyuan", "hunyuan_large"},
+    {"hunyuan_image_3_moe", "hunyuan_v1_moe",
+     "vllm-omni 0.30.0, hunyuan_image3_transformer.py:1718"},
     {"hunyuan_large", kSoftmax.Shared(1).Eps(1e-5f), 16, 1,
-     "commonly published, not checked"},
+     "mlx-lm 0.32.2, hunyuan.py:194", nullptr, "Hunyuan-Large"},
     {"hunyuan_v1_moe", kMixtral.Shared(1).Eps(1e-5f), 1, 1,
      "modeling_hunyuan_v1_moe.py:223", &kHunyuanV1Layer, "Hunyuan-A13B"},
     {"hy_v3", kHy3.Scale(2.826f).Shared(1).Eps(1e-5f), 192, 8,
@@ -564,24 +625,45 @@ constexpr Family kFamilies[] = {
     {"inkling2_text", "inkling2"},
     {"inkling_mm_model", "inkling"},
     {"inkling_text", "inkling"},
+    {"interns2_mobius", "interns2_mobius_text"},
+    // Four banks of experts serve all layers.
+    {"interns2_mobius_text",
+     kQwen3Next.GatedShared()
+         .Reads(ConfigField::norm_topk_prob)
+         .Norm(NormKind::kPlusOne),
+     0, 0, "vllm 0.32.0, interns2_mobius.py:106", nullptr, "Intern-S2-Mobius"},
+    {"iquest_q1", kMixtral.ScaleOfBlock(0.53881590608f), 256, 8,
+     "sglang 0.5.23, iquest_q1.py:210", nullptr, "IQuest-Q1"},
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
     {"jetmoe", kGranite.Set(&CombineForm::has_vectors, true), 8, 2,
      "modeling_jetmoe.py:160"},
+    // Its norms work on groups of columns.
+    {"k2_horizon",
+     kMinimaxM2.IfNormTopkProb(true)
+         .Scale(1.0f)
+         .Shared(0)
+         .Needs(ConfigField::use_expert_bias)
+         .NextNormIsOther(),
+     0, 0, "vllm 0.32.0, k2_horizon.py:520", nullptr, "K2 Horizon"},
     {"kimi_k2", kGlm4.Scale(2.827f).Shared(1).Eps(1e-5f), 384, 8,
      "its config.json; routing as deepseek_v3", &kDeepseekV3Layer,
      "Kimi K2 to K2.6"},
     {"kimi_k25", "kimi_k2"},
-    // One fixture has a factor of 1.0, but the checkpoint's value counts.
     {"kimi_k3",
-     kGlm4.Scale(2.827f)
+     kGlm4.Scale(1.0f)
          .FixedAct(Activation::kSitu)
          .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
          .Shared(2)
          .WithoutResidual()
          .Eps(1e-5f),
-     896, 16, "its config.json; factor of a kernel's test", nullptr, "Kimi K3"},
-    {"kimi_linear", kGlm4.Scale(2.446f).Shared(1).Eps(1e-5f), 256, 8,
-     "modeling_kimi_linear.py:718", &kKimiLinearLayer},
+     896, 16, "mlx-vlm 0.7.10, kimi_k3/language.py:620", nullptr, "Kimi K3"},
+    // Kimi K3 gives this name to its text model, with SiTU as activation.
+    {"kimi_linear",
+     kGlm4.Scale(2.446f)
+         .Reads(ConfigField::mlp_gate_softcap, ConfigField::mlp_up_softcap)
+         .Shared(1)
+         .Eps(1e-5f),
+     256, 8, "modeling_kimi_linear.py:718", &kKimiLinearLayer},
     {"kolibri1",
      kSigmoidOfSelected.Bias(BiasPlace::kLogit)
          .OverSum()
@@ -606,6 +688,11 @@ constexpr Family kFamilies[] = {
          .FixedAct(Activation::kSilu)
          .Eps(1e-5f),
      32, 4, "modeling_lfm2_moe.py:171", nullptr, "LFM2"},
+    {"llada", "lladamoe"},
+    {"llada2_moe", "bailing_moe_v2",
+     "mlx-vlm 0.7.10, llada2_moe/language.py:92"},
+    {"lladamoe", kSoftmax.Eps(1e-5f), 64, 8,
+     "llama.cpp 82234e08, llada-moe.cpp:126", nullptr, "LLaDA-MoE"},
     // Its weights multiply the experts' inputs.
     {"llama4",
      kSigmoidOfSelected.Set(&CombineForm::has_weights_on_input, true)
@@ -617,20 +704,49 @@ constexpr Family kFamilies[] = {
     {"longcat_flash",
      kSoftmax.Bias()
          .Scale(6.0f)
-         .Set(&RouteOptions::num_zero_experts, 256)
-         .Needs(ConfigField::zero_expert_num)
+         .ZeroExperts(256)
          .Set(&CombineForm::has_identity_experts, true)
          .WithoutResidual()
          .Eps(1e-5f),
      768, 12, "modeling_longcat_flash.py:130", &kLongcatLayer},
+    // The sizes are commonly published ones of LongCat-Flash-Lite.
+    {"longcat_flash_ngram",
+     kSoftmax.Bias()
+         .OverSumPlus(1e-20f)
+         .IfNormTopkProb(false)
+         .Reads(ConfigField::norm_topk_prob)
+         .Scale(6.0f)
+         .ZeroExperts(128)
+         .Set(&CombineForm::has_identity_experts, true)
+         .WithoutResidual()
+         .Eps(1e-5f),
+     384, 12, "mlx-lm 0.32.2, longcat_flash.py:212", nullptr,
+     "LongCat-Flash-Lite"},
+    {"longcat_flash_sparse", "longcat_flash_ngram",
+     "mlx-vlm 0.7.10, longcat_flash_sparse/language.py:392"},
+    // Each of 12 heads of a token is a row of logits, with its own bias.
+    {"magi2",
+     kSigmoid.Bias()
+         .Over(Divisor::kMaxOfSumAndEps, 1e-12f)
+         .Scale(4.9f)
+         .Oai(GateUpLayout::kSplit)
+         .WithoutResidual(),
+     256, 6, "vllm-omni 0.30.0, magi2/mh_moe.py:42", nullptr, "MAGI-2"},
+    // Three layers share one set of experts.
+    {"megrez_moe", kGlm4.ScaleOfSum(1.0f).Shared(4), 64, 6,
+     "Infinigence's plug-in for vllm, megrez_moe.py, MegrezMoeMoE", nullptr,
+     "Megrez2"},
     {"mellum", kQwen3Next, 64, 8, "modeling_mellum.py:312", &kMellumLayer,
      "Mellum2"},
-    {"mimo_v2", kMimoV2, 384, 8, "its config.json; sigmoid noaux_tc", nullptr,
+    {"mimo_v2", kMimoV2, 384, 8, "vllm 0.32.0, mimo_v2.py:172", nullptr,
      "MiMo-V2"},
     {"mimo_v2_flash", kMimoV2, 256, 8, "modeling_mimo_v2_flash.py:129",
      &kMimoV2Layer},
+    // The engine sets scales.block to scale_depth / sqrt(layers).
+    {"minicpm", kMixtral.Eps(1e-5f), 8, 2, "vllm 0.32.0, minicpm.py:180",
+     nullptr, "MiniCPM-MoE"},
     {"minicpm5_moe", kGlm4.Scale(3.66f).Shared(1), 160, 16,
-     "its config.json; sigmoid taken as deepseek_v3's, not checked"},
+     "InfiniLM, grouped_sigmoid_topk", nullptr, "MiniCPM5-MoE"},
     {"minimax",
      kMixtral.Needs(ConfigField::mlp_alpha_factor, ConfigField::mlp_beta_factor)
          .Eps(1e-5f),
@@ -652,6 +768,13 @@ constexpr Family kFamilies[] = {
     {"mistral_large4_text", "mistral_large4"},
     {"mixtral", kMixtral.Eps(1e-5f), 8, 2, "modeling_mixtral.py:95",
      &kMixtralLayer},
+    // The activation is gelu(gate) * (up + 1): the 1 is a part of up's bias.
+    {"moondream3_text",
+     kGranite.Act(Activation::kGelu)
+         .Set(&CombineForm::has_expert_biases, true)
+         .Ignores(ConfigField::rms_norm_eps)
+         .NextNormIsOther(),
+     64, 8, "vllm 0.32.0, moondream3.py:498", nullptr, "Moondream 3"},
     {"muse_spark",
      kSigmoid.Set(&RouteOptions::logit_scale, 0.1767766952966369f)
          .Bias()
@@ -674,7 +797,16 @@ constexpr Family kFamilies[] = {
          .OneShared()
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
-     8, 2, "modeling_nemotron_h.py:757", nullptr, "Nemotron 3"},
+     8, 2, "modeling_nemotron_h.py:757", nullptr,
+     "Nemotron 3 Nano, Super, Ultra"},
+    {"nomic_bert",
+     kSoftmax.Act(Activation::kGelu)
+         .Set(&ActivateOptions::layout, GateUpLayout::kUngated)
+         .Set(&CombineForm::has_vectors, true)
+         .Reads(ConfigField::rms_norm_eps)
+         .NextNormIsOther(),
+     8, 2, "vllm 0.32.0, bert_with_rope.py:328", nullptr,
+     "nomic-embed-text-v2-moe"},
     {"olmoe", kOlmoe.Eps(1e-5f), 64, 8, "modeling_olmoe.py:317", &kOlmoeLayer,
      "OLMoE"},
     {"openai_privacy_filter",
@@ -684,6 +816,18 @@ constexpr Family kFamilies[] = {
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_openai_privacy_filter.py:301"},
+    // Its streams are mixed as those of hyper-connections.
+    {"openpangu_v2",
+     kHy3.IfNormTopkProb(true).Shared(1).BlockNorm().WithoutResidual(), 0, 0,
+     "ik_llama.cpp of August 2026, build_openpangu.cpp:1224", nullptr,
+     "openPangu 2"},
+    {"pangu_ultra_moe",
+     kSigmoid.OverSum().IfNormTopkProb(true).ScaleOfSum(1.0f).Shared(1), 0, 0,
+     "vllm 0.32.0, openpangu.py:194", nullptr, "openPangu-Ultra-MoE"},
+    // The loader subtracts the mean from the correction bias.
+    {"param2moe",
+     kParam2Moe.Scale(1.0f).Reads(ConfigField::routed_scaling_factor), 0, 0,
+     "vllm 0.32.0, param2moe.py:331", nullptr, "Param-2"},
     {"phimoe",
      Recipe(Score::kSparsemixer)
          .InModelType()
@@ -698,8 +842,14 @@ constexpr Family kFamilies[] = {
     {"qwen3_5_moe_text", "qwen3_5_moe", nullptr, &kQwen2MoeLayer},
     {"qwen3_moe", kOlmoe, 128, 8, "modeling_qwen3_moe.py:248", &kQwen3MoeLayer,
      "Qwen3, Coder"},
+    {"qwen3_moe_plus_plus", kOlmoe.ZeroExperts(64), 192, 8,
+     "vllm-ascend pull request 14905, qwen3_moe_plus_plus.py", nullptr,
+     "ZEDA-Qwen3"},
     {"qwen3_next", kQwen3Next.GatedShared().Norm(NormKind::kPlusOne), 512, 10,
      "modeling_qwen3_next.py:828", &kQwen2MoeLayer},
+    {"qwen3_next_plus_plus",
+     kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).ZeroExperts(64), 576, 10,
+     "ZEDA's sglang, qwen3_next_plus_plus.py"},
     {"qwen3_omni_moe", kQwen3Next, 128, 8, "modeling_qwen3_omni_moe.py:1346"},
     {"qwen3_omni_moe_talker_text", kOlmoe.GatedShared(), 128, 8,
      "modeling_qwen3_omni_moe.py:2820"},
@@ -710,7 +860,23 @@ constexpr Family kFamilies[] = {
      kQwen3Next.GatedShared().Norm(NormKind::kPlusOne).WithoutResidual(), 512,
      10, "modeling_qwen4_exp.py:954", nullptr, "Qwen3.8-Flash-Next"},
     {"qwen4_exp_text", "qwen4_exp"},
+    {"rnd1", kMixtral, 128, 8, "llama.cpp 15d938c5, rnd1.cpp:87", nullptr,
+     "RND1"},
+    {"sarvam_mla", "sarvam_moe", "vllm 0.32.0, sarvam.py:350"},
+    // The loader subtracts the mean from the correction bias.
+    {"sarvam_moe", kParam2Moe, 0, 0, "vllm 0.32.0, sarvam.py:350", nullptr,
+     "Sarvam"},
+    {"sdar_moe", "qwen3_moe", "sglang 0.5.23, sdar_moe.py:91"},
+    // The router reads the layer's input, before attention.
+    {"smallthinker",
+     kSigmoidOfSelected.OverSum()
+         .Act(Activation::kRelu)
+         .Reads(ConfigField::moe_primary_router_apply_softmax),
+     32, 4, "llama.cpp 0a5cf2dc, smallthinker.cpp:88", nullptr, "SmallThinker"},
     {"solar_open", "glm4_moe", "modeling_solar_open.py:101", &kDeepseekV3Layer},
+    {"step3_text", kOlmoe.Set(&CombineForm::num_shared_experts, 1).Eps(1e-5f),
+     48, 3, "vllm 0.32.0, step3_text.py:72", nullptr, "Step-3"},
+    {"step3_vl", "step3_text"},
     {"step3p5", "step3p7"},
     {"step3p7",
      kMinimaxM2.ScaleOfSum(1.0f)
@@ -721,6 +887,8 @@ constexpr Family kFamilies[] = {
      288, 8, "modeling_step3p7.py:582", nullptr, "Step-3.5, 3.7-Flash"},
     {"unlimited_ocr", kDeepseekV2, 64, 6, "modeling_unlimited_ocr.py:1147"},
     {"unlimited_ocr_text", "unlimited_ocr"},
+    {"xverse", kOlmoe.Reads(ConfigField::norm_topk_prob).Shared(2), 64, 6,
+     "sglang 0.5.23, xverse_moe.py:135", nullptr, "XVERSE-MoE"},
     // Its last expert is the skip expert.
     {"zaya",
      kSoftmax.Bias()

@@ -215,7 +215,8 @@ Status ReadActivation(const ConfigReader& read, Preset* preset) {
                         {"gelu_pytorch_tanh", Activation::kGeluTanh},
                         {"gelu_new", Activation::kGeluTanh},
                         {"relu", Activation::kRelu},
-                        {"relu2", Activation::kRelu2}};
+                        {"relu2", Activation::kRelu2},
+                        {"situ", Activation::kSitu}};
     bool found = false;
     for (const auto& known : kActivations) {
       if (!IsText(*name, known.name)) continue;
@@ -225,7 +226,7 @@ Status ReadActivation(const ConfigReader& read, Preset* preset) {
     if (!found) {
       return Invalid(SAYS(
           hidden_act) " is none of silu, gelu, "
-                      "gelu_pytorch_tanh, relu, relu2");
+                      "gelu_pytorch_tanh, relu, relu2, situ");
     }
   }
   read.Put(FIELD(swiglu_limit), &activate.limit);
@@ -291,6 +292,12 @@ Status ReadScore(const ConfigReader& read, Preset* preset) {
                      &selected);
     preset->route = selected.route;
     preset->in_model_type = selected.in_model_type;
+  }
+  // SmallThinker's weights are a softmax of the selected logits, or their
+  // sigmoids divided by the sum.
+  if (read.Get(FIELD(moe_primary_router_apply_softmax)).value_or(false)) {
+    preset->route.weight_of = WeightOf::kSoftmaxOfSelected;
+    preset->route.renormalize = false;
   }
   if (const auto score = read.Get(FIELD(scoring_func))) {
     constexpr struct {
@@ -550,8 +557,17 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
   if (fields == nullptr) {
     return Invalid("ApplyConfig: preset: its family is not in Presets()");
   }
-  const ConfigReader read(config, *fields);
   Preset applied = *preset;
+  if (fields->other_family != nullptr && config.scoring_func.has_value() &&
+      IsText(*config.scoring_func, fields->other_score)) {
+    Preset other;
+    (void)FindPreset(fields->other_family, &other);
+    fields = internal::FieldsOfFamily(fields->other_family);
+    applied.route = other.route;
+    applied.correction_bias = other.correction_bias;
+    applied.in_model_type = other.in_model_type;
+  }
+  const ConfigReader read(config, *fields);
   Status status = read.Check();
   if (status.ok()) status = ReadRoute(read, *fields, &applied);
   if (status.ok()) status = ReadActivation(read, &applied);

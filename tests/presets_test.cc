@@ -73,6 +73,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.hidden_act = activation == Activation::kGelu ? "gelu"
                       : activation == Activation::kGeluTanh
                           ? "gelu_pytorch_tanh"
+                      : activation == Activation::kRelu  ? "relu"
                       : activation == Activation::kRelu2 ? "relu2"
                                                          : "silu";
   config.swiglu_limit = preset.activate.limit;
@@ -88,6 +89,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.residual_multiplier = combine.scales.block;
   config.mlp_alpha_factor = combine.scales.residual;
   config.mlp_beta_factor = combine.scales.block;
+  config.moe_primary_router_apply_softmax = false;
   return config;
 }
 
@@ -157,8 +159,7 @@ TEST(Presets, AreInOrderAndFoundByName) {
     EXPECT_GT(std::strlen(preset.source), 10u) << preset.family;
     EXPECT_STREQ(Find(preset.family).family, preset.family);
   }
-  // There are 72 families. This number leaves out the three unsupported ones
-  // and the families outside transformers.
+  // transformers has 72 families, and three of them are not supported.
   EXPECT_GT(std::count_if(Presets().begin(), Presets().end(),
                           [](const Preset& p) {
                             return std::strstr(p.source, "modeling_") !=
@@ -171,7 +172,7 @@ TEST(Presets, UnknownNamesAreRefused) {
   Preset preset;
   preset.family = "untouched";
   const std::string unknown = "FindPreset: family: is not in Presets()";
-  for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
+  for (const char* name : {"", "aaa", "gpt", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
   // These are names close to a preset's, other spellings, and names of any
@@ -371,6 +372,71 @@ TEST(Presets, TextsOfAConfigurationAreApplied) {
   EXPECT_EQ(preset.route.topk_group, 3u);
 }
 
+// Ling 1 and Ling 2.0 have the same model_type, and the score tells them
+// apart.
+TEST(Presets, AScoreChoosesBetweenTheRecipesOfAFamily) {
+  Preset preset = Find("bailing_moe"), ling2 = Find("bailing_moe_v2");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.score, Score::kSoftmax);
+  EXPECT_FALSE(preset.correction_bias);
+
+  preset = Find("bailing_moe");
+  config = ConfigOf(ling2);
+  ASSERT_OK(SetField("score_function", "sigmoid", &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  ASSERT_OK(ApplyConfig(config, &ling2));
+  EXPECT_EQ(Changeable(preset), Changeable(ling2));
+  EXPECT_STREQ(preset.family, "bailing_moe");
+  // The fields that this recipe needs are needed, too.
+  config.n_group.reset();
+  preset = Find("bailing_moe");
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: n_group is missing");
+  EXPECT_EQ(Changeable(preset), Changeable(Find("bailing_moe")));
+  ASSERT_OK(SetField("score_function", "tanh", &config));
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: scoring_func is none of softmax, sigmoid, "
+              "sqrtsoftplus");
+}
+
+TEST(Presets, AFlagChoosesTheWeightsOfSmallThinker) {
+  for (const bool applies_softmax : {false, true}) {
+    Preset preset = Find("smallthinker");
+    ModelConfig config = ConfigOf(preset);
+    ASSERT_OK(
+        SetField("moe_primary_router_apply_softmax", applies_softmax, &config));
+    ASSERT_OK(ApplyConfig(config, &preset));
+    const PresetCall call(preset, 0);
+    const Routed routed = call.Run();
+    for (size_t t = 0; t < kTokens; ++t) {
+      const float* logits = &call.logits[t * call.columns];
+      const auto value = [&](size_t slot) {
+        const double x = logits[routed.ids[t * call.slots + slot]];
+        return applies_softmax ? std::exp(x) : 1.0 / (1.0 + std::exp(-x));
+      };
+      double sum = 0;
+      for (size_t j = 0; j < call.slots; ++j) sum += value(j);
+      for (size_t j = 0; j < call.slots; ++j) {
+        EXPECT_NEAR(routed.weights[t * call.slots + j], value(j) / sum, 1e-6);
+      }
+    }
+  }
+}
+
+// The text model of Kimi K3 is a kimi_linear with another activation.
+TEST(Presets, KimiLinearTakesTheActivationOfKimiK3) {
+  Preset preset = Find("kimi_linear");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(SetField("hidden_act", "situ", &config));
+  ASSERT_OK(SetField("activation_situ_beta", 4, &config));
+  ASSERT_OK(SetField("activation_situ_linear_beta", 25, &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.activate.activation, Activation::kSitu);
+  EXPECT_EQ(preset.activate.beta, 4.0f);
+  EXPECT_EQ(preset.activate.linear_beta, 25.0f);
+}
+
 // Returns the names of the fields that the configuration of a family must
 // have.
 std::string FieldsNeeded(const char* family) {
@@ -454,7 +520,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("longcat_flash", zero_expert_num, INT32_MAX,
              "and num_experts are more than 2^31 - 1"),
       SPOILT("mixtral", hidden_act, "tanh",
-             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"),
+             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2, situ"),
       SPOILT("gpt_oss", swiglu_limit, -1, "is negative"),
       SPOILT("mixtral", rms_norm_eps, -1, "is negative"),
       SPOILT("muse_spark", post_norm_eps, -1, "is negative"),
@@ -1007,6 +1073,13 @@ TEST_P(PresetsTest, KnownRecipes) {
                  {"ernie4_5_moe", 1.0, softmax_of_selected},
                  {"gpt_oss", 1.0, softmax_of_selected},
                  {"openai_privacy_filter", 0.25, softmax_of_selected},
+                 {"bailing_moe", 1.0, softmax_of_selected},
+                 {"moondream3_text", 1.0, softmax_of_selected},
+                 {"nomic_bert", 1.0, softmax},
+                 {"lladamoe", 1.0, softmax},
+                 {"magi2", 4.9, sigmoid_share},
+                 {"sarvam_moe", 2.5, sigmoid_share},
+                 {"smallthinker", 1.0, sigmoid_share},
                  {"olmoe", 1.0, softmax},
                  {"llama4", 1.0, sigmoid},
                  {"kolibri1", 1.0, sigmoid},

@@ -92,9 +92,8 @@ void TestPresets(void) {
   CHECK(i > 70);
   TestOlderPresets();
   preset.top_k = 71;
-  CHECK_INVALID(
-      swy_find_preset("llama", &preset, &options),
-      "FindPreset: family: is not in Presets(); did you mean llama4");
+  CHECK_INVALID(swy_find_preset("llama", &preset, &options),
+                "FindPreset: family: is not in Presets(); did you mean llada");
   CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
                 "FindPreset: family: is null");
   preset.size = 0;
@@ -191,8 +190,17 @@ void TestConfig(void) {
   CHECK_INVALID(
       swy_set_number("mlp_beta_factor", 0.5, &config),
       "SetField: config: is from a version without this field");
+  config.size =
+      (uint32_t)offsetof(swy_model_config, moe_primary_router_apply_softmax);
+  CHECK_OK(swy_set_number("mlp_beta_factor", 0.5, &config));
+  CHECK_INVALID(
+      swy_set_number("moe_primary_router_apply_softmax", 1, &config),
+      "SetField: config: is from a version without this field");
+  config.mlp_beta_factor.is_set = 0;
   config.size = (uint32_t)sizeof config;
-  CHECK(config.mlp_beta_factor.is_set == 0);
+  CHECK(config.moe_primary_router_apply_softmax.is_set == 0);
+  CHECK_OK(swy_set_number("moe_primary_router_apply_softmax", 1, &config));
+  CHECK(config.moe_primary_router_apply_softmax.is_set == 1);
 
   // A preset points to several structs. All are checked before any is
   // written.
