@@ -113,7 +113,8 @@ class TeamExecutor final : public Executor {
   const size_t num_threads_;
   const Barrier barrier_;
   void* const context_;
-  // Thread 0 writes these between barriers; the others read them after one.
+  // Thread 0 writes the members below between barriers. The other threads
+  // read them after a barrier.
   SharedLoop* loop_ = nullptr;
   bool through_ = false;
   bool running_ = false;

@@ -232,7 +232,7 @@ struct BasicAnyMatrix {
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
-  // The same as in Matrix.
+  // Return a part of the matrix, as in Matrix.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);
   }
