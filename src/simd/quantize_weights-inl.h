@@ -147,7 +147,8 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
     low = HWY_MIN(low, x[i]);
     high = HWY_MAX(high, x[i]);
   }
-  // Each is divided before the subtraction, because high - low may overflow.
+  // high and low are divided before the subtraction, because high - low may
+  // overflow.
   PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
   const float first = best.scale;
   float least = 0.0f;

@@ -80,8 +80,8 @@ struct StripArgs {
   BatchRows rows;              // rows.codes is at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
-  // Sums of the rows' codes, instead of corrections, for blocks of 256 columns:
-  // [rows, blocks, 256 / sub_block()].
+  // Weights in blocks of 256 columns use these sums of the rows' codes
+  // instead of corrections: [rows, blocks, 256 / sub_block()].
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
@@ -320,7 +320,7 @@ class Strip {
   // two states, so four rows and their sums need 12 registers; 16 registers do
   // not hold these and the codes. GCC then kept two states in memory,
   // where each addition waits for the store of the previous one. Keeping the
-  // sums in memory instead takes 0.8 of the time. (q8_0, 32 rows, Zen 3)
+  // sums in memory instead takes 0.8 times as long. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

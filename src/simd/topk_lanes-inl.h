@@ -61,9 +61,10 @@ struct TopKOfLanes {
   HWY_ALIGN int32_t hard[kTopKLanes];
 };
 
-// A row's candidates. Twice the size, because whole vectors are stored to it,
-// and the first of them can begin at any candidate: Collect() appends vectors,
-// and the padding of short lists follows their last candidate.
+// A row's candidates. The arrays have twice the size, because whole vectors
+// are stored to them, and the first of them can begin at any candidate:
+// Collect() appends vectors, and the padding of short lists follows their
+// last candidate.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
