@@ -44,7 +44,7 @@ struct UsesKernels {
   const uint64_t expected = layer.Expected();
 };
 struct KeepsExecutor {
-  // In a library without TBB this is null.
+  // `executor` is null if the library was built without TBB.
   std::unique_ptr<Executor> executor = MakeTbbExecutor();
   Layer layer{kShape, 2};
   const uint64_t expected = layer.Expected();
