@@ -304,7 +304,7 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data if there is none yet.
+    // Makes the data if `data` is null.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {
