@@ -91,7 +91,7 @@ class Rows {
   size_t rows_, cols_, gap_;
 };
 
-// A matrix like this, with a type that is known at run time.
+// A matrix like Rows, with an element type that is known only at run time.
 class TypedRows {
  public:
   TypedRows(Type type, size_t rows, size_t cols, size_t gap = 0)

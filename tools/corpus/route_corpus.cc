@@ -222,8 +222,8 @@ const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, RouteOptions> options[] = {
       {"plain", {false, 0x1p-14f}},
       {"renormalized", {true, 0x1p-14f}},
-      // The others run in f32 only, because types matter only before and
-      // after the steps in which these differ.
+      // The options below run in f32 only, because types matter only before
+      // and after the steps that these options change.
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};
