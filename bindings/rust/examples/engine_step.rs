@@ -84,7 +84,7 @@ impl MoeBlock {
                 ..Default::default()
             },
             experts: ExpertsOptions {
-                // The preset's layout is that of checkpoints, with gate and up in one
+                // The preset has the layout of checkpoints, with gate and up in one
                 // matrix.
                 activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
                 combine: preset.combine,
