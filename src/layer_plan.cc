@@ -316,8 +316,8 @@ class Planner {
   }
   // Cuts one product of all blocks into equal parts, so that each worker claims
   // the same number of them. This number (turns) is the smallest that keeps
-  // workers busy for 16 of 17 parts of the time. Returns false if no number of
-  // turns does so with parts that are worth their claim.
+  // workers busy for 16 of 17 parts of the time. Returns false if no number
+  // of turns keeps them busy with parts that are worth their claim.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);

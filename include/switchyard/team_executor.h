@@ -46,10 +46,10 @@ class TeamExecutor final : public Executor {
   TeamExecutor(const TeamExecutor&) = delete;
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
-  // Each of the threads 0 to num_threads - 1 must call this once. On thread
-  // 0, Run calls work(). On all threads it returns after work() has ended,
-  // and they see everything that work() wrote. After that, the threads may
-  // call Run again. If work() throws, thread 0's Run throws the exception on.
+  // Each of the threads 0 to num_threads - 1 must call Run once. On thread 0,
+  // Run calls work(). On all threads it returns after work() has ended, and
+  // they see everything that work() wrote. After that, the threads may call
+  // Run again. If work() throws, thread 0's Run throws the exception on.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();

@@ -321,10 +321,10 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Prefetches the cache line of later stores. The hardware does not do
-      // so, because stores do not train the prefetcher of the L1 cache, and
-      // they leave the store buffer in order. If row_index is larger than
-      // that cache, this halves the time.
+      // Prefetches the cache line of later stores. The hardware does not
+      // prefetch it, because stores do not train the prefetcher of the L1
+      // cache, and they leave the store buffer in order. If row_index is
+      // larger than that cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }

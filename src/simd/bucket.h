@@ -25,8 +25,8 @@ struct BucketTotals {
 // Sorts the pairs p of topk_ids, in token order, to out[e * row_stride +
 // position]. The caller has checked all fields, and 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // These are references, because loading a copy of views that were just stored
-  // stalls for longer than one token's pairs take.
+  // The views are references, because loading a copy of views that were just
+  // stored stalls for longer than one token's pairs take.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; a pair's position, -1 if dropped
   size_t num_experts;

@@ -84,7 +84,7 @@ struct NormedRow {
     const float* const from = self.sum.get(self.sum.context, begin, n, buffer);
     const NormKind kind = args.options.norm;
     if (args.options.round_like_unfused && kind == NormKind::kWeight) {
-      // This rounds between the product with the scale and the one with the
+      // Rounds between the product with the scale and the product with the
       // weight.
       TakeTile(TileOperand(from), n, self.scale, buffer);
       RoundTile(args.stages->rounded, n, buffer);

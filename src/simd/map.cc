@@ -219,7 +219,8 @@ struct PlaceTokens {
   }
 };
 
-// These are separate functions, so that each keeps its visitor in registers.
+// The functions below are separate, so that each keeps its visitor in
+// registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {

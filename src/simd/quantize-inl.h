@@ -166,7 +166,7 @@ struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // It needs no clamp, because a magnitude times 127 / largest rounds to at
+  // Of() needs no clamp, because a magnitude times 127 / largest rounds to at
   // most 127.
   static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);

@@ -78,7 +78,7 @@ HWY_INLINE int NearestWithin(float x, int low, int high) {
   return static_cast<int>((x + magic) - magic);
 }
 
-// The same as GGML's quantize_row_q4_0_ref.
+// Quantises a block like GGML's quantize_row_q4_0_ref.
 HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);

@@ -121,7 +121,7 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotIntTag di;
   const DotInts bits =
       hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, DotTag>(), p));
-  // This is 2^(bits - 127); it is denormal for bits = 0.
+  // `power` is 2^(bits - 127), which is denormal for bits = 0.
   const DotInts power =
       hn::Max(hn::ShiftLeft<23>(bits), hn::Set(di, 0x00400000));
   const DotVec half = hn::Mul(hn::BitCast(d, power), hn::Set(d, 0.5f));

@@ -35,7 +35,7 @@ void Require(bool right, const char* what) {
 }
 
 // Each of these types uses the library in its destructor, with objects that
-// its constructor made. MakesAll makes new objects there.
+// its constructor made. MakesAll makes new objects in its destructor.
 struct UsesKernels {
   ~UsesKernels() {
     Require(layer.IsRight(SerialExecutor(), expected), "kernels at exit");

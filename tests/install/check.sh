@@ -106,8 +106,8 @@ no_device() {
 }
 
 # runs PROGRAM with|without: checks that the program says whether it has TBB's
-# executor. If there is a device layer, checks the same of device_PROGRAM,
-# which uses it.
+# executor. If there is a device layer, checks this of device_PROGRAM, too,
+# which uses the device layer.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -171,7 +171,7 @@ compile_c() {
 
 # runs_engines LINK PKG_CONFIG_ARGS...: builds the C++ and the C engine of
 # docs/engines.md with the linker flag LINK, and runs them. Both have to
-# succeed and print the same.
+# succeed and print the same text.
 runs_engines() {
   local language output wanted=
   for language in cpp c; do

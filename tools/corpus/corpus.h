@@ -50,7 +50,8 @@ std::vector<std::string> Kernels();
 // digests.inc. Cases that are not in that file come last.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
-// Each <stem>_corpus.cc has one. add(cases) appends the cases of one kernel.
+// Each <stem>_corpus.cc has a Registration. add(cases) appends the cases of
+// one kernel.
 struct Registration {
   Registration(const char* kernel, void (*add)(std::vector<Case>& cases));
 };
