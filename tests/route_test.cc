@@ -385,7 +385,8 @@ TEST(RouteGrain, RowsTakeLongerWhereAllExpertsAreSummed) {
   };
   const size_t renormalized = grain({true});
   EXPECT_LT(grain({false}), renormalized);
-  // Because the clamp exceeds top_k / experts.
+  // The first clamp exceeds top_k / experts, so it matters, and rows take
+  // longer.
   EXPECT_LT(grain({true, 0.5f}), renormalized);
   EXPECT_EQ(grain({true, 0.0f}), renormalized);
 }

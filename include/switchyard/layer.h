@@ -60,9 +60,9 @@ struct ExpertTile {
   ExpertProduct product;
   int32_t expert;
   size_t first_column;  // a multiple of tile_columns
-  // Below the executor's Concurrency(). No two tiles have the same number at
-  // the same time, so an engine can use it to index data that it keeps for
-  // each thread.
+  // The worker's number, which is below the executor's Concurrency(). No two
+  // tiles have the same number at the same time, so an engine can use it to
+  // index data that it keeps for each thread.
   size_t worker;
   ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
   // [m, columns], with a stride. If it has all columns of the product, rows
@@ -216,10 +216,10 @@ struct ExpertsPlan {
   // largest first; then the parts of gate and up; then the parts of down,
   // which wait until gate and up of their block are done.
   Span<ExpertTask> tasks;
-  // Only PlanExperts() writes these. generation is the number of its call in
-  // this process. mark is written last, and also stored in memory.
-  // RunExperts() refuses a plan that has no mark, or a mark that differs from
-  // the one in memory.
+  // Only PlanExperts() writes generation and mark. generation is the number
+  // of the call in this process. mark is written last, and also stored in
+  // memory. RunExperts() refuses a plan that has no mark, or a mark that
+  // differs from the one in memory.
   uint64_t generation = 0, mark = 0;
 };
 

@@ -94,8 +94,8 @@ class TeamExecutor final : public Executor {
   }
 
  private:
-  // Exists while the other threads wait for work of thread 0. The destructor
-  // lets them return from Run().
+  // A Leader exists while the other threads wait for work of thread 0. The
+  // destructor lets them return from Run().
   struct Leader {
     TeamExecutor& team;
     explicit Leader(TeamExecutor& t) : team(t) { team.running_ = true; }

@@ -250,8 +250,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(T*, const Sizes&...) noexcept {
     refused::Matrix<Void, T, Sizes...>();
   }
-  // Chosen if a number stands in the place of a matrix, because the braces
-  // around a matrix are missing.
+  // The compiler chooses this constructor if a number stands in the place of
+  // a matrix, because the braces around a matrix are missing.
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
   constexpr BasicAnyMatrix(N) noexcept {  // NOLINT(runtime/explicit)
     refused::Matrix<Void, float>();

@@ -22,7 +22,7 @@
 
 #include "hwy/highway.h"
 
-// Compiled once, not per target.
+// This part is compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 #define SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 

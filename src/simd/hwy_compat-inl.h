@@ -5,7 +5,7 @@
 // between Highway's targets; no other file does. It has partial loads and
 // stores, masked division, and packing of 32-bit lanes.
 
-// Compiled once, not per target.
+// This part is compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 #define SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled for AVX3_DL too, because route_select.cc and multiply.cc are, and
-// they call these functions. (See targets.h.)
+// This file is compiled for AVX3_DL too, because route_select.cc and
+// multiply.cc are, and call its functions. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>

@@ -33,8 +33,8 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// Not for targets with one lane, because a vector of one row would not be
-// faster.
+// Targets with one lane do not use this code, because a vector of one row
+// would not be faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {

@@ -6,9 +6,9 @@
 // own stores. Here one vector carries the candidates from the filter to the
 // weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
-// This is for AVX-512 with VBMI2 only, because it needs compressed bytes and
-// expansion. Several rows are faster in phases, because the CPU's window of
-// waiting instructions does not hold two of these chains (four rows: 1.25
+// This code is for AVX-512 with VBMI2 only, because it needs compressed bytes
+// and expansion. Several rows are faster in phases, because the CPU's window
+// of waiting instructions does not hold two of these chains (four rows: 1.25
 // times as long).
 
 // Per-target include guard

@@ -85,7 +85,7 @@ impl MoeBlock {
             },
             experts: ExpertsOptions {
                 // The preset has the layout of checkpoints, with gate and up in one
-                // matrix.
+                // matrix. `Weights` has two matrices.
                 activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
                 combine: preset.combine,
                 ..Default::default()

@@ -243,7 +243,8 @@ pub struct LayerWeights<'a> {
     pub gate: ExpertWeights<'a>,
     /// Up alone, with `GateUpLayout::Split`.
     pub up: ExpertWeights<'a>,
-    /// From the intermediate columns back to the hidden ones.
+    /// The down product, from the intermediate columns back to the hidden
+    /// columns.
     pub down: ExpertWeights<'a>,
     /// The shared expert's gate and up in one matrix.
     pub shared_gate_up: ExpertWeights<'a>,
