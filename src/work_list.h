@@ -31,8 +31,8 @@ struct WorkListInputs {
 };
 struct WorkListOptions {
   size_t workers = 1;  // the number of workers that claim tiles, at least 1
-  // A tile begins at a multiple of this number of rows of its expert. At least
-  // 1.
+  // A tile begins at a multiple of this number of rows of its expert. The
+  // number is at least 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
   // tile_cost is the cost to read the expert's weights. Fewer rows than

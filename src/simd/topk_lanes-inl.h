@@ -186,7 +186,8 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
 }
 // Returns the k-th largest of two sorted runs of `count` columns. For some i,
 // the k largest are i of the first run and k - i of the second, and the
-// smallest of these is the k-th largest. For any other i it is not larger.
+// smallest of these is the k-th largest. For any other i, the smallest is not
+// larger.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;
