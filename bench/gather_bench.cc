@@ -19,7 +19,7 @@ namespace {
 struct Gather {
   Types types;
   size_t hidden, tokens, top_k;
-  Rows rows = Rows::Of(types.in, tokens, hidden, 9);
+  Rows rows = Rows::Make(types.in, tokens, hidden, 9);
   Aligned<int32_t> ids;
   std::vector<int32_t> pairs, row_index;
   Rows out = Rows(types.out, tokens* top_k, hidden);

@@ -40,7 +40,7 @@ struct Route {
         experts(shape.experts),
         top_k(shape.top_k),
         options{renormalize},
-        logits(Rows::Of(types.in, (t == 1 ? kSlots : 1) * t, experts, 1)) {
+        logits(Rows::Make(types.in, (t == 1 ? kSlots : 1) * t, experts, 1)) {
     for (size_t r = 0; r < logits.rows() && change; ++r) {
       change(logits.Data<float>(r));
     }

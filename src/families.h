@@ -40,7 +40,7 @@ struct Recipe {
     preset.route.needs_config = true;
     preset.activate.layout = GateUpLayout::kConcatenated;
   }
-  // Return the parts of a preset, so that With() can set a member of any part.
+  // Return the parts of a preset, so that Set() can set a member of any part.
   static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
     return p.route;
   }
@@ -52,12 +52,12 @@ struct Recipe {
   }
   static constexpr CombineForm& Part(Preset& p, CombineForm*) { return p.form; }
   template <class Struct, class T>
-  constexpr Recipe With(T Struct::*member, std::common_type_t<T> value) const {
+  constexpr Recipe Set(T Struct::*member, std::common_type_t<T> value) const {
     Recipe recipe = *this;
     Part(recipe.preset, static_cast<Struct*>(nullptr)).*member = value;
     return recipe;
   }
-  constexpr Recipe That(bool Preset::*is) const {
+  constexpr Recipe SetFlag(bool Preset::*is) const {
     Recipe recipe = *this;
     recipe.preset.*is = true;
     return recipe;
@@ -65,107 +65,107 @@ struct Recipe {
   template <class... Fields>
   constexpr Recipe Needs(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.With(ConfigFields(named...));
+    recipe.fields.needs = fields.needs.Add(ConfigFields(named...));
     return recipe;
   }
   template <class... Fields>
   constexpr Recipe Reads(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
-    recipe.fields.reads = fields.reads.With(ConfigFields(named...));
+    recipe.fields.needs = fields.needs.Remove(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.Add(ConfigFields(named...));
     return recipe;
   }
   template <class... Fields>
   constexpr Recipe Ignores(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.Without(ConfigFields(named...));
-    recipe.fields.reads = fields.reads.Without(ConfigFields(named...));
+    recipe.fields.needs = fields.needs.Remove(ConfigFields(named...));
+    recipe.fields.reads = fields.reads.Remove(ConfigFields(named...));
     return recipe;
   }
 
   // Options of routing.
   constexpr Recipe Bias(BiasPlace place = BiasPlace::kScore) const {
-    return That(&Preset::correction_bias)
-        .With(&RouteOptions::needs_correction_bias, true)
-        .With(&RouteOptions::bias_place, place);
+    return SetFlag(&Preset::correction_bias)
+        .Set(&RouteOptions::needs_correction_bias, true)
+        .Set(&RouteOptions::bias_place, place);
   }
   constexpr Recipe ExpertScale() const {
-    return That(&Preset::expert_scale)
-        .With(&RouteOptions::needs_expert_scale, true);
+    return SetFlag(&Preset::expert_scale)
+        .Set(&RouteOptions::needs_expert_scale, true);
   }
   constexpr Recipe Groups(size_t groups, size_t kept) const {
-    return With(&RouteOptions::num_expert_group, groups)
-        .With(&RouteOptions::topk_group, kept)
-        .With(&RouteOptions::needs_groups, true)
+    return Set(&RouteOptions::num_expert_group, groups)
+        .Set(&RouteOptions::topk_group, kept)
+        .Set(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
   // The default is no groups, but a configuration may have groups.
   constexpr Recipe GroupsIfSaid() const {
-    return With(&RouteOptions::num_expert_group, 0)
-        .With(&RouteOptions::topk_group, 0)
-        .With(&RouteOptions::needs_groups, false)
+    return Set(&RouteOptions::num_expert_group, 0)
+        .Set(&RouteOptions::topk_group, 0)
+        .Set(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
   // A group's score is the sum of its `of` largest keys, and the keys of
   // dropped groups become 0.
   constexpr Recipe GroupScore(size_t of) const {
-    return With(&RouteOptions::group_score_of, of)
-        .With(&RouteOptions::dropped_key_is_zero, true);
+    return Set(&RouteOptions::group_score_of, of)
+        .Set(&RouteOptions::dropped_key_is_zero, true);
   }
   constexpr Recipe Weight(WeightOf of) const {
-    return With(&RouteOptions::weight_of, of);
+    return Set(&RouteOptions::weight_of, of);
   }
   constexpr Recipe Over(Divisor divisor, float eps = 0.0f) const {
-    return With(&RouteOptions::divisor, divisor)
-        .With(&RouteOptions::eps, eps)
-        .With(&RouteOptions::renormalize, true);
+    return Set(&RouteOptions::divisor, divisor)
+        .Set(&RouteOptions::eps, eps)
+        .Set(&RouteOptions::renormalize, true);
   }
   constexpr Recipe OverSum() const { return Over(Divisor::kSum); }
   constexpr Recipe OverSumPlus(float eps) const {
     return Over(Divisor::kSumPlusEps, eps);
   }
   constexpr Recipe IfNormTopkProb(bool by_default) const {
-    return That(&Preset::norm_topk_prob)
-        .With(&RouteOptions::renormalize, by_default)
+    return SetFlag(&Preset::norm_topk_prob)
+        .Set(&RouteOptions::renormalize, by_default)
         .Needs(ConfigField::norm_topk_prob);
   }
   constexpr Recipe Scale(float factor) const {
-    return With(&RouteOptions::routed_scaling_factor, factor)
+    return Set(&RouteOptions::routed_scaling_factor, factor)
         .Needs(ConfigField::routed_scaling_factor);
   }
-  constexpr Recipe InModelType() const { return That(&Preset::in_model_type); }
+  constexpr Recipe InModelType() const {
+    return SetFlag(&Preset::in_model_type);
+  }
 
   // Options of the activation.
   constexpr Recipe Act(Activation activation) const {
-    return With(&ActivateOptions::activation, activation);
+    return Set(&ActivateOptions::activation, activation);
   }
   // The activation is fixed: hidden_act does not name it, and is ignored.
   constexpr Recipe FixedAct(Activation activation) const {
     return Act(activation).Ignores(ConfigField::hidden_act);
   }
   constexpr Recipe Limit(float limit) const {
-    return With(&ActivateOptions::limit, limit)
-        .Needs(ConfigField::swiglu_limit);
+    return Set(&ActivateOptions::limit, limit).Needs(ConfigField::swiglu_limit);
   }
   constexpr Recipe Oai(GateUpLayout layout) const {
     return FixedAct(Activation::kSwigluOai)
-        .With(&ActivateOptions::layout, layout)
+        .Set(&ActivateOptions::layout, layout)
         .Limit(7.0f)
         .Reads(ConfigField::swiglu_alpha);
   }
 
   // Options of Combine.
   constexpr Recipe Eps(float eps) const {
-    return With(&CombineOptions::eps, eps)
-        .With(&CombineOptions::block_eps, eps);
+    return Set(&CombineOptions::eps, eps).Set(&CombineOptions::block_eps, eps);
   }
   constexpr Recipe Norm(NormKind norm) const {
-    return With(&CombineOptions::norm, norm)
-        .With(&CombineOptions::block_norm, norm);
+    return Set(&CombineOptions::norm, norm)
+        .Set(&CombineOptions::block_norm, norm);
   }
   // Combine does not have the family's norm, so it refuses to write `normed`.
   constexpr Recipe NextNormIsOther() const {
-    return With(&CombineOptions::needs_other_norm, true);
+    return Set(&CombineOptions::needs_other_norm, true);
   }
   // The next norm is an RMSNorm if a configuration has rms_norm_eps, otherwise
   // a LayerNorm.
@@ -175,7 +175,7 @@ struct Recipe {
     return recipe;
   }
   constexpr Recipe Shared(size_t num_shared) const {
-    return With(&CombineForm::num_shared_experts, num_shared)
+    return Set(&CombineForm::num_shared_experts, num_shared)
         .Reads(ConfigField::n_shared_experts);
   }
   // There is always one shared expert, and n_shared_experts is ignored.
@@ -183,18 +183,18 @@ struct Recipe {
     return Shared(1).Ignores(ConfigField::n_shared_experts);
   }
   constexpr Recipe GatedShared() const {
-    return With(&CombineForm::num_shared_experts, 1)
-        .With(&CombineForm::shared_gate, SharedGate::kLogit);
+    return Set(&CombineForm::num_shared_experts, 1)
+        .Set(&CombineForm::shared_gate, SharedGate::kLogit);
   }
   constexpr Recipe BlockNorm() const {
-    return With(&CombineForm::has_block_norm, true);
+    return Set(&CombineForm::has_block_norm, true);
   }
   constexpr Recipe WithoutResidual() const {
-    return With(&CombineForm::has_residual, false);
+    return Set(&CombineForm::has_residual, false);
   }
   // The factor multiplies the sum of the routed experts, not their weights.
   constexpr Recipe ScaleOfSum(float factor) const {
-    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 1.0f)
+    Recipe recipe = Set(&RouteOptions::routed_scaling_factor, 1.0f)
                         .Needs(ConfigField::routed_scaling_factor);
     recipe.preset.combine.scales.routed = factor;
     recipe.fields.scales_sum = true;
@@ -203,7 +203,7 @@ struct Recipe {
   // Weights are divided by top_k, and their sum is multiplied by it, as in
   // OpenAI's privacy filter. top_k is 4 by default.
   constexpr Recipe DividedByTopK() const {
-    Recipe recipe = With(&RouteOptions::routed_scaling_factor, 0.25f);
+    Recipe recipe = Set(&RouteOptions::routed_scaling_factor, 0.25f);
     recipe.preset.combine.scales.routed = 4.0f;
     recipe.fields.divides_by_top_k = true;
     return recipe;
@@ -280,7 +280,7 @@ constexpr Recipe kDeepseekV4 = Recipe(Score::kSqrtSoftplus)
 constexpr Recipe kMistralLarge4 =
     kSoftmax.Groups(1, 1).GroupScore(2).OverSumPlus(1e-20f).Scale(1.0f).Shared(
         1);
-constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
+constexpr Recipe kGrok1 = kMixtral.Set(&RouteOptions::logit_softcap, 30.0f)
                               .Reads(ConfigField::moe_router_logit_softcapping)
                               .Act(Activation::kGelu)
                               .Eps(1e-5f);
@@ -288,8 +288,8 @@ constexpr Recipe kGrok1 = kMixtral.With(&RouteOptions::logit_softcap, 30.0f)
 // Layers of several families, each named after the first family that has it.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
-        .With(kNorm, "post_attention_layernorm.weight")
-        .With(kNextNorm, "input_layernorm.weight")
+        .Set(kNorm, "post_attention_layernorm.weight")
+        .Set(kNextNorm, "input_layernorm.weight")
         .Router("mlp.gate.weight")
         .Experts({"mlp.experts.{expert}"}, {"mlp.experts", kFused})
         .Rules({LayerRule::kDense, "mlp_only_layers"},
@@ -297,9 +297,9 @@ constexpr FamilyLayer kQwen3MoeLayer =
 constexpr FamilyLayer kQwen2MoeLayer =
     kQwen3MoeLayer
         .Shared({"mlp.shared_expert"}, "shared_expert_intermediate_size")
-        .With(&FamilyLayer::shared_logit, "mlp.shared_expert_gate.weight");
-constexpr FamilyLayer kOlmoeLayer = kQwen3MoeLayer.Rules().With(
-    &FamilyLayer::intermediate, "intermediate_size");
+        .Set(&FamilyLayer::shared_logit, "mlp.shared_expert_gate.weight");
+constexpr FamilyLayer kOlmoeLayer =
+    kQwen3MoeLayer.Rules().Set(&FamilyLayer::intermediate, "intermediate_size");
 constexpr FamilyLayer kMellumLayer =
     kQwen3MoeLayer.Rules({LayerRule::kTypes, "mlp_layer_types"});
 constexpr FamilyLayer kDeepseekV3Layer =
@@ -307,10 +307,10 @@ constexpr FamilyLayer kDeepseekV3Layer =
         .Rules({LayerRule::kFirst, "first_k_dense_replace"},
                {LayerRule::kTypes, "mlp_layer_types"},
                {LayerRule::kFlags, "moe_layer_freq"})
-        .With(kCorrectionBias, "mlp.gate.e_score_correction_bias")
+        .Set(kCorrectionBias, "mlp.gate.e_score_correction_bias")
         .Shared({"mlp.shared_experts"});
 constexpr FamilyLayer kAxk1Layer =
-    kDeepseekV3Layer.With(kBlockOutNorm, "post_mlp_layernorm.weight");
+    kDeepseekV3Layer.Set(kBlockOutNorm, "post_mlp_layernorm.weight");
 constexpr FamilyLayer kMimoV2Layer = kDeepseekV3Layer.Shared({});
 constexpr FamilyLayer kExaoneMoeLayer =
     kDeepseekV3Layer
@@ -318,18 +318,18 @@ constexpr FamilyLayer kExaoneMoeLayer =
                {LayerRule::kTypes, "mlp_layer_types"},
                {LayerRule::kFlags, "moe_layer_freq"},
                {LayerRule::kFlags, "is_moe_layer"})
-        .With(kCorrectionBias, "mlp.e_score_correction_bias");
+        .Set(kCorrectionBias, "mlp.e_score_correction_bias");
 constexpr FamilyLayer kAfmoeLayer =
     kExaoneMoeLayer.Rules({LayerRule::kFirst, "num_dense_layers"})
-        .With(kNorm, "pre_mlp_layernorm.weight")
-        .With(kBlockOutNorm, "post_mlp_layernorm.weight")
-        .With(kCorrectionBias, "mlp.expert_bias")
+        .Set(kNorm, "pre_mlp_layernorm.weight")
+        .Set(kBlockOutNorm, "post_mlp_layernorm.weight")
+        .Set(kCorrectionBias, "mlp.expert_bias")
         .Router("mlp.router.gate.weight");
 constexpr FamilyLayer kBailingHybridLayer =
-    kExaoneMoeLayer.With(kCorrectionBias, "mlp.gate.expert_bias");
+    kExaoneMoeLayer.Set(kCorrectionBias, "mlp.gate.expert_bias");
 constexpr FamilyLayer kKimiLinearLayer =
     kExaoneMoeLayer
-        .With(kCorrectionBias, "block_sparse_moe.gate.e_score_correction_bias")
+        .Set(kCorrectionBias, "block_sparse_moe.gate.e_score_correction_bias")
         .Router("block_sparse_moe.gate.weight")
         .Experts({"block_sparse_moe.experts.{expert}", kNumbered})
         .Shared({"block_sparse_moe.shared_experts"});
@@ -339,21 +339,21 @@ constexpr FamilyLayer kHunyuanV1Layer =
 constexpr FamilyLayer kMixtralLayer =
     kOlmoeLayer.Router("block_sparse_moe.gate.weight")
         .Experts({"block_sparse_moe.experts.{expert}", kNumbered});
-constexpr FamilyLayer kMinimaxM2Layer = kMixtralLayer.With(
+constexpr FamilyLayer kMinimaxM2Layer = kMixtralLayer.Set(
     kCorrectionBias, "block_sparse_moe.e_score_correction_bias");
 constexpr FamilyLayer kGptOssLayer =
-    kOlmoeLayer.With(&FamilyLayer::bias_in_logits, true)
+    kOlmoeLayer.Set(&FamilyLayer::bias_in_logits, true)
         .Router("mlp.router.weight")
-        .With(kCorrectionBias, "mlp.router.bias")
-        .With(kGateUpBias, "mlp.experts.gate_up_proj_bias")
-        .With(kDownBias, "mlp.experts.down_proj_bias")
+        .Set(kCorrectionBias, "mlp.router.bias")
+        .Set(kGateUpBias, "mlp.experts.gate_up_proj_bias")
+        .Set(kDownBias, "mlp.experts.down_proj_bias")
         .Experts({"mlp.experts", kInterleaved});
 constexpr FamilyLayer kGraniteLayer =
     kOlmoeLayer.Router("block_sparse_moe.router.layer.weight")
         .Experts({"block_sparse_moe", kLinear});
 constexpr FamilyLayer kGraniteSharedLayer =
     kGraniteLayer.Shared({"shared_mlp", kLinear}, "shared_intermediate_size")
-        .With(&FamilyLayer::shared_is_optional, true);
+        .Set(&FamilyLayer::shared_is_optional, true);
 constexpr FamilyLayer kLlama4Layer =
     kOlmoeLayer
         .Rules({LayerRule::kListed, "moe_layers"},
@@ -365,17 +365,17 @@ constexpr FamilyLayer kLlama4Layer =
 // norms.
 constexpr FamilyLayer kGemma4Layer =
     kQwen3MoeLayer.Rules()
-        .With(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
-        .With(&FamilyLayer::enabled_by, "enable_moe_block")
-        .With(&FamilyLayer::router_norm_by_root, true)
-        .With(kNorm, "pre_feedforward_layernorm_2.weight")
-        .With(kRouterNorm, "router.scale")
-        .With(kSharedNorm, "pre_feedforward_layernorm.weight")
-        .With(kRoutedOutNorm, "post_feedforward_layernorm_2.weight")
-        .With(kSharedOutNorm, "post_feedforward_layernorm_1.weight")
-        .With(kBlockOutNorm, "post_feedforward_layernorm.weight")
-        .With(kExpertScale, "router.per_expert_scale")
-        .With(kLayerScalar, "layer_scalar")
+        .Set(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
+        .Set(&FamilyLayer::enabled_by, "enable_moe_block")
+        .Set(&FamilyLayer::router_norm_by_root, true)
+        .Set(kNorm, "pre_feedforward_layernorm_2.weight")
+        .Set(kRouterNorm, "router.scale")
+        .Set(kSharedNorm, "pre_feedforward_layernorm.weight")
+        .Set(kRoutedOutNorm, "post_feedforward_layernorm_2.weight")
+        .Set(kSharedOutNorm, "post_feedforward_layernorm_1.weight")
+        .Set(kBlockOutNorm, "post_feedforward_layernorm.weight")
+        .Set(kExpertScale, "router.per_expert_scale")
+        .Set(kLayerScalar, "layer_scalar")
         .Router("router.proj.weight")
         .Experts({"experts", kFused})
         .Shared({"mlp"}, "intermediate_size");
@@ -384,32 +384,32 @@ constexpr FamilyLayer kHyV3Layer =
         .Rules({LayerRule::kTypes, "mlp_layer_types"},
                {LayerRule::kFirst, "first_k_dense_replace"})
         .Router("mlp.router.gate.weight")
-        .With(kCorrectionBias, "mlp.expert_bias")
+        .Set(kCorrectionBias, "mlp.expert_bias")
         .Shared({"mlp.shared_mlp"});
 constexpr FamilyLayer kErnieLayer =
     kQwen3MoeLayer
         .Rules({LayerRule::kFirst, "moe_layer_start_index"},
                {LayerRule::kLast, "moe_layer_end_index"},
                {LayerRule::kStep, "moe_layer_interval"})
-        .With(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
+        .Set(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
         .Shared({"mlp.shared_experts"});
 // The layer's output is added two sublayers later.
 constexpr FamilyLayer kLongcatLayer =
     kQwen3MoeLayer.Rules()
-        .With(&FamilyLayer::num_layers, "num_layers")
-        .With(&FamilyLayer::intermediate, "expert_ffn_hidden_size")
-        .With(kNorm, "post_attention_layernorm.0.weight")
-        .With(kNextNorm, nullptr)
-        .With(kCorrectionBias, "mlp.router.e_score_correction_bias")
+        .Set(&FamilyLayer::num_layers, "num_layers")
+        .Set(&FamilyLayer::intermediate, "expert_ffn_hidden_size")
+        .Set(kNorm, "post_attention_layernorm.0.weight")
+        .Set(kNextNorm, nullptr)
+        .Set(kCorrectionBias, "mlp.router.e_score_correction_bias")
         .Router("mlp.router.classifier.weight");
 // The layer's output goes to the streams of hyper-connections.
 constexpr FamilyLayer kDeepseekV4Layer =
     kDeepseekV3Layer
         .Rules({LayerRule::kTypes, "mlp_layer_types", "moe"},
                {LayerRule::kFirstByHash, "num_hash_layers"})
-        .With(kNorm, "ffn_norm.weight")
-        .With(kNextNorm, nullptr)
-        .With(kCorrectionBias, "ffn.gate.bias")
+        .Set(kNorm, "ffn_norm.weight")
+        .Set(kNextNorm, nullptr)
+        .Set(kCorrectionBias, "ffn.gate.bias")
         .Router("ffn.gate.weight")
         .Experts({"ffn.experts.{expert}", kNumbered})
         .Shared({"ffn.shared_experts", kNumbered});
@@ -453,7 +453,7 @@ constexpr Family kFamilies[] = {
      8, 2, "modeling_cohere2_moe.py:154"},
     {"dbrx",
      kMixtral.InModelType()
-         .With(&ActivateOptions::layout, GateUpLayout::kSplit)
+         .Set(&ActivateOptions::layout, GateUpLayout::kSplit)
          .Reads(ConfigField::moe_normalize_expert_weights)
          .Ignores(ConfigField::rms_norm_eps)
          .NextNormIsOther(),
@@ -497,9 +497,9 @@ constexpr Family kFamilies[] = {
      kMixtral.ExpertScale()
          .Act(Activation::kGeluTanh)
          .Norm(NormKind::kWeightInF32)
-         .With(&CombineForm::num_shared_experts, 1)
-         .With(&CombineForm::has_routed_norm, true)
-         .With(&CombineForm::has_shared_norm, true)
+         .Set(&CombineForm::num_shared_experts, 1)
+         .Set(&CombineForm::has_routed_norm, true)
+         .Set(&CombineForm::has_shared_norm, true)
          .BlockNorm(),
      0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
@@ -517,18 +517,18 @@ constexpr Family kFamilies[] = {
      "modeling_glm_moe_dsa.py:469", &kDeepseekV3Layer, "GLM-5"},
     {"gpt_oss",
      kGranite.Oai(GateUpLayout::kInterleaved)
-         .With(&CombineForm::has_expert_biases, true)
+         .Set(&CombineForm::has_expert_biases, true)
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_gpt_oss.py:116", &kGptOssLayer},
     {"granitemoe", kGraniteMoe.Ignores(ConfigField::shared_intermediate_size),
      8, 2, "modeling_granitemoe.py:113", &kGraniteLayer},
-    {"granitemoe_swa", kGraniteMoe.With(&CombineForm::num_shared_experts, 0), 8,
+    {"granitemoe_swa", kGraniteMoe.Set(&CombineForm::num_shared_experts, 0), 8,
      2, "modeling_granitemoe_swa.py:46"},
-    {"granitemoehybrid", kGraniteMoe.With(&CombineForm::num_shared_experts, 1),
+    {"granitemoehybrid", kGraniteMoe.Set(&CombineForm::num_shared_experts, 1),
      8, 2, "modeling_granitemoehybrid.py:817", &kGraniteSharedLayer,
      "Granite 4"},
-    {"granitemoeshared", kGraniteMoe.With(&CombineForm::num_shared_experts, 0),
+    {"granitemoeshared", kGraniteMoe.Set(&CombineForm::num_shared_experts, 0),
      8, 2, "modeling_granitemoeshared.py:116", &kGraniteSharedLayer},
     {"grok_1", kGrok1, 8, 2,
      "commonly published, not checked; renormalised as in llama.cpp", nullptr,
@@ -549,8 +549,8 @@ constexpr Family kFamilies[] = {
      kSigmoid.Bias()
          .OverSum()
          .Scale(8.0f)
-         .With(&RouteOptions::num_shared_experts, 2)
-         .With(&RouteOptions::shared_logits, true)
+         .Set(&RouteOptions::num_shared_experts, 2)
+         .Set(&RouteOptions::shared_logits, true)
          .Shared(2)
          .WithoutResidual(),
      256, 6, "modeling_inkling.py:344"},
@@ -565,7 +565,7 @@ constexpr Family kFamilies[] = {
     {"inkling_mm_model", "inkling"},
     {"inkling_text", "inkling"},
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
-    {"jetmoe", kGranite.With(&CombineForm::has_vectors, true), 8, 2,
+    {"jetmoe", kGranite.Set(&CombineForm::has_vectors, true), 8, 2,
      "modeling_jetmoe.py:160"},
     {"kimi_k2", kGlm4.Scale(2.827f).Shared(1).Eps(1e-5f), 384, 8,
      "its config.json; routing as deepseek_v3", &kDeepseekV3Layer,
@@ -608,8 +608,8 @@ constexpr Family kFamilies[] = {
      32, 4, "modeling_lfm2_moe.py:171", nullptr, "LFM2"},
     // Its weights multiply the experts' inputs.
     {"llama4",
-     kSigmoidOfSelected.With(&CombineForm::has_weights_on_input, true)
-         .With(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
+     kSigmoidOfSelected.Set(&CombineForm::has_weights_on_input, true)
+         .Set(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
          .Shared(1)
          .Eps(1e-5f),
      16, 1, "modeling_llama4.py:140", nullptr, "Llama 4 Scout, Maverick"},
@@ -617,9 +617,9 @@ constexpr Family kFamilies[] = {
     {"longcat_flash",
      kSoftmax.Bias()
          .Scale(6.0f)
-         .With(&RouteOptions::num_zero_experts, 256)
+         .Set(&RouteOptions::num_zero_experts, 256)
          .Needs(ConfigField::zero_expert_num)
-         .With(&CombineForm::has_identity_experts, true)
+         .Set(&CombineForm::has_identity_experts, true)
          .WithoutResidual()
          .Eps(1e-5f),
      768, 12, "modeling_longcat_flash.py:130", &kLongcatLayer},
@@ -653,24 +653,24 @@ constexpr Family kFamilies[] = {
     {"mixtral", kMixtral.Eps(1e-5f), 8, 2, "modeling_mixtral.py:95",
      &kMixtralLayer},
     {"muse_spark",
-     kSigmoid.With(&RouteOptions::logit_scale, 0.1767766952966369f)
+     kSigmoid.Set(&RouteOptions::logit_scale, 0.1767766952966369f)
          .Bias()
          .OverSumPlus(1e-15f)
          .Scale(1.0f)
          .Needs(ConfigField::output_multiplier)
          .Reads(ConfigField::post_norm_eps)
          .BlockNorm()
-         .With(&CombineOptions::norm, NormKind::kPlusOne)
-         .With(&CombineOptions::eps, 1e-5f)
-         .With(&CombineOptions::block_eps, 1e-8f)
-         .With(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
-         .With(&CombineForm::has_vectors, true)
+         .Set(&CombineOptions::norm, NormKind::kPlusOne)
+         .Set(&CombineOptions::eps, 1e-5f)
+         .Set(&CombineOptions::block_eps, 1e-8f)
+         .Set(&CombineOptions::block_norm, NormKind::kPlusOneFirst)
+         .Set(&CombineForm::has_vectors, true)
          .WithoutResidual(),
      256, 8, "modeling_muse_spark.py:181"},
     {"muse_spark_text", "muse_spark"},
     {"nemotron_h",
      kGlm4.Act(Activation::kRelu2)
-         .With(&ActivateOptions::layout, GateUpLayout::kUngated)
+         .Set(&ActivateOptions::layout, GateUpLayout::kUngated)
          .OneShared()
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
@@ -680,7 +680,7 @@ constexpr Family kFamilies[] = {
     {"openai_privacy_filter",
      kGranite.DividedByTopK()
          .Oai(GateUpLayout::kConcatenated)
-         .With(&CombineForm::has_expert_biases, true)
+         .Set(&CombineForm::has_expert_biases, true)
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_openai_privacy_filter.py:301"},
@@ -714,7 +714,7 @@ constexpr Family kFamilies[] = {
     {"step3p5", "step3p7"},
     {"step3p7",
      kMinimaxM2.ScaleOfSum(1.0f)
-         .With(&ActivateOptions::limit_place, ActivatePlace::kAfter)
+         .Set(&ActivateOptions::limit_place, ActivatePlace::kAfter)
          .Norm(NormKind::kPlusOne)
          .Shared(1)
          .Eps(1e-5f),
@@ -725,8 +725,8 @@ constexpr Family kFamilies[] = {
     {"zaya",
      kSoftmax.Bias()
          .InModelType()
-         .With(&RouteOptions::num_zero_experts, 1)
-         .With(&CombineForm::has_vectors, true)
+         .Set(&RouteOptions::num_zero_experts, 1)
+         .Set(&CombineForm::has_vectors, true)
          .Eps(1e-5f),
      17, 1, "modeling_zaya.py:506", nullptr, "ZAYA1"},
 };

@@ -121,33 +121,33 @@ struct FamilyLayer {
 
   // Returns a layer that differs in one part.
   template <class T>
-  constexpr FamilyLayer With(T FamilyLayer::*member,
-                             std::common_type_t<T> value) const {
+  constexpr FamilyLayer Set(T FamilyLayer::*member,
+                            std::common_type_t<T> value) const {
     FamilyLayer layer = *this;
     layer.*member = value;
     return layer;
   }
-  constexpr FamilyLayer With(Vector vector, const char* name) const {
+  constexpr FamilyLayer Set(Vector vector, const char* name) const {
     FamilyLayer layer = *this;
     layer.vectors[vector] = name;
     return layer;
   }
   constexpr FamilyLayer Router(const char* name) const {
-    return With(&FamilyLayer::router, name);
+    return Set(&FamilyLayer::router, name);
   }
   constexpr FamilyLayer Rules(LayerRule a = {}, LayerRule b = {},
                               LayerRule c = {}, LayerRule d = {}) const {
-    return With(&FamilyLayer::rules, {a, b, c, d});
+    return Set(&FamilyLayer::rules, {a, b, c, d});
   }
   constexpr FamilyLayer Experts(ExpertTensors first,
                                 ExpertTensors second = {}) const {
-    return With(&FamilyLayer::experts, {first, second});
+    return Set(&FamilyLayer::experts, {first, second});
   }
   // Adds a shared expert. config.json has its width as `key`.
   constexpr FamilyLayer Shared(ExpertTensors tensors,
                                const char* key = nullptr) const {
-    return With(&FamilyLayer::shared, tensors)
-        .With(&FamilyLayer::shared_intermediate, key);
+    return Set(&FamilyLayer::shared, tensors)
+        .Set(&FamilyLayer::shared_intermediate, key);
   }
 };
 

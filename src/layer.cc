@@ -719,7 +719,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
     if (!Given(from)) continue;
     if (!Quantize({from.RowRange(0, 0)}, {to.RowRange(0, 0)}).ok()) {
       return internal::Invalid(
-          "RunExperts: options: operands: nothing converts hidden to it");
+          "RunExperts: options: operands: no kernel converts hidden to this "
+          "format");
     }
   }
   if (plan.tokens == 0) return Status();

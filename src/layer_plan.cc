@@ -102,9 +102,9 @@ internal::WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
 }
 
 // An executor that only knows its number of threads.
-class Crew final : public Executor {
+class ThreadCount final : public Executor {
  public:
-  explicit Crew(size_t threads) : threads_(threads) {}
+  explicit ThreadCount(size_t threads) : threads_(threads) {}
   size_t Concurrency() const noexcept override { return threads_; }
   Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
     return Status(StatusCode::kInternal, "PlanExperts: no threads");
@@ -141,8 +141,9 @@ bool AreInRange(const ExpertsPlanOptions& options) {
 }
 
 // Divides the taker's memory into the parts. Returns false if a size overflows.
-bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
-         Taker* taker, PlanMemory* memory) {
+bool DivideMemory(size_t tokens, size_t top_k,
+                  const ExpertsPlanOptions& options, Taker* taker,
+                  PlanMemory* memory) {
   const size_t experts = options.num_experts;
   size_t pairs = 0;
   if (__builtin_mul_overflow(tokens, top_k, &pairs) ||
@@ -155,7 +156,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->num_tasks = internal::MostTasks(blocks, options);
   // The sort has as many blocks as BucketScratchSize() assumes.
   memory->num_scratch =
-      BucketScratchSize(pairs, experts, Crew(options.workers));
+      BucketScratchSize(pairs, experts, ThreadCount(options.workers));
   memory->mark = internal::TakeMark(taker);
   memory->tokens_per_expert = taker->Take<int32_t>(experts);
   memory->offsets = taker->Take<int32_t>(experts + 1);
@@ -527,7 +528,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept {
   Taker taker;
   PlanMemory memory;
-  return Lay(tokens, top_k, options, &taker, &memory) ? taker.size() : SIZE_MAX;
+  return DivideMemory(tokens, top_k, options, &taker, &memory) ? taker.size()
+                                                               : SIZE_MAX;
 }
 
 Status PlanExperts(const ExpertsPlanInputs& inputs,
@@ -539,7 +541,7 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   const size_t tokens = call.sizes.tokens, top_k = call.sizes.top_k;
   Taker taker(outputs.memory);
   PlanMemory memory;
-  Lay(tokens, top_k, options, &taker, &memory);
+  DivideMemory(tokens, top_k, options, &taker, &memory);
 
   ExpertsPlan& plan = *outputs.plan;
   plan = ExpertsPlan();

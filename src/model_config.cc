@@ -132,7 +132,7 @@ constexpr auto kOtherValue = [] {
           .Add(name.text)
           .Add(" differs from ")
           .Add(other.text)
-          .Add(", and both name one field");
+          .Add(", and both are names of one field");
     }
   }
   return messages;
@@ -154,9 +154,9 @@ bool IsSound(float number) { return std::isfinite(number); }
 bool IsSound(const char* text) { return text != nullptr; }
 
 // Reads a configuration for one family.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const ModelConfig& config, const internal::FamilyFields& fields)
+  ConfigReader(const ModelConfig& config, const internal::FamilyFields& fields)
       : config_(config), fields_(fields) {}
 
   // Returns the error of the first field that is missing or has an invalid
@@ -203,7 +203,7 @@ class Reader {
 // The first two arguments of Get() and Put(), which name a field.
 #define FIELD(field) &ModelConfig::field, ConfigField::field
 
-Status ReadActivation(const Reader& read, Preset* preset) {
+Status ReadActivation(const ConfigReader& read, Preset* preset) {
   ActivateOptions& activate = preset->activate;
   if (const auto name = read.Get(FIELD(hidden_act))) {
     constexpr struct {
@@ -236,7 +236,7 @@ Status ReadActivation(const Reader& read, Preset* preset) {
   return Status();
 }
 
-Status ReadGroups(const Reader& read, const Preset& preset,
+Status ReadGroups(const ConfigReader& read, const Preset& preset,
                   RouteOptions* route) {
   const auto method = read.Get(FIELD(topk_method));
   const bool decides = read.Needs(ConfigField::topk_method);
@@ -270,7 +270,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
     return Invalid(SAYS(n_group) " does not divide num_experts");
   }
   if (preset.num_experts / groups < route->group_score_of) {
-    return Invalid(SAYS(n_group) " leaves too few experts to a group");
+    return Invalid(SAYS(n_group) " leaves too few experts in a group");
   }
   if (route->topk_group == 0 || route->topk_group > groups) {
     return Invalid(SAYS(topk_group) " is 0 or above n_group");
@@ -278,7 +278,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
   return Status();
 }
 
-Status ReadScore(const Reader& read, Preset* preset) {
+Status ReadScore(const ConfigReader& read, Preset* preset) {
   // Cohere2 has two ways to select, and each is a separate recipe.
   if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
     const bool is_sigmoid = IsText(*selection, "sigmoid");
@@ -322,7 +322,7 @@ Status ReadScore(const Reader& read, Preset* preset) {
   return Status();
 }
 
-Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
+Status ReadRoute(const ConfigReader& read, const internal::FamilyFields& fields,
                  Preset* preset) {
   RouteOptions& route = preset->route;
   Status status = ReadScore(read, preset);
@@ -363,8 +363,8 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
   if (const auto norm = read.Get(FIELD(moe_normalize_expert_weights))) {
     route.renormalize = *norm != 0;
     if (*norm != 0 && *norm != 1) {
-      return Invalid(SAYS(moe_normalize_expert_weights) " is another norm "
-                                                        "than the sum");
+      return Invalid(
+          SAYS(moe_normalize_expert_weights) " is not a division by the sum");
     }
   }
   read.Put(FIELD(moe_norm_min), &route.eps);
@@ -382,8 +382,8 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
   return Status();
 }
 
-Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
-                   Preset* preset) {
+Status ReadCombine(const ConfigReader& read,
+                   const internal::FamilyFields& fields, Preset* preset) {
   CombineOptions& combine = preset->combine;
   CombineForm& form = preset->form;
   read.Put(FIELD(rms_norm_eps), &combine.eps);
@@ -548,9 +548,9 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
       preset->family == nullptr ? nullptr
                                 : internal::FieldsOfFamily(preset->family);
   if (fields == nullptr) {
-    return Invalid("ApplyConfig: preset: has no family of Presets()");
+    return Invalid("ApplyConfig: preset: its family is not in Presets()");
   }
-  const Reader read(config, *fields);
+  const ConfigReader read(config, *fields);
   Preset applied = *preset;
   Status status = read.Check();
   if (status.ok()) status = ReadRoute(read, *fields, &applied);

@@ -103,12 +103,12 @@ class ConfigFields {
   constexpr bool Has(ConfigField field) const {
     return (bits_ & Bit(field)) != 0;
   }
-  constexpr ConfigFields With(ConfigFields others) const {
+  constexpr ConfigFields Add(ConfigFields others) const {
     ConfigFields all;
     all.bits_ = bits_ | others.bits_;
     return all;
   }
-  constexpr ConfigFields Without(ConfigFields others) const {
+  constexpr ConfigFields Remove(ConfigFields others) const {
     ConfigFields rest;
     rest.bits_ = bits_ & ~others.bits_;
     return rest;

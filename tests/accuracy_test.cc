@@ -147,7 +147,7 @@ TEST(AccuracyTest, SwigluOai) {
         "SwiGLU-OAI of alpha " + std::to_string(alpha),
         {-87.33655f / alpha, 87.0f / alpha},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
+          return ApplyToBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&](const std::vector<float>& all, size_t i) -> Promised {
           const double g = static_cast<double>(all[i]),
@@ -175,7 +175,7 @@ TEST(AccuracyTest, Situ) {
         "SiTU of " + std::to_string(beta) + ", " + std::to_string(linear_beta),
         {-87.33655f, 87.0f, 9.02f * beta, -9.02f * beta},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
+          return ApplyToBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&, b = static_cast<double>(beta),
          l = static_cast<double>(linear_beta)](const std::vector<float>& all,
@@ -197,7 +197,7 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   for (const std::string& isa : RunnableIsaNames()) {
     const ScopedIsa scoped(isa);
     const auto bits = [](Activation activation, float g, float u) {
-      return CanonicalBits(OfBoth(Plain(activation), {g}, {u})[0]);
+      return CanonicalBits(ApplyToBoth(Plain(activation), {g}, {u})[0]);
     };
     for (const float g : {-52.0f, -1e30f, -kInf}) {
       const Activation oai = Activation::kSwigluOai;

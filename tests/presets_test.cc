@@ -170,7 +170,7 @@ TEST(Presets, AreInOrderAndFoundByName) {
 TEST(Presets, UnknownNamesAreRefused) {
   Preset preset;
   preset.family = "untouched";
-  const std::string unknown = "FindPreset: family: is none of Presets()";
+  const std::string unknown = "FindPreset: family: is not in Presets()";
   for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
@@ -229,7 +229,7 @@ TEST(Presets, NamesOfClassesAreHinted) {
     Preset preset;
     ExpectError(
         FindPreset(name.c_str(), &preset),
-        "FindPreset: family: is none of Presets(); did you mean " + meant);
+        "FindPreset: family: is not in Presets(); did you mean " + meant);
   }
 }
 
@@ -433,7 +433,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("phimoe", num_experts_per_tok, 3, "is not 2"),
       SPOILT("deepseek_v3", n_group, 0, "is 0"),
       SPOILT("deepseek_v3", n_group, 7, "does not divide num_experts"),
-      SPOILT("deepseek_v3", n_group, 256, "leaves too few experts to a group"),
+      SPOILT("deepseek_v3", n_group, 256, "leaves too few experts in a group"),
       SPOILT("deepseek_v3", topk_group, 0, "is 0 or above n_group"),
       SPOILT("deepseek_v3", topk_group, 9, "is 0 or above n_group"),
       SPOILT("glm4_moe", topk_group, 2, "is above n_group"),
@@ -446,7 +446,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("cohere2_moe", shared_expert_combination_strategy, "max",
              "is neither average nor sum"),
       SPOILT("dbrx", moe_normalize_expert_weights, 2,
-             "is another norm than the sum"),
+             "is not a division by the sum"),
       SPOILT("ernie4_5_moe", moe_norm_min, -1, "is negative"),
       SPOILT("muse_spark", output_multiplier, 0, "is 0"),
       SPOILT("laguna", moe_router_logit_softcapping, -1, "is negative"),
@@ -493,10 +493,10 @@ TEST(Presets, WrongConfigurationsAreRefused) {
   ExpectError(ApplyConfig(config, nullptr), "ApplyConfig: preset: is null");
   preset.family = nullptr;
   ExpectError(ApplyConfig(config, &preset),
-              "ApplyConfig: preset: has no family of Presets()");
+              "ApplyConfig: preset: its family is not in Presets()");
   preset.family = "llama";
   ExpectError(ApplyConfig(config, &preset),
-              "ApplyConfig: preset: has no family of Presets()");
+              "ApplyConfig: preset: its family is not in Presets()");
 }
 
 TEST(Presets, FieldsAreSetByTheirNames) {
@@ -554,22 +554,19 @@ TEST(Presets, NamesOfOneFieldAgree) {
   ModelConfig config;
   EXPECT_OK(SetField("n_routed_experts", 256, &config));
   EXPECT_OK(SetField("num_local_experts", 256, &config));
-  ExpectError(
-      SetField("num_experts", 8, &config),
-      "SetField: config: num_experts differs from num_local_experts, and "
-      "both name one field");
+  ExpectError(SetField("num_experts", 8, &config),
+              "SetField: config: num_experts differs from num_local_experts, "
+              "and both are names of one field");
   EXPECT_EQ(config.num_experts, 256u);
   EXPECT_OK(SetField("hidden_act", "silu", &config));
   EXPECT_OK(SetField("hidden_activation", "silu", &config));
-  ExpectError(
-      SetField("mlp_hidden_act", "relu2", &config),
-      "SetField: config: mlp_hidden_act differs from hidden_activation, and "
-      "both name one field");
+  ExpectError(SetField("mlp_hidden_act", "relu2", &config),
+              "SetField: config: mlp_hidden_act differs from "
+              "hidden_activation, and both are names of one field");
   EXPECT_OK(SetField("rms_norm_eps", 1e-5, &config));
-  ExpectError(
-      SetField("layernorm_epsilon", 1e-6, &config),
-      "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
-      "both name one field");
+  ExpectError(SetField("layernorm_epsilon", 1e-6, &config),
+              "SetField: config: layernorm_epsilon differs from rms_norm_eps, "
+              "and both are names of one field");
   // SetField() may overwrite a field that was assigned directly.
   config = {};
   config.num_experts = 8;
@@ -862,25 +859,23 @@ TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
     return status;
   };
   const char* const kUnconfigured =
-      "RouteTopK: options: needs_config: a preset before ApplyConfig has put "
-      "config.json in the place of its defaults";
+      "RouteTopK: options: needs_config: call ApplyConfig for the preset first";
   ExpectError(route(Find("mixtral"), false, false), kUnconfigured);
   EXPECT_OK(route(Configured(Find("mixtral")), false, false));
   ExpectError(route(Find("kimi_k2"), true, false), kUnconfigured);
   const Preset biased = Configured(Find("kimi_k2"));
   ExpectError(route(biased, false, false),
-              "RouteTopK: correction_bias: is missing, and the options need "
-              "one");
+              "RouteTopK: correction_bias: not given, but the options need it");
   EXPECT_OK(route(biased, true, false));
   EXPECT_OK(route(Configured(Find("deepseek_v4")), false, true))
       << "the bias would only select";
   Preset grouped = Configured(Find("deepseek_v3"));
   grouped.route.num_expert_group = grouped.route.topk_group = 0;
   ExpectError(route(grouped, true, false),
-              "RouteTopK: options: num_expert_group is 0, and the options need "
+              "RouteTopK: options: num_expert_group is 0, but the options need "
               "groups (1: none)");
   ExpectError(route(Configured(Find("gemma4")), false, false),
-              "RouteTopK: expert_scale: is missing, and the options need one");
+              "RouteTopK: expert_scale: not given, but the options need it");
 }
 
 // Computes the preset's norm of x with the weights w.
@@ -906,10 +901,10 @@ TEST(Presets, NormsAreThoseOfTheirFamilies) {
     const Status status = Normed(preset, {1, 1, 1, 1}, {0, 0, 0, 0}, &normed);
     if (preset.combine.needs_other_norm) {
       ++refused;
-      ExpectError(status,
-                  "Combine: normed: given, but a norm that Combine does not "
-                  "have opens the next layer of this preset "
-                  "(options.needs_other_norm)");
+      ExpectError(
+          status,
+          "Combine: normed: given, but this preset's next layer begins with a "
+          "norm that Combine does not have (options.needs_other_norm)");
       EXPECT_EQ(normed, std::vector<float>(4, -7));
     } else {
       // A weight of 0 leaves the row unchanged if the norm adds one to

@@ -55,10 +55,10 @@ SWITCHYARD_OF_GATE(Relu2Of, false, hn::Mul(Relu(d, x), Relu(d, x)));
 SWITCHYARD_OF_GATE(IdentityOf, false, x);
 #undef SWITCHYARD_OF_GATE
 
-template <class OfGate>
+template <class Gate>
 struct TimesUp {
-  static constexpr bool kHalves = OfGate::kHalves;
-  OfGate of_gate;
+  static constexpr bool kHalves = Gate::kHalves;
+  Gate of_gate;
   explicit TimesUp(const ActivateOptions& options) : of_gate(options) {}
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -67,18 +67,18 @@ struct TimesUp {
 };
 
 // Clamps gate and up to the limit before the activation.
-template <class OfBoth>
+template <class Both>
 struct Limited {
-  static constexpr bool kHalves = OfBoth::kHalves;
-  OfBoth of_both;
+  static constexpr bool kHalves = Both::kHalves;
+  Both both;
   float limit;
   explicit Limited(const ActivateOptions& options)
-      : of_both(options), limit(options.limit) {}
+      : both(options), limit(options.limit) {}
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
     const V most = hn::Set(d, limit);
-    return of_both(d, MinOrNaN(d, most, gate),
-                   MaxOrNaN(d, hn::Neg(most), MinOrNaN(d, most, up)));
+    return both(d, MinOrNaN(d, most, gate),
+                MaxOrNaN(d, hn::Neg(most), MinOrNaN(d, most, up)));
   }
 };
 
