@@ -75,7 +75,8 @@ struct Route {
         close.push_back(std::exp(double{row[e]}) / sum);
       }
     }
-    // The weights have to equal those of the same logits in f32, bit by bit.
+    // The weights have to equal the weights of the same logits in f32, bit by
+    // bit.
     if (!IsF32(types)) {
       std::vector<int32_t> same_ids(logits.rows() * top_k);
       std::vector<float> same(same_ids.size());

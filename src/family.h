@@ -98,8 +98,8 @@ struct FamilyLayer {
 
   // True if the router's norm is also divided by sqrt(hidden): Gemma 4.
   bool router_norm_by_root = false;
-  // True if the router's matmul adds the bias, so that weights have it, too:
-  // gpt-oss.
+  // True if the router's matmul adds the bias, so that the weights contain
+  // the bias, too: gpt-oss.
   bool bias_in_logits = false;
 
   // {root} is the first of these for which the checkpoint has kNorm.
@@ -113,7 +113,7 @@ struct FamilyLayer {
   const char* router = nullptr;
   // moe_layer takes the first way to store experts that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
-  // Its module is null if the family has no shared experts.
+  // The module of `shared` is null if the family has no shared experts.
   ExpertTensors shared = {};
   // A tensor [1, hidden]. The sigmoid of its product with a token is the shared
   // expert's weight.

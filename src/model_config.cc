@@ -139,7 +139,7 @@ constexpr auto kOtherValue = [] {
 }();
 static_assert(std::size(kFields) <= sizeof(ConfigNames));
 
-// Used instead of std::visit, because that could throw.
+// Visit() replaces std::visit, which could throw.
 template <class Visitor>
 auto Visit(const Member& member, const Visitor& visitor) {
   if (const auto* count = std::get_if<0>(&member)) return visitor(*count);

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests functions that are built from several functions of math-inl.h
-// (math_test tests those one by one): their accuracy has to be the one that
-// activate.h and route.h state. The tests call the public API on every ISA.
-// The inputs are one of 2,048 floats (8 times SWITCHYARD_MATH_STRIDE), and
-// every float around each threshold.
+// (math_test tests the single functions). Their accuracy has to be the
+// accuracy that activate.h and route.h state. The tests call the public API
+// on every ISA. The inputs are one of 2,048 floats (8 times
+// SWITCHYARD_MATH_STRIDE), and every float around each threshold.
 
 #include <algorithm>
 #include <cmath>
@@ -244,8 +244,8 @@ std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number has no upper neighbour. Takes the one that it would
-    // have with one more code.
+    // The largest number has no upper neighbour. Takes the neighbour that one
+    // more code would give it.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);

@@ -140,7 +140,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   }
 }
 
-// Tests each invalid argument of activate.h and its message. The call may
+// Tests each invalid argument of activate.h and its message. The call must
 // write nothing.
 
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
@@ -313,7 +313,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Passes lists with invalid values. The call may write nothing here either.
+// Passes lists with invalid values. The call must write nothing here either.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

@@ -611,7 +611,7 @@ class RelayExecutor final : public Executor {
 class ActivateVisibleTest : public IsaTest {
  protected:
   // Runs one form of call, and counts the calls that return before the last
-  // rows of `out` are visible. Remembers the first form that does so.
+  // rows of `out` are visible. Remembers the first form with such a call.
   void CountEarlyReturns(const std::string& name, const ActivateInputs& in,
                          const AnyMatrix& out, ActivateOptions options,
                          size_t calls) {

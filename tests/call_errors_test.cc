@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests every invalid argument of combine.h and its message. The call may
+// Tests every invalid argument of combine.h and its message. The call must
 // write nothing.
 
 #include "tests/call_errors.h"
@@ -420,7 +420,7 @@ TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
                c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
 }
 
-// Tests every invalid argument of bucket.h and its message. The call may
+// Tests every invalid argument of bucket.h and its message. The call must
 // write nothing.
 
 // A call with 4 tokens of 2 pairs and 3 experts, for BucketPacked and
@@ -558,7 +558,7 @@ TEST(DispatchArgs, TilesMatter) {
 }
 
 // Tests every invalid argument of BucketAligned and MapPairs, and its
-// message. The calls may write nothing.
+// message. The calls must write nothing.
 
 // A call with 4 tokens of 2 pairs and 3 experts.
 class AlignedErrors
@@ -796,8 +796,8 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
-// Tests every invalid argument of hyper.h and its message. The call may write
-// nothing.
+// Tests every invalid argument of hyper.h and its message. The call must
+// write nothing.
 
 class HyperErrors : public CallErrors<HyperInputs, HyperOutputs, HyperOptions> {
  protected:

@@ -224,7 +224,7 @@ TEST(LayerBits, AreThoseOfAnyCut) {
   }
 }
 
-// Runs teams of up to 64 threads, whatever the number of cores.
+// Runs teams of up to 64 threads on any number of cores.
 TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
   for (const size_t threads : {2u, 5u, 64u}) {
@@ -880,8 +880,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   };
   for (const size_t shift : {0u, 1u, 15u}) {
     const Span<int32_t> memory(memory_.data() + shift, memory_.size() - shift);
-    // It refuses the first plan even if the ids and options of the second are
-    // equal.
+    // RunExperts() refuses the first plan even if the second has the same ids
+    // and options.
     for (const int32_t id : {0, 1, 3}) {
       ExpertsPlan first, second;
       ids_[1] = id;

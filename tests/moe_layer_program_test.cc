@@ -211,7 +211,7 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   EXPECT_TRUE(outcome.Printed("rounds lie between "));
   const json file = json::parse(ReadFile(path));
   EXPECT_GT(file.at("plain_loops_seconds"), 0);
-  // Both medians have to be those of the rounds in the file.
+  // Both medians have to be the medians of the rounds in the file.
   for (const auto& [median, rounds] :
        {std::pair("seconds", "round_seconds"),
         std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {

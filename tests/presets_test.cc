@@ -713,8 +713,7 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_EQ(Changeable(with_field), Changeable(preset))
         << family << ' ' << key;
   };
-  // The classes of both families have one shared expert with a width of its
-  // own.
+  // The classes of both families have one shared expert with its own width.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);
@@ -1025,8 +1024,8 @@ TEST_P(PresetsTest, EveryOneRoutes) {
         sum += routed.weights[t * call.slots + j];
       }
       EXPECT_GT(sum, 0.0f);
-      // The selected experts fill all slots, except Inkling's slots of shared
-      // experts.
+      // The sum is over the slots of all selected experts and, for Inkling,
+      // of the shared experts.
       if (preset.route.renormalize && !preset.expert_scale) {
         EXPECT_NEAR(sum, preset.route.routed_scaling_factor, 1e-5f);
       }

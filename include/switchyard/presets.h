@@ -53,8 +53,8 @@ struct CombineForm {
   // The experts' products have biases. Pass gate_bias to Activate; the engine
   // itself adds the bias of the down product.
   bool has_expert_biases = false;
-  // Pass the router's weights to Activate as row_scale, and weights of 1 to
-  // Combine.
+  // True if an engine has to pass the router's weights to Activate as
+  // row_scale, and weights of 1 to Combine.
   bool has_weights_on_input = false;
 };
 

@@ -106,8 +106,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool IsPadded(const Args& c) {
     return internal::Given(c.in.tokens_per_expert);
   }
-  // True if biases of several experts are given without offsets and
-  // tokens_per_expert, one of which has to say where an expert's rows are.
+  // True if biases of several experts are given, but neither offsets nor
+  // tokens_per_expert, which say where an expert's rows are.
   static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
     return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
            !IsPadded(c);

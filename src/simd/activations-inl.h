@@ -3,8 +3,9 @@
 
 // The functors that SWITCHYARD_ACTIVATIONS lists. They are constructed from
 // the options, and called with a vector of gates, or with a vector of gates
-// and one of ups. If kHalves, rows of 16 bits, too, are read and written
-// without tiles, because tiles took 1.2 to 1.4 of the time.
+// and one of ups. If kHalves is true, rows of 16-bit types are also read and
+// written without tiles, because with tiles they took 1.2 to 1.4 times as
+// long.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ACTIVATIONS_INL_H_) == \

@@ -166,8 +166,8 @@ struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // It needs no clamp, because a magnitude times 127 / largest rounds to at
-  // most 127.
+  // Encode() needs no clamp, because a magnitude times 127 / largest rounds to
+  // at most 127.
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }

@@ -91,7 +91,7 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
 #ifdef SWITCHYARD_WITH_TBB
 
 // The calls come from nested tasks in TBB's default arena. The executor has
-// an arena of its own.
+// its own arena.
 TEST_P(CallersTest, InsideTbbTasks) {
   const auto executor = MakeExecutor(GetParam());
   const auto callers = Callers(24);

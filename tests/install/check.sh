@@ -26,10 +26,10 @@ build() {
   "$CMAKE" --build "$WORK/build"
 }
 
-# project CACHE_ARGS...: the same for a project that builds the library
-# itself, with kernels for one ISA. Several tests share it; options that a
-# test does not set have their defaults. (In a Debug build, TBB's package adds
-# a definition to all targets that link it.)
+# project CACHE_ARGS...: configures and builds a project that builds the
+# library itself, with kernels for one ISA. Several tests share it; options
+# that a test does not set have their defaults. (In a Debug build, TBB's
+# package adds a definition to all targets that link it.)
 project() {
   rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
@@ -106,8 +106,8 @@ no_device() {
 }
 
 # runs PROGRAM with|without: checks that the program says whether it has TBB's
-# executor. If there is a device layer, checks the same of device_PROGRAM,
-# which uses it.
+# executor. If there is a device layer, checks this of device_PROGRAM, too,
+# which uses the device layer.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -171,7 +171,7 @@ compile_c() {
 
 # runs_engines LINK PKG_CONFIG_ARGS...: builds the C++ and the C engine of
 # docs/engines.md with the linker flag LINK, and runs them. Both have to
-# succeed and print the same.
+# succeed and print the same text.
 runs_engines() {
   local language output wanted=
   for language in cpp c; do
@@ -227,7 +227,7 @@ case $1 in
     fi
     ;;
   plain)
-    # A fresh clone, on a machine with only Highway and TBB.
+    # Configures a fresh clone on a machine with only Highway and TBB.
     absent=()
     for package in $(cat "$SOURCE"/{tests,examples,programs,tools,bench,fuzz}{,/*}/CMakeLists.txt |
       grep -oE 'find_package\(\w+' | sed 's/.*(//' | sort -u); do
@@ -409,7 +409,7 @@ END
     grep -q "SWITCHYARD_INSTALL" "$WORK/log" || die "$(cat "$WORK/log")"
     ;;
   without_tbb)
-    # With its own folders, as distributions set them.
+    # Installs to folders with other names, as distributions do.
     project -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON -DSWITCHYARD_INSTALL=ON \
       "-DSWITCHYARD_DEVICE=$DEVICE" -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
@@ -437,7 +437,7 @@ END
     fi
     ;;
   shared)
-    # Configured as distributions do.
+    # Configures as distributions do.
     project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"

@@ -40,7 +40,7 @@ typedef struct swy_combine_form {
   int32_t has_block_norm;        // the layer needs inputs.norms.block
   int32_t has_vectors;           // the layer needs some of inputs.vectors
   int32_t has_expert_biases;     // the experts' products have biases
-  // Pass topk_weights to swy_activate as row_scale.
+  // 1: pass topk_weights to swy_activate as row_scale.
   int32_t has_weights_on_input;
 } swy_combine_form;
 #define SWY_COMBINE_FORM_INIT                                                  \
@@ -207,11 +207,11 @@ SWY_API swy_status swy_set_null(const char* key,
 // needs another value than the default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
-// Does the same for preset->family, with the values of a checkpoint's
-// config.json. It writes all fields, so change options only after the call.
-// Returns SWY_INVALID_ARGUMENT and writes nothing in the cases above, and
-// also if a field that changes the family's results is missing (the message
-// names it), or if a value is not valid for the family.
+// Writes the structs of swy_find_preset for preset->family, with the values
+// of a checkpoint's config.json. It writes all fields, so change options only
+// after the call. Returns SWY_INVALID_ARGUMENT and writes nothing in the
+// cases above, and also if a field that changes the family's results is
+// missing (the message names it), or if a value is not valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;
