@@ -17,8 +17,8 @@ struct Data {
   Types types;
   size_t rows, cols;
   ActivateOptions options = {};
-  Rows gate = Rows::Of(types.in, rows, cols, 2);
-  Rows up = Rows::Of(types.in, rows, cols, 3);
+  Rows gate = Rows::Make(types.in, rows, cols, 2);
+  Rows up = Rows::Make(types.in, rows, cols, 3);
   Rows out = Rows(types.out, rows, cols);
 
   Data(const Types& t, size_t r, size_t c, const ActivateOptions& o = {})

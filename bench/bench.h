@@ -304,7 +304,7 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data if there is none yet.
+    // Makes the data if `data` is null.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {
@@ -357,8 +357,8 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   }
 }
 
-// Each *_bench.cc has one. add() adds its cases. The optional add_at() adds
-// the cases of a shape from the command line.
+// Each *_bench.cc has a Registration. add() adds the file's cases. The
+// optional add_at() adds the cases of a shape from the command line.
 struct LayerShape;
 struct Registration {
   explicit Registration(void (*add)());

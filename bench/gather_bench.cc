@@ -19,7 +19,7 @@ namespace {
 struct Gather {
   Types types;
   size_t hidden, tokens, top_k;
-  Rows rows = Rows::Of(types.in, tokens, hidden, 9);
+  Rows rows = Rows::Make(types.in, tokens, hidden, 9);
   Aligned<int32_t> ids;
   std::vector<int32_t> pairs, row_index;
   Rows out = Rows(types.out, tokens* top_k, hidden);
@@ -98,8 +98,8 @@ void Probe(Gather& d, size_t, size_t begin, size_t end) {
 }
 
 // The probes below read each token once, and copy a row for each of its
-// pairs. This one copies to consecutive rows, as if the packed order were
-// that of the tokens.
+// pairs. ProbeInOrder() copies to consecutive rows, as if the packed order
+// were the order of the tokens.
 void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);

@@ -422,7 +422,8 @@ std::function<void(const ExpertsArgs&)> Experts(const ExpertsWeights& experts,
     Set(weights, args.weights);
     Set(residual, args.residual);
     Set(out, args.out);
-    // This keeps the experts alive, because the graph refers to their memory.
+    // The lambda keeps the experts alive, because the graph refers to their
+    // memory.
     static_cast<void>(experts);
     graph->Compute();
   };

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // llama.cpp's operations between the matrix products of an MoE layer, run by
-// ggml's CPU backend. They are the same operations in the same order, and
-// share memory in the same way. The graphs are built, allocated and planned
+// ggml's CPU backend. The operations, their order and their sharing of memory
+// are those of llama.cpp. The graphs are built, allocated and planned
 // beforehand. A call sets the pointers of inputs and outputs, and computes.
 // It includes the fixed cost of each computation, as in llama.cpp: some 60 ns
 // and, on several threads, a barrier after each operation. (llama.cpp also

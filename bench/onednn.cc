@@ -49,8 +49,8 @@ void Check(dnnl_status_t status) {
   if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
 }
 
-// In oneDNN 3 an operation has no descriptor of its own. Only its primitive
-// has one, and it needs a descriptor of each argument.
+// In oneDNN 3 only the primitive of an operation has a descriptor. The
+// primitive's descriptor needs a descriptor of each argument.
 dnnl::eltwise_forward::primitive_desc Swish(const memory::desc& desc) {
   const auto inference = dnnl::prop_kind::forward_inference;
   const auto swish = dnnl::algorithm::eltwise_swish;

@@ -152,8 +152,8 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
 #undef SWITCHYARD_CASE
 }
 
-// A group's sum is that of its two largest keys. Drops the keys of all groups
-// except those with the largest sums.
+// A group's sum is the sum of its two largest keys. Drops the keys of all
+// groups except those with the largest sums.
 void DropGroups(const RouteOptions& options, size_t experts, float* keys) {
   const size_t groups = options.num_expert_group, size = experts / groups;
   float sums[kMaxExperts];

@@ -17,7 +17,7 @@ struct Data {
   Rows in, out;
 
   Data(const Types& types, size_t rows, size_t cols)
-      : in(Rows::Of(types.in, rows, cols, 10)), out(types.out, rows, cols) {}
+      : in(Rows::Make(types.in, rows, cols, 10)), out(types.out, rows, cols) {}
   Status Call(size_t, Executor& executor) {
     return Quantize({in.In()}, {out.Out()}, {}, executor);
   }

@@ -132,8 +132,9 @@ struct CombineMove {
 
 // Loops that only move a kernel's bytes, with this machine's widest vectors.
 // No kernel can be much faster. The SiLU-mul probes also divide, as the
-// kernel does. Pointers are on cache lines; one that is not is only read, in
-// whole vectors. The loops write whole lines of the outputs.
+// kernel does. Pointers are on cache lines. From a pointer that is not, the
+// loops only read, in whole vectors. The loops write whole lines of the
+// outputs.
 struct Probes {
   // Reads `in`, then fills `out`, in elements of 4 bytes.
   void (*move)(const void* in, size_t in_size, void* out, size_t out_size);

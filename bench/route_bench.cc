@@ -40,7 +40,7 @@ struct Route {
         experts(shape.experts),
         top_k(shape.top_k),
         options{renormalize},
-        logits(Rows::Of(types.in, (t == 1 ? kSlots : 1) * t, experts, 1)) {
+        logits(Rows::Make(types.in, (t == 1 ? kSlots : 1) * t, experts, 1)) {
     for (size_t r = 0; r < logits.rows() && change; ++r) {
       change(logits.Data<float>(r));
     }
@@ -75,7 +75,8 @@ struct Route {
         close.push_back(std::exp(double{row[e]}) / sum);
       }
     }
-    // The weights have to equal those of the same logits in f32, bit by bit.
+    // The weights have to equal the weights of the same logits in f32, bit by
+    // bit.
     if (!IsF32(types)) {
       std::vector<int32_t> same_ids(logits.rows() * top_k);
       std::vector<float> same(same_ids.size());

@@ -186,7 +186,7 @@ void Add(const Recipe& recipe, const RouterShape& shape, size_t tokens) {
   });
 }
 
-Recipe Of(const char* name, const char* family) {
+Recipe MakeRecipe(const char* name, const char* family) {
   Preset preset;
   Check(FindPreset(family, &preset));
   preset.route.needs_config = false;  // so the defaults are timed
@@ -195,13 +195,13 @@ Recipe Of(const char* name, const char* family) {
 }
 
 const Registration registration([] {
-  Recipe sigmoid = Of("sigmoid", "minimax_m2");
+  Recipe sigmoid = MakeRecipe("sigmoid", "minimax_m2");
   sigmoid.bias = false;
-  const Recipe biased = Of("sigmoid_bias", "kimi_k2");
-  const Recipe grouped = Of("grouped", "deepseek_v3");
-  const Recipe softmax_bias = Of("softmax_bias", "ernie4_5_moe");
-  const Recipe sqrt_softplus = Of("sqrt_softplus", "deepseek_v4");
-  const Recipe selected = Of("selected", "gpt_oss");
+  const Recipe biased = MakeRecipe("sigmoid_bias", "kimi_k2");
+  const Recipe grouped = MakeRecipe("grouped", "deepseek_v3");
+  const Recipe softmax_bias = MakeRecipe("softmax_bias", "ernie4_5_moe");
+  const Recipe sqrt_softplus = MakeRecipe("sqrt_softplus", "deepseek_v4");
+  const Recipe selected = MakeRecipe("selected", "gpt_oss");
   const RouterShape shapes[] = {{"Qwen3-30B-A3B's size", 128, 8},
                                 {"DeepSeek-V3's size", 256, 8},
                                 {"Kimi K2's size", 384, 8},

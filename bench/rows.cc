@@ -69,7 +69,7 @@ Rows::Rows(const char* format, size_t rows, size_t cols)
       scales_(rows * BytesOf(format_.scales, format_.NumScales(cols))),
       sums_(format_.sums ? rows * sizeof(int32_t) : 0) {}
 
-Rows Rows::Of(const char* format, size_t rows, size_t cols, uint32_t stream) {
+Rows Rows::Make(const char* format, size_t rows, size_t cols, uint32_t stream) {
   Rows made(format, rows, cols);
   if (!made.IsNumbers()) throw std::logic_error("not numbers");
   for (size_t i = 0; i < rows * cols; ++i) {

@@ -73,7 +73,8 @@ class Rows {
   Rows(const char* format, size_t rows, size_t cols);
   // Returns rows in a format that holds numbers: the numbers of Floats(),
   // rounded.
-  static Rows Of(const char* format, size_t rows, size_t cols, uint32_t stream);
+  static Rows Make(const char* format, size_t rows, size_t cols,
+                   uint32_t stream);
 
   const Format& format() const { return format_; }
   // True if the format holds numbers, not codes or blocks.

@@ -36,9 +36,9 @@ class HugePages {
   size_t size_;
 };
 
-// The same weights in both layouts. The constructor quantises floats in
-// [-1/16, 1/16] for `distinct` experts. The other experts have copies of
-// their bytes.
+// Weights in both layouts, stored and packed. The constructor quantises
+// floats in [-1/16, 1/16] for `distinct` experts. The other experts have
+// copies of their bytes.
 class Weights {
  public:
   Weights(WeightFormat format, size_t experts, size_t rows, size_t cols,

@@ -99,8 +99,8 @@ struct AnyCombine : AnyFloats {
     }
     if (!with(parts, 6) || !with(parts, 7)) out.out = first;
     if (b.Flag()) options.eps = 0.5f;
-    // These are drawn last, so that older corpus files keep their meaning:
-    // `out` may be the shared rows, and rows may have an index.
+    // The choices below are drawn last, so that older corpus files keep their
+    // meaning: `out` may be the shared rows, and rows may have an index.
     if (b.Flag() && in.shared.num_shared == 1 && shared.data != nullptr &&
         first.data == own.data) {
       (out.out.data == own.data ? out.out : out.normed) = shared;

@@ -298,11 +298,11 @@ inline std::string& ExpectedText() {
 
 // Adds an error to a valid call. It can be any error that the call's table in
 // src/calls rejects. Sometimes adds further errors. Each of these makes the
-// call invalid, whatever the other errors are.
+// call invalid, independently of the other errors.
 class Spoiler {
  public:
-  // Reads its bytes before those of the call's data. Short inputs end with
-  // the data. If the order were reversed, they would all get the same error.
+  // Reads its bytes before the call's data. Otherwise short inputs, which end
+  // within the data, would all make the same choice here.
   explicit Spoiler(Bytes& bytes) : wanted_(bytes.Below(4) == 1) {
     for (uint8_t& choice : choices_) choice = wanted_ ? bytes.Byte() : 0;
   }

@@ -100,7 +100,7 @@ struct Case {
   Memory* written = &own;
 };
 
-// The same call for the f32 kernel, with the stored numbers in f32. The
+// The call of a Case for the f32 kernel, with the stored numbers in f32. The
 // weights are multiplied by the rows' scales.
 struct F32 {
   explicit F32(const Case& c)

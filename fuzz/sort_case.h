@@ -69,7 +69,7 @@ struct SortCase {
   Status Run(const Call& call) {
     if (!by_team) return call(executor);
     Status status;
-    crew.Run([&](const testing_support::CrewMember& member) {
+    crew.Run([&](const testing_support::EngineThread& member) {
       team.Run(member.thread, [&] { status = call(team); });
     });
     return status;
@@ -80,7 +80,7 @@ struct SortCase {
   const size_t tokens, top_k, buckets;
   PiecesExecutor executor;
   const size_t num_threads;
-  testing_support::Crew crew;
+  testing_support::EngineThreads crew;
   TeamExecutor team;
   const bool by_team, mapped_by_table;
   const size_t num_ids;

@@ -35,8 +35,7 @@ void AddThreadOptions(CLI::App& app, ThreadOptions& options) {
   app.add_option("--threads", options.threads, "Threads (default: all cores)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  app.add_option("--isa", options.isa,
-                 "Use no better instruction set than this one")
+  app.add_option("--isa", options.isa, "Cap the instruction set at this one")
       ->type_name("NAME");
 }
 

@@ -98,7 +98,7 @@ Status Run(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
       return internal::RunRows(executor, out.rows, row_ps, kernel, args);
     }
     return internal::Invalid(
-        "Activate: no kernel for the types of its arguments");
+        "Activate: no kernel has these types of arguments");
   }
   return internal::RunRows<simd::ActivateTilesArgs>(
       executor, out.rows, 2 * row_ps, simd::ActivateTiles(),

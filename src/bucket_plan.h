@@ -26,8 +26,8 @@ namespace switchyard::internal {
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// The picoseconds to count and place one pair. It takes 1.1 ns on a Zen 4, but
-// 2.7 to 4.5 on a 16-core Emerald Rapids.
+// The picoseconds to count and place one pair. A pair takes 1.1 ns on a Zen
+// 4, but 2.7 to 4.5 ns on a 16-core Emerald Rapids.
 constexpr size_t kPairPs = 2500;
 // Up to this many pairs, one thread is best, because blocks write to each
 // other's cache lines, which the cost of a fork does not include. On the
@@ -35,9 +35,9 @@ constexpr size_t kPairPs = 2500;
 // to sixteen; on the Zen 4 they took 36 us on one and 49 us on two. Twice as
 // many pairs take as long on two threads as on one.
 constexpr size_t kMaxSerialPairs = 60'000;
-// The least pairs of a block: in all, per counter and per claim. A block
-// clears, sums and reads its counters, which must not cost more than its pairs.
-// A claim takes an atomic addition.
+// The least number of pairs of a block: in all, per counter and per claim. A
+// block clears, sums and reads its counters, which must not cost more than
+// its pairs. A claim takes an atomic addition.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
@@ -50,9 +50,9 @@ struct BucketPlan {
   bool claims = false;
 };
 
-// Returns the number of blocks that are worth sharing out; 1 if the sort is
-// not. There are more blocks than threads, because threads come when they can,
-// and each takes block after block.
+// Returns the number of blocks that are worth sharing out, or 1 if the sort
+// is not worth sharing. There are more blocks than threads, because threads
+// start at different times, and each takes one block after another.
 inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
                            const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;

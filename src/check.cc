@@ -482,9 +482,9 @@ namespace {
   return sizes;
 }
 
-// Returns a size that the call wants from an argument: from the sizes of the
-// other arguments or, if `others` is null, from the call's. Returns `own`, the
-// argument's size, if no other argument has the size.
+// Returns a size that the argument should have. It follows from the sizes of
+// the other arguments or, if `others` is null, from the call's sizes. Returns
+// `own`, the argument's own size, if no other argument has the size.
 [[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
                                 const SizeWords& words, size_t own) {
   size_t value = own;

@@ -53,7 +53,8 @@ inline Status Invalid(const char* message) {
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// The same error, if `got` of `of` pairs or rows are at fault.
+// The error for data that the options do not allow, if `got` of `of` pairs or
+// rows are at fault.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,
@@ -91,14 +92,15 @@ struct WalkedCall {
   size_t num_options;
   const void* values_of_options;
 };
-// These return the number of a message, or kNoFault.
+// The functions below return the number of a message, or kNoFault.
 inline constexpr size_t kNoFault = SIZE_MAX;
 size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// Return the error with a message and its numbers: those of a view or of its
-// shape, the value of an option, or those of all that a rule's words name.
+// Return the error with a message and its numbers: the numbers of a view or
+// of its shape, the value of an option, or the numbers of everything that a
+// rule's words name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -317,8 +319,8 @@ constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
 // The sets of views, from frequent to rare: the views of ordinary calls, the
-// scales of their codes, the views of rare calls, and the sums of codes. A pair
-// of views belongs to the later set of the two.
+// scales of these views' codes, the views of rare calls, and the sums of
+// codes. A pair of views belongs to the later set of the two.
 enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {
@@ -339,9 +341,9 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// Returns the bytes of a matrix without blocks. If it has no rows, the end may
-// be before the begin. If this looks like an overlap, the slow path corrects
-// it.
+// Returns the bytes of a matrix without blocks. If the matrix has no rows,
+// the interval may end before it begins. If that looks like an overlap, the
+// slow path finds that there is none.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));

@@ -218,8 +218,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Multiplies a tile by `factor`. The tile's next stage does so or, if the
-  // product is rounded, an extra stage.
+  // Multiplies a tile by `factor`. The tile's next stage multiplies by it or,
+  // if the product is rounded, an extra stage does.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

@@ -21,8 +21,8 @@ class Serial final : public Executor {
 }  // namespace
 
 Executor& SerialExecutor() noexcept {
-  // It is in static storage and is never destroyed, so that destructors of
-  // other static objects can use it.
+  // The executor is in static storage and is never destroyed, so that
+  // destructors of other static objects can use it.
   alignas(Serial) static unsigned char storage[sizeof(Serial)];
   static Executor* const serial = new (storage) Serial;
   return *serial;

@@ -204,8 +204,8 @@ Status MultiplyTile(const ExpertWeights& weights,
   const bool is_shared = tile.expert == ExpertTile::kShared;
   if (is_shared && data.rows != 1) {
     return Refuse(
-        "MultiplyTile: weights.data: has not one expert, which the shared "
-        "expert's tile wants",
+        "MultiplyTile: weights.data: needs exactly one expert for the shared "
+        "expert's tile",
         data.rows, 1);
   }
   const auto expert = static_cast<size_t>(is_shared ? 0 : tile.expert);
@@ -248,8 +248,8 @@ Status MultiplyTile(const ExpertWeights& weights,
   }
   if (is_packed && tile.first_column % internal::kPackedRows != 0) {
     return internal::Invalid(
-        "MultiplyTile: tile.first_column: is no multiple of 16, as packed "
-        "weights want (ExpertsPlanOptions::tile_columns)");
+        "MultiplyTile: tile.first_column: is not a multiple of 16, which "
+        "packed weights need (ExpertsPlanOptions::tile_columns)");
   }
   if (internal::MayOverlap(out, rows) ||
       internal::MayOverlap(out, rows.scales)) {

@@ -98,8 +98,8 @@ struct FamilyLayer {
 
   // True if the router's norm is also divided by sqrt(hidden): Gemma 4.
   bool router_norm_by_root = false;
-  // True if the router's matmul adds the bias, so that weights have it, too:
-  // gpt-oss.
+  // True if the router's matmul adds the bias, so that the weights contain
+  // the bias, too: gpt-oss.
   bool bias_in_logits = false;
 
   // {root} is the first of these for which the checkpoint has kNorm.
@@ -113,7 +113,7 @@ struct FamilyLayer {
   const char* router = nullptr;
   // moe_layer takes the first way to store experts that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
-  // Its module is null if the family has no shared experts.
+  // The module of `shared` is null if the family has no shared experts.
   ExpertTensors shared = {};
   // A tensor [1, hidden]. The sigmoid of its product with a token is the shared
   // expert's weight.
@@ -121,33 +121,33 @@ struct FamilyLayer {
 
   // Returns a layer that differs in one part.
   template <class T>
-  constexpr FamilyLayer With(T FamilyLayer::*member,
-                             std::common_type_t<T> value) const {
+  constexpr FamilyLayer Set(T FamilyLayer::*member,
+                            std::common_type_t<T> value) const {
     FamilyLayer layer = *this;
     layer.*member = value;
     return layer;
   }
-  constexpr FamilyLayer With(Vector vector, const char* name) const {
+  constexpr FamilyLayer Set(Vector vector, const char* name) const {
     FamilyLayer layer = *this;
     layer.vectors[vector] = name;
     return layer;
   }
   constexpr FamilyLayer Router(const char* name) const {
-    return With(&FamilyLayer::router, name);
+    return Set(&FamilyLayer::router, name);
   }
   constexpr FamilyLayer Rules(LayerRule a = {}, LayerRule b = {},
                               LayerRule c = {}, LayerRule d = {}) const {
-    return With(&FamilyLayer::rules, {a, b, c, d});
+    return Set(&FamilyLayer::rules, {a, b, c, d});
   }
   constexpr FamilyLayer Experts(ExpertTensors first,
                                 ExpertTensors second = {}) const {
-    return With(&FamilyLayer::experts, {first, second});
+    return Set(&FamilyLayer::experts, {first, second});
   }
   // Adds a shared expert. config.json has its width as `key`.
   constexpr FamilyLayer Shared(ExpertTensors tensors,
                                const char* key = nullptr) const {
-    return With(&FamilyLayer::shared, tensors)
-        .With(&FamilyLayer::shared_intermediate, key);
+    return Set(&FamilyLayer::shared, tensors)
+        .Set(&FamilyLayer::shared_intermediate, key);
   }
 };
 

@@ -603,8 +603,8 @@ class Region {
   const simd::CombineArgs* sum_args_ = nullptr;
   simd::RowFunction<simd::CombineArgs> sum_rows_ = nullptr;
   Status error_;
-  // All workers write these. They are in separate cache lines to avoid false
-  // sharing.
+  // All workers write the members below. The first three are in separate
+  // cache lines to avoid false sharing.
   alignas(kCacheLine) std::atomic<size_t> next_{0};
   alignas(kCacheLine) std::atomic<size_t> conversions_to_come_{0};
   alignas(kCacheLine) std::atomic<bool> has_failed_{false};
@@ -692,8 +692,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   Taker taker(inputs.scratch);
   Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
-  // The memory is empty if no expert has rows. It is at least 1 here, because
-  // it is a divisor below.
+  // A worker's memory is empty if no expert has rows. Its size is at least 1
+  // here, because the size is a divisor below.
   memory.worker_bytes =
       std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
   Region region(inputs, outputs, options, gemm, memory);
@@ -719,7 +719,8 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
     if (!Given(from)) continue;
     if (!Quantize({from.RowRange(0, 0)}, {to.RowRange(0, 0)}).ok()) {
       return internal::Invalid(
-          "RunExperts: options: operands: nothing converts hidden to it");
+          "RunExperts: options: operands: no kernel converts hidden to this "
+          "format");
     }
   }
   if (plan.tokens == 0) return Status();

@@ -32,15 +32,15 @@ using internal::WorkTile;
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about one cost are cut evenly if a worker's share is below this
 // many of the smallest pieces, because too few pieces would be left to fill
-// gaps. One token's 8 experts on 128 workers then take 1.10 of the ideal time
-// instead of 1.29.
+// gaps. One token's 8 experts on 128 workers then take 1.10 times the ideal
+// time instead of 1.29 times.
 constexpr size_t kEvenShare = 16;
 // If no even cut keeps workers busy, each worker takes one part of gate and up.
 // This needs at least this number of workers for each block. One token's 8
-// experts on 48 to 127 workers then take 1.12 of the ideal time in the mean and
-// 1.20 at most, instead of 1.17 and 1.28.
+// experts on 48 to 127 workers then take 1.12 times the ideal time in the
+// mean and 1.20 times at most, instead of 1.17 and 1.28 times.
 constexpr size_t kWorkersOfBlock = 6;
-// In this cut, times are costs times kFine.
+// CutInOneTurn() computes times as costs multiplied by kFine.
 constexpr size_t kFine = 256;
 
 // The times at which workers end gate and up, with the number of workers for
@@ -102,9 +102,9 @@ internal::WorkListOptions WorkOf(const ExpertsPlanOptions& options) {
 }
 
 // An executor that only knows its number of threads.
-class Crew final : public Executor {
+class ThreadCount final : public Executor {
  public:
-  explicit Crew(size_t threads) : threads_(threads) {}
+  explicit ThreadCount(size_t threads) : threads_(threads) {}
   size_t Concurrency() const noexcept override { return threads_; }
   Status ParallelFor(size_t, size_t, Body, void*) noexcept override {
     return Status(StatusCode::kInternal, "PlanExperts: no threads");
@@ -141,8 +141,9 @@ bool AreInRange(const ExpertsPlanOptions& options) {
 }
 
 // Divides the taker's memory into the parts. Returns false if a size overflows.
-bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
-         Taker* taker, PlanMemory* memory) {
+bool DivideMemory(size_t tokens, size_t top_k,
+                  const ExpertsPlanOptions& options, Taker* taker,
+                  PlanMemory* memory) {
   const size_t experts = options.num_experts;
   size_t pairs = 0;
   if (__builtin_mul_overflow(tokens, top_k, &pairs) ||
@@ -155,7 +156,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->num_tasks = internal::MostTasks(blocks, options);
   // The sort has as many blocks as BucketScratchSize() assumes.
   memory->num_scratch =
-      BucketScratchSize(pairs, experts, Crew(options.workers));
+      BucketScratchSize(pairs, experts, ThreadCount(options.workers));
   memory->mark = internal::TakeMark(taker);
   memory->tokens_per_expert = taker->Take<int32_t>(experts);
   memory->offsets = taker->Take<int32_t>(experts + 1);
@@ -164,7 +165,7 @@ bool Lay(size_t tokens, size_t top_k, const ExpertsPlanOptions& options,
   memory->rows_per_token = taker->Take<int32_t>(tokens);
   memory->blocks = taker->Take<ExpertBlock>(blocks);
   memory->tasks = taker->Take<ExpertTask>(memory->num_tasks);
-  // After planning, these two are not needed any more.
+  // The tiles and the scratch are not needed after planning.
   memory->tiles = taker->Take<WorkTile>(memory->num_tiles);
   memory->scratch = taker->Take<int32_t>(memory->num_scratch);
   return !taker->overflows();
@@ -316,8 +317,8 @@ class Planner {
   }
   // Cuts one product of all blocks into equal parts, so that each worker claims
   // the same number of them. This number (turns) is the smallest that keeps
-  // workers busy for 16 of 17 parts of the time. Returns false if no number of
-  // turns does so with parts that are worth their claim.
+  // workers busy for 16 of 17 parts of the time. Returns false if no number
+  // of turns keeps them busy with parts that are worth their claim.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -527,7 +528,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept {
   Taker taker;
   PlanMemory memory;
-  return Lay(tokens, top_k, options, &taker, &memory) ? taker.size() : SIZE_MAX;
+  return DivideMemory(tokens, top_k, options, &taker, &memory) ? taker.size()
+                                                               : SIZE_MAX;
 }
 
 Status PlanExperts(const ExpertsPlanInputs& inputs,
@@ -539,7 +541,7 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
   const size_t tokens = call.sizes.tokens, top_k = call.sizes.top_k;
   Taker taker(outputs.memory);
   PlanMemory memory;
-  Lay(tokens, top_k, options, &taker, &memory);
+  DivideMemory(tokens, top_k, options, &taker, &memory);
 
   ExpertsPlan& plan = *outputs.plan;
   plan = ExpertsPlan();

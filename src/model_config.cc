@@ -132,14 +132,14 @@ constexpr auto kOtherValue = [] {
           .Add(name.text)
           .Add(" differs from ")
           .Add(other.text)
-          .Add(", and both name one field");
+          .Add(", and both are names of one field");
     }
   }
   return messages;
 }();
 static_assert(std::size(kFields) <= sizeof(ConfigNames));
 
-// Used instead of std::visit, because that could throw.
+// Visit() replaces std::visit, which could throw.
 template <class Visitor>
 auto Visit(const Member& member, const Visitor& visitor) {
   if (const auto* count = std::get_if<0>(&member)) return visitor(*count);
@@ -154,9 +154,9 @@ bool IsSound(float number) { return std::isfinite(number); }
 bool IsSound(const char* text) { return text != nullptr; }
 
 // Reads a configuration for one family.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const ModelConfig& config, const internal::FamilyFields& fields)
+  ConfigReader(const ModelConfig& config, const internal::FamilyFields& fields)
       : config_(config), fields_(fields) {}
 
   // Returns the error of the first field that is missing or has an invalid
@@ -203,7 +203,7 @@ class Reader {
 // The first two arguments of Get() and Put(), which name a field.
 #define FIELD(field) &ModelConfig::field, ConfigField::field
 
-Status ReadActivation(const Reader& read, Preset* preset) {
+Status ReadActivation(const ConfigReader& read, Preset* preset) {
   ActivateOptions& activate = preset->activate;
   if (const auto name = read.Get(FIELD(hidden_act))) {
     constexpr struct {
@@ -215,7 +215,8 @@ Status ReadActivation(const Reader& read, Preset* preset) {
                         {"gelu_pytorch_tanh", Activation::kGeluTanh},
                         {"gelu_new", Activation::kGeluTanh},
                         {"relu", Activation::kRelu},
-                        {"relu2", Activation::kRelu2}};
+                        {"relu2", Activation::kRelu2},
+                        {"situ", Activation::kSitu}};
     bool found = false;
     for (const auto& known : kActivations) {
       if (!IsText(*name, known.name)) continue;
@@ -225,7 +226,7 @@ Status ReadActivation(const Reader& read, Preset* preset) {
     if (!found) {
       return Invalid(SAYS(
           hidden_act) " is none of silu, gelu, "
-                      "gelu_pytorch_tanh, relu, relu2");
+                      "gelu_pytorch_tanh, relu, relu2, situ");
     }
   }
   read.Put(FIELD(swiglu_limit), &activate.limit);
@@ -236,7 +237,7 @@ Status ReadActivation(const Reader& read, Preset* preset) {
   return Status();
 }
 
-Status ReadGroups(const Reader& read, const Preset& preset,
+Status ReadGroups(const ConfigReader& read, const Preset& preset,
                   RouteOptions* route) {
   const auto method = read.Get(FIELD(topk_method));
   const bool decides = read.Needs(ConfigField::topk_method);
@@ -270,7 +271,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
     return Invalid(SAYS(n_group) " does not divide num_experts");
   }
   if (preset.num_experts / groups < route->group_score_of) {
-    return Invalid(SAYS(n_group) " leaves too few experts to a group");
+    return Invalid(SAYS(n_group) " leaves too few experts in a group");
   }
   if (route->topk_group == 0 || route->topk_group > groups) {
     return Invalid(SAYS(topk_group) " is 0 or above n_group");
@@ -278,7 +279,7 @@ Status ReadGroups(const Reader& read, const Preset& preset,
   return Status();
 }
 
-Status ReadScore(const Reader& read, Preset* preset) {
+Status ReadScore(const ConfigReader& read, Preset* preset) {
   // Cohere2 has two ways to select, and each is a separate recipe.
   if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
     const bool is_sigmoid = IsText(*selection, "sigmoid");
@@ -291,6 +292,12 @@ Status ReadScore(const Reader& read, Preset* preset) {
                      &selected);
     preset->route = selected.route;
     preset->in_model_type = selected.in_model_type;
+  }
+  // SmallThinker's weights are a softmax of the selected logits, or their
+  // sigmoids divided by the sum.
+  if (read.Get(FIELD(moe_primary_router_apply_softmax)).value_or(false)) {
+    preset->route.weight_of = WeightOf::kSoftmaxOfSelected;
+    preset->route.renormalize = false;
   }
   if (const auto score = read.Get(FIELD(scoring_func))) {
     constexpr struct {
@@ -322,7 +329,7 @@ Status ReadScore(const Reader& read, Preset* preset) {
   return Status();
 }
 
-Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
+Status ReadRoute(const ConfigReader& read, const internal::FamilyFields& fields,
                  Preset* preset) {
   RouteOptions& route = preset->route;
   Status status = ReadScore(read, preset);
@@ -363,8 +370,8 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
   if (const auto norm = read.Get(FIELD(moe_normalize_expert_weights))) {
     route.renormalize = *norm != 0;
     if (*norm != 0 && *norm != 1) {
-      return Invalid(SAYS(moe_normalize_expert_weights) " is another norm "
-                                                        "than the sum");
+      return Invalid(
+          SAYS(moe_normalize_expert_weights) " is not a division by the sum");
     }
   }
   read.Put(FIELD(moe_norm_min), &route.eps);
@@ -382,8 +389,8 @@ Status ReadRoute(const Reader& read, const internal::FamilyFields& fields,
   return Status();
 }
 
-Status ReadCombine(const Reader& read, const internal::FamilyFields& fields,
-                   Preset* preset) {
+Status ReadCombine(const ConfigReader& read,
+                   const internal::FamilyFields& fields, Preset* preset) {
   CombineOptions& combine = preset->combine;
   CombineForm& form = preset->form;
   read.Put(FIELD(rms_norm_eps), &combine.eps);
@@ -548,10 +555,19 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
       preset->family == nullptr ? nullptr
                                 : internal::FieldsOfFamily(preset->family);
   if (fields == nullptr) {
-    return Invalid("ApplyConfig: preset: has no family of Presets()");
+    return Invalid("ApplyConfig: preset: its family is not in Presets()");
   }
-  const Reader read(config, *fields);
   Preset applied = *preset;
+  if (fields->other_family != nullptr && config.scoring_func.has_value() &&
+      IsText(*config.scoring_func, fields->other_score)) {
+    Preset other;
+    (void)FindPreset(fields->other_family, &other);
+    fields = internal::FieldsOfFamily(fields->other_family);
+    applied.route = other.route;
+    applied.correction_bias = other.correction_bias;
+    applied.in_model_type = other.in_model_type;
+  }
+  const ConfigReader read(config, *fields);
   Status status = read.Check();
   if (status.ok()) status = ReadRoute(read, *fields, &applied);
   if (status.ok()) status = ReadActivation(read, &applied);

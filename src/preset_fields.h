@@ -16,20 +16,25 @@
   X(num_experts,                                                \
     "n_routed_experts\0"                                        \
     "num_local_experts\0"                                       \
-    "moe_num_experts\0")                                        \
+    "moe_num_experts\0"                                         \
+    "moe_num_primary_experts\0")                                \
   X(num_experts_per_tok,                                        \
     "num_experts_per_token\0"                                   \
     "moe_topk\0"                                                \
     "moe_top_k\0"                                               \
     "moe_k\0"                                                   \
     "top_k_experts\0"                                           \
-    "experts_per_token\0")                                      \
-  X(norm_topk_prob, "moe_renormalize\0")                        \
+    "experts_per_token\0"                                       \
+    "moe_num_active_primary_experts\0")                         \
+  X(norm_topk_prob,                                             \
+    "moe_renormalize\0"                                         \
+    "norm_expert_weight\0")                                     \
   X(routed_scaling_factor,                                      \
     "moe_routed_scaling_factor\0"                               \
     "moe_router_scaling_factor\0"                               \
     "route_scale\0"                                             \
-    "router_scaling_factor\0")                                  \
+    "router_scaling_factor\0"                                   \
+    "routing_scale\0")                                          \
   X(n_group, "num_expert_group\0")                              \
   X(topk_group, "")                                             \
   X(topk_method, "")                                            \
@@ -37,19 +42,22 @@
     "score_function\0"                                          \
     "score_func\0"                                              \
     "moe_router_activation_func\0"                              \
-    "moe_gate_act\0")                                           \
+    "moe_gate_act\0"                                            \
+    "router_score_func\0")                                      \
   X(expert_selection_fn, "")                                    \
   X(use_expert_bias,                                            \
     "use_routing_bias\0"                                        \
     "use_moe_router_bias\0"                                     \
     "moe_router_enable_expert_bias\0"                           \
-    "moe_use_aux_free\0")                                       \
+    "moe_use_aux_free\0"                                        \
+    "router_enable_expert_bias\0"                               \
+    "moe_gate_bias\0")                                          \
   X(moe_normalize_expert_weights, "")                           \
   X(moe_norm_min, "")                                           \
   X(output_multiplier, "")                                      \
   X(moe_router_logit_softcapping, "router_logit_softcapping\0") \
   X(router_jitter_noise, "")                                    \
-  X(zero_expert_num, "")                                        \
+  X(zero_expert_num, "zce_nums\0")                              \
   X(n_shared_experts,                                           \
     "num_shared_experts\0"                                      \
     "moe_num_shared_experts\0")                                 \
@@ -70,9 +78,10 @@
     "layer_norm_epsilon\0"                                      \
     "layernorm_epsilon\0")                                      \
   X(post_norm_eps, "")                                          \
-  X(residual_multiplier, "")                                    \
+  X(residual_multiplier, "ffn_out_scale\0")                     \
   X(mlp_alpha_factor, "layernorm_mlp_alpha\0")                  \
-  X(mlp_beta_factor, "layernorm_mlp_beta\0")
+  X(mlp_beta_factor, "layernorm_mlp_beta\0")                    \
+  X(moe_primary_router_apply_softmax, "")
 
 namespace switchyard::internal {
 
@@ -103,12 +112,12 @@ class ConfigFields {
   constexpr bool Has(ConfigField field) const {
     return (bits_ & Bit(field)) != 0;
   }
-  constexpr ConfigFields With(ConfigFields others) const {
+  constexpr ConfigFields Add(ConfigFields others) const {
     ConfigFields all;
     all.bits_ = bits_ | others.bits_;
     return all;
   }
-  constexpr ConfigFields Without(ConfigFields others) const {
+  constexpr ConfigFields Remove(ConfigFields others) const {
     ConfigFields rest;
     rest.bits_ = bits_ & ~others.bits_;
     return rest;
@@ -133,6 +142,10 @@ struct FamilyFields {
   bool has_identity_experts = false;  // unless the configuration has 0 of them
   // A configuration without rms_norm_eps sets CombineOptions::needs_other_norm.
   bool rms_norm_needs_eps = false;
+  // A configuration with the scoring_func `other_score` routes as the family
+  // `other_family` does.
+  const char* other_score = nullptr;
+  const char* other_family = nullptr;
 };
 
 // Returns the fields of a family of Presets(), or null for other names.

@@ -85,7 +85,7 @@ Status RefuseName(const char* name) {
         .Put(OptionAt(any, nearest).name);
   }
   return internal::Refuse(StatusCode::kInvalidArgument,
-                          "SetOption: name: no option has it", details);
+                          "SetOption: name: no option has this name", details);
 }
 void PutGot(double value, internal::Details* to) {
   if (value >= INT32_MIN && value <= INT32_MAX && value == std::floor(value)) {
@@ -135,9 +135,9 @@ Status SetAny(const char* name, Value value, Preset* preset, const Set& put) {
       PutGot(value, &details);
       details.Put(", needs ");
       PutNeeded(value, option, &details);
-      return internal::Refuse(StatusCode::kInvalidArgument,
-                              "SetOption: value: is none of this option's type",
-                              details);
+      return internal::Refuse(
+          StatusCode::kInvalidArgument,
+          "SetOption: value: does not fit this option's type", details);
     }
   }
   return RefuseName(name);

@@ -87,7 +87,7 @@ constexpr auto MakeDidYouMean() {
   std::array<DidYouMean, kPresets.size()> messages = {};
   for (size_t i = 0; i < messages.size(); ++i) {
     messages[i].Append(
-        "FindPreset: family: is none of Presets(); did you mean ");
+        "FindPreset: family: is not in Presets(); did you mean ");
     messages[i].Append(kPresets[i].family);
   }
   return messages;
@@ -134,7 +134,7 @@ Status FindPreset(const char* family, Preset* preset) noexcept {
     return {StatusCode::kInvalidArgument,
             nearest < kPresets.size()
                 ? kDidYouMean[nearest].text
-                : "FindPreset: family: is none of Presets()"};
+                : "FindPreset: family: is not in Presets()"};
   }
   *preset = *found;
   return {};

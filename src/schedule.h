@@ -23,9 +23,9 @@ namespace switchyard::internal {
 
 // The least work to share among threads, in picoseconds: two grains of the
 // executor with the cheapest fork. Calls with less do not ask the executor for
-// the cost of a fork, because that may read the clock, which takes 25 ns. It is
-// an integer, because floating-point operations may trap, or round in another
-// way, in the caller's environment.
+// the cost of a fork, because that may read the clock, which takes 25 ns. The
+// number is an integer, because floating-point operations may trap, or round
+// in another way, in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
 // Returns the number of rows that are worth a fork, for ParallelFor's `grain`.

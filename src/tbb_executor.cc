@@ -86,10 +86,10 @@ class Tbb final : public Executor {
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::rep Now() { return Clock::now().time_since_epoch().count(); }
-  // To wake a sleeping worker takes up to 90 us. A worker looks for work for
-  // about 50 us after its last piece, and to hand a piece to it takes 2 us
-  // then. So if calls with 10 us of work follow each other, the second one has
-  // a cheap fork.
+  // Waking a sleeping worker takes up to 90 us. A worker looks for work for
+  // about 50 us after its last piece, and handing it a piece in that time
+  // takes 2 us. So if calls with 10 us of work follow each other, the second
+  // one has a cheap fork.
   bool InQuickSuccession() const {
     constexpr Clock::duration kSuccession = std::chrono::microseconds(20);
     return Now() - last_end_.load(std::memory_order_relaxed) <

@@ -31,8 +31,8 @@ struct WorkListInputs {
 };
 struct WorkListOptions {
   size_t workers = 1;  // the number of workers that claim tiles, at least 1
-  // A tile begins at a multiple of this number of rows of its expert. At least
-  // 1.
+  // A tile begins at a multiple of this number of rows of its expert. The
+  // number is at least 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
   // tile_cost is the cost to read the expert's weights. Fewer rows than
@@ -181,14 +181,15 @@ inline size_t CutTilesByTrial(const WorkListInputs& inputs,
 //
 // If there is a tile_cost, fewer cuts may be better. For up to 1024 workers,
 // four lists are tried, from whole experts to tiles with rows that cost as much
-// as tile_cost. The list is taken with which the last worker ends first.
+// as tile_cost. MakeWorkList() takes the list with the earliest end of the
+// last worker.
 //
 // Without tile_cost and min_rows, the last worker ends less than the time of
 // tile_rows rows after the mean of all workers (in simulations of uniform ids
 // and of Zipf's law, 2 to 256 workers).
 //
-// It is serial and has no vectors. A tile takes about 25 ns, most of it for
-// sorting, and four times as long with tile_cost.
+// The function is serial and uses no vectors. A tile takes about 25 ns, most
+// of it for sorting, and four times as long with tile_cost.
 //
 // `tiles` has room for WorkListSize() tiles. Returns the number of tiles, or
 // SIZE_MAX, with nothing written, if the cost of all rows exceeds 63 bits.

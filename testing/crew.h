@@ -13,7 +13,7 @@
 namespace switchyard::testing_support {
 
 // A thread of an engine, with the arguments that it passes to TeamExecutor.
-struct CrewMember {
+struct EngineThread {
   size_t thread, num_threads;
   void (*barrier)(void* context);
   void* context;
@@ -21,13 +21,14 @@ struct CrewMember {
 
 // Starts `num_threads` threads, and has the barrier at which they wait for
 // each other.
-class Crew {
+class EngineThreads {
  public:
-  explicit Crew(size_t num_threads) : num_threads_(num_threads) {}
+  explicit EngineThreads(size_t num_threads) : num_threads_(num_threads) {}
 
-  CrewMember Member(size_t thread) {
+  EngineThread Member(size_t thread) {
     return {thread, num_threads_,
-            [](void* crew) { static_cast<Crew*>(crew)->Wait(); }, this};
+            [](void* crew) { static_cast<EngineThreads*>(crew)->Wait(); },
+            this};
   }
   // Runs call(member) on each thread.
   template <class Call>

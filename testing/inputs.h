@@ -47,8 +47,8 @@ constexpr uint32_t Hash(uint32_t seed, size_t i) {
 }
 // Returns a number in [-range, range); `range` is a power of two.
 constexpr float Uniform(uint32_t seed, size_t i, float range) {
-  // This is a multiple of 2^-23 in [-1, 1). It is exact, and so is its
-  // product with `range`.
+  // The number below is a multiple of 2^-23 in [-1, 1). It is exact, and so
+  // is its product with `range`.
   const int32_t signed24 = static_cast<int32_t>(Hash(seed, i) >> 8) - (1 << 23);
   return static_cast<float>(signed24) * 0x1p-23f * range;
 }

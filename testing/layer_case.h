@@ -119,7 +119,7 @@ class ExpertsLayer {
   // the executor's if that is 0.
   Status Run(Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
-  // Does the same with the caller's matrix product.
+  // Runs the layer with the caller's matrix product.
   Status Run(const ExpertGemm& gemm, Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
   // Computes the layer with one call after the other. Each call computes all

@@ -41,7 +41,7 @@ class Former {
            [](Real a, Real b) { return a * b; });
     Scale(&block, scales.block);
     if (in_.residual.data != nullptr) {
-      Row residual = Of(in_.residual, token_);
+      Row residual = LoadRow(in_.residual, token_);
       Vector(&residual, in_.vectors.residual_bias,
              [](Real a, Real b) { return a + b; });
       Vector(&residual, in_.vectors.residual_scale,
@@ -60,7 +60,7 @@ class Former {
 
   Row Norm(Row row, const ConstAnyMatrix& weight, NormKind kind,
            float eps) const {
-    const Row w = Of(weight, 0);
+    const Row w = LoadRow(weight, 0);
     if (kind == NormKind::kPlusOneFirst) {
       for (size_t h = 0; h < hidden_; ++h) row[h] = M(row[h] * (1 + w[h]));
     }
@@ -93,7 +93,7 @@ class Former {
   }
 
  private:
-  Row Of(const ConstAnyMatrix& m, size_t row) const {
+  Row LoadRow(const ConstAnyMatrix& m, size_t row) const {
     const float* const from = m.As<float>().Row(row);
     Row values(from, from + hidden_);
     for (Real& x : values) x = of_magnitudes_ ? std::fabs(x) : x;
@@ -106,7 +106,7 @@ class Former {
   void AddTerm(Real weight, const ConstAnyMatrix& rows, size_t row,
                Row* sum) const {
     if (of_magnitudes_) weight = std::fabs(weight);
-    const Row values = Of(rows, row);
+    const Row values = LoadRow(rows, row);
     for (size_t h = 0; h < hidden_; ++h) {
       (*sum)[h] = std::fma(weight, values[h], (*sum)[h]);
     }
@@ -146,7 +146,7 @@ class Former {
       }
       const size_t row = token_ * shared.num_shared + i;
       if (apart && i == 0) {
-        sum = Of(shared.rows, row);
+        sum = LoadRow(shared.rows, row);
         for (Real& x : sum) x = gate * x;
       } else {
         AddTerm(gate, shared.rows, row, apart ? &sum : block);
@@ -173,7 +173,7 @@ class Former {
   template <class F>
   void Vector(Row* row, const ConstAnyMatrix& vector, F f) const {
     if (vector.data == nullptr) return;
-    const Row values = Of(vector, 0);
+    const Row values = LoadRow(vector, 0);
     for (size_t h = 0; h < hidden_; ++h) (*row)[h] = M(f((*row)[h], values[h]));
   }
   void BlockNorm(Row* row, const ConstAnyMatrix& weight) const {

@@ -47,12 +47,13 @@ constexpr Format kProductRows[] = {
 bool Takes(WeightFormat format, const Format& rows);
 // Returns the format that OperandsOf() returns for weights of `format`.
 Format ProductRowsOf(WeightFormat format);
-// Returns a multiple of the block size of the weights and of that of the
-// rows. The number of columns has to be a multiple of it. It is 1 for int8.
+// Returns a common multiple of the block sizes of the weights and of the
+// rows. The number of columns has to be a multiple of the result, which is 1
+// for int8.
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
-// Returns rows for products, with random codes, and scales as above. `format`
-// is one of kProductRows.
+// Returns rows for products, with random codes, and with scales as in
+// RandomWeights(). `format` is one of kProductRows.
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 

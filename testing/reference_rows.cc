@@ -122,7 +122,7 @@ void PutQ8_K(const float* x, std::vector<uint8_t>& bytes, size_t i) {
   if (std::isnan(amax)) {
     block.d = kNaN;
   } else if (amax > 0.0f) {
-    // This is the first element with the largest magnitude, including its
+    // `max` is the first element with the largest magnitude, including its
     // sign.
     const float max = *std::find_if(
         x, x + 256, [amax](float v) { return std::fabs(v) == amax; });

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests functions that are built from several functions of math-inl.h
-// (math_test tests those one by one): their accuracy has to be the one that
-// activate.h and route.h state. The tests call the public API on every ISA.
-// The inputs are one of 2,048 floats (8 times SWITCHYARD_MATH_STRIDE), and
-// every float around each threshold.
+// (math_test tests the single functions). Their accuracy has to be the
+// accuracy that activate.h and route.h state. The tests call the public API
+// on every ISA. The inputs are one of 2,048 floats (8 times
+// SWITCHYARD_MATH_STRIDE), and every float around each threshold.
 
 #include <algorithm>
 #include <cmath>
@@ -147,7 +147,7 @@ TEST(AccuracyTest, SwigluOai) {
         "SwiGLU-OAI of alpha " + std::to_string(alpha),
         {-87.33655f / alpha, 87.0f / alpha},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
+          return ApplyToBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&](const std::vector<float>& all, size_t i) -> Promised {
           const double g = static_cast<double>(all[i]),
@@ -175,7 +175,7 @@ TEST(AccuracyTest, Situ) {
         "SiTU of " + std::to_string(beta) + ", " + std::to_string(linear_beta),
         {-87.33655f, 87.0f, 9.02f * beta, -9.02f * beta},
         [&](const std::vector<float>& x) {
-          return OfBoth(options, x, {ups.data(), ups.data() + x.size()});
+          return ApplyToBoth(options, x, {ups.data(), ups.data() + x.size()});
         },
         [&, b = static_cast<double>(beta),
          l = static_cast<double>(linear_beta)](const std::vector<float>& all,
@@ -197,7 +197,7 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   for (const std::string& isa : RunnableIsaNames()) {
     const ScopedIsa scoped(isa);
     const auto bits = [](Activation activation, float g, float u) {
-      return CanonicalBits(OfBoth(Plain(activation), {g}, {u})[0]);
+      return CanonicalBits(ApplyToBoth(Plain(activation), {g}, {u})[0]);
     };
     for (const float g : {-52.0f, -1e30f, -kInf}) {
       const Activation oai = Activation::kSwigluOai;
@@ -244,8 +244,8 @@ std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number has no upper neighbour. Takes the one that it would
-    // have with one more code.
+    // The largest number has no upper neighbour. Takes the neighbour that one
+    // more code would give it.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);

@@ -24,19 +24,19 @@ inline ActivateOptions Plain(Activation activation) {
   return options;
 }
 
-// OfGate() applies only the gate's function to f32 rows. OfBoth() also uses
-// `up`.
-inline std::vector<float> OfGate(ActivateOptions options,
-                                 const std::vector<float>& gate) {
+// ApplyToGate() applies only the gate's function to f32 rows. ApplyToBoth()
+// also uses `up`.
+inline std::vector<float> ApplyToGate(ActivateOptions options,
+                                      const std::vector<float>& gate) {
   options.layout = GateUpLayout::kUngated;
   std::vector<float> out(gate.size(), 7.0f);
   EXPECT_OK(Activate({{gate.data(), 1, gate.size()}},
                      {{out.data(), 1, out.size()}}, options));
   return out;
 }
-inline std::vector<float> OfBoth(const ActivateOptions& options,
-                                 const std::vector<float>& gate,
-                                 const std::vector<float>& up) {
+inline std::vector<float> ApplyToBoth(const ActivateOptions& options,
+                                      const std::vector<float>& gate,
+                                      const std::vector<float>& up) {
   std::vector<float> out(gate.size(), 7.0f);
   EXPECT_OK(Activate({{gate.data(), 1, gate.size()}, {up.data(), 1, up.size()}},
                      {{out.data(), 1, out.size()}}, options));

@@ -52,7 +52,7 @@ TEST_P(ActivateOptionsTest, EveryFormat) {
          {Activation::kGeluTanh, Activation::kSwigluOai}) {
       ActivateOptions options = Plain(activation);
       options.limit = 7.0f;
-      const std::vector<float> acted = OfBoth(options, gate, up);
+      const std::vector<float> acted = ApplyToBoth(options, gate, up);
       for (const Format& format : kFormats) {
         if (format.Cols(cols) != cols) continue;
         SCOPED_TRACE(testing::Message() << format.name << ", " << cols);
@@ -125,7 +125,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
         const auto v = map(u, u, [](float w, float) { return w + 1.0f; });
         product = map(map(g, s, times), v, times);
       } else {
-        product = map(M(OfGate(Plain(activation), g)), u, times);
+        product = map(M(ApplyToGate(Plain(activation), g)), u, times);
       }
       size_t off = 0;
       for (size_t i = 0; i < n; ++i) off += actual[i] != product[i] * scale;
@@ -140,7 +140,7 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   }
 }
 
-// Tests each invalid argument of activate.h and its message. The call may
+// Tests each invalid argument of activate.h and its message. The call must
 // write nothing.
 
 constexpr GateUpLayout kFusedLayouts[] = {GateUpLayout::kConcatenated,
@@ -181,8 +181,8 @@ TEST_F(ActivateErrors, EveryLineOfItsTable) {
 }
 
 TEST_F(ActivateErrors, TypesThatDoNotMatch) {
-  EXPECT_ERROR("up: is not of the type of gate", c.in.up.type = Type::kBF16);
-  EXPECT_ERROR("up: is not of the type of gate", c.in.gate.type = Type::kF16);
+  EXPECT_ERROR("up: its type differs from gate's", c.in.up.type = Type::kBF16);
+  EXPECT_ERROR("up: its type differs from gate's", c.in.gate.type = Type::kF16);
 }
 
 // Only a quantised output may have scales and sums.
@@ -198,8 +198,8 @@ TEST_F(ActivateErrors, QuantizedOut) {
       sums(reinterpret_cast<int32_t*>(o) + 24, 4, 1);
   EXPECT_OK(Run({call_.in, {{i8, scales, sums}}, {}}));
   out_.Fill(std::vector<float>(32, FromBits(kCanary)));
-  spoil(".scales: given with a type without", {f32, scales});
-  spoil(".sums: given with a type without", {f32, {}, sums});
+  spoil(".scales: given, but the rows' type has none", {f32, scales});
+  spoil(".sums: given, but the rows' type has none", {f32, {}, sums});
   spoil(": cols or stride is not a multiple of its block", q8_0);
 }
 
@@ -217,12 +217,14 @@ TEST_F(ActivateErrors, Shapes) {
     EXPECT_OK(Run({call_.in, {{up_.data(), 4, 8}}, call_.options}));
     EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 8);
     EXPECT_ERROR("gate: is not [rows, 2 * cols]", c.in.gate.cols = 15);
-    const std::string either = "out: is not [rows, cols] of both in gate";
+    const std::string either =
+        "out: is not [rows, cols] for gate of [rows, 2 * cols]";
     EXPECT_ERROR(either, c.in.gate.rows = 3);
     EXPECT_SIZE_ERRORS(either, c.out.out, 3, 7);
     EXPECT_ERROR("gate: not given", c.in.gate = {});
     EXPECT_ERROR("out: not given", c.out.out = {});
-    EXPECT_ERROR("up: given beside both in gate", c.in.up = {up_.data(), 4, 8});
+    EXPECT_ERROR("up: given, but gate already contains up",
+                 c.in.up = {up_.data(), 4, 8});
   }
 }
 
@@ -299,11 +301,10 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
   call_.out.out = {AnyMatrix(static_cast<void*>(o), Type::kI8, 4, 8, 8),
                    scales_.view(), sums_.view()};
   ExpectSpoiltCallsAreRefused<calls::ActivateCall>();
-  EXPECT_ERROR("offsets: given beside tokens_per_expert",
+  EXPECT_ERROR("offsets: given together with tokens_per_expert",
                c.in.tokens_per_expert = counts);
   EXPECT_ERROR(
-      "offsets: not given, nor tokens_per_expert, with biases of several "
-      "experts",
+      "offsets: biases of several experts need offsets or tokens_per_expert",
       c.in.offsets = {});
   call_.in.offsets = {};
   call_.in.tokens_per_expert = counts;
@@ -312,7 +313,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Passes lists with invalid values. The call may write nothing here either.
+// Passes lists with invalid values. The call must write nothing here either.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

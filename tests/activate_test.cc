@@ -496,7 +496,7 @@ TEST_P(ActivateFunctionsTest, FunctionsAreCloseToExact) {
   for (const ActivateOptions& options : all) {
     const bool ungated = options.layout == GateUpLayout::kUngated;
     const std::vector<float> out =
-        ungated ? OfGate(options, gate) : OfBoth(options, gate, up);
+        ungated ? ApplyToGate(options, gate) : ApplyToBoth(options, gate, up);
     const bool fma = LastIsa()->fma;
     for (size_t i = 0; i < n; ++i) {
       const reference::Activated exact(options, gate[i], up[i], fma);
@@ -513,12 +513,12 @@ TEST_P(ActivateFunctionsTest, FunctionsAreCloseToExact) {
 TEST_P(ActivateFunctionsTest, SpecialValues) {
   for (const Activation activation : kActivations) {
     const ActivateOptions options = Plain(activation);
-    EXPECT_TRUE(std::isnan(OfBoth(options, {kNaN}, {1.0f})[0]));
-    EXPECT_TRUE(std::isnan(OfBoth(options, {1.0f}, {kNaN})[0]));
+    EXPECT_TRUE(std::isnan(ApplyToBoth(options, {kNaN}, {1.0f})[0]));
+    EXPECT_TRUE(std::isnan(ApplyToBoth(options, {1.0f}, {kNaN})[0]));
   }
   const auto of = [&](Activation activation, float x) {
     const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
-    return OfBoth(Plain(activation), {x}, {up})[0];
+    return ApplyToBoth(Plain(activation), {x}, {up})[0];
   };
   // Checks the sign of zero, which IsClose() does not check.
   for (const Activation activation :
@@ -536,10 +536,10 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   }
   // The caps of kSitu are 4 and 25.
   const ActivateOptions situ = Plain(Activation::kSitu);
-  EXPECT_EQ(OfBoth(situ, {-kInf}, {1.0f})[0], 0.0f);
-  EXPECT_EQ(OfBoth(situ, {kInf}, {kInf})[0], 100.0f);
-  EXPECT_EQ(OfBoth(situ, {kInf}, {-kInf})[0], -100.0f);
-  EXPECT_EQ(OfBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
+  EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {1.0f})[0], 0.0f);
+  EXPECT_EQ(ApplyToBoth(situ, {kInf}, {kInf})[0], 100.0f);
+  EXPECT_EQ(ApplyToBoth(situ, {kInf}, {-kInf})[0], -100.0f);
+  EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
 // Inputs have any bit patterns. All ISAs with FMA give the same bits.
@@ -548,8 +548,9 @@ TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
     Random random(4);
     const std::vector<float> gate = Draws(random, 20000);
     const std::vector<float> up = Draws(random, 20000);
-    ExpectFmaIsasAgree(
-        [&] { return CanonicalBits(OfBoth(Plain(activation), gate, up)); });
+    ExpectFmaIsasAgree([&] {
+      return CanonicalBits(ApplyToBoth(Plain(activation), gate, up));
+    });
   }
 }
 
@@ -610,7 +611,7 @@ class RelayExecutor final : public Executor {
 class ActivateVisibleTest : public IsaTest {
  protected:
   // Runs one form of call, and counts the calls that return before the last
-  // rows of `out` are visible. Remembers the first form that does so.
+  // rows of `out` are visible. Remembers the first form with such a call.
   void CountEarlyReturns(const std::string& name, const ActivateInputs& in,
                          const AnyMatrix& out, ActivateOptions options,
                          size_t calls) {

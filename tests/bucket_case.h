@@ -106,7 +106,7 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
       ASSERT_EQ(pairs[static_cast<size_t>(index[p])], static_cast<int32_t>(p));
     }
   }
-  // The call may write nothing after the last pair.
+  // The call must write nothing after the last pair.
   for (size_t i = r.pairs.size(); i < pairs.size(); ++i) {
     ASSERT_EQ(static_cast<uint32_t>(pairs[i]), kCanary);
   }

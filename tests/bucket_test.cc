@@ -493,8 +493,8 @@ constexpr BucketOrder kOrders[] = {BucketOrder::kAscending,
                                    BucketOrder::kClaim};
 
 TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
-  // This is several grains of 30 us for each of 7 threads, at about 1 ns a
-  // pair.
+  // The pairs are several grains of 30 us for each of 7 threads, at about 1
+  // ns a pair.
   const Shape s = {60013, 8, 128};
   for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
     const std::vector<int32_t> ids = MakeIds(s, load, 11);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests every invalid argument of combine.h and its message. The call may
+// Tests every invalid argument of combine.h and its message. The call must
 // write nothing.
 
 #include "tests/call_errors.h"
@@ -95,7 +95,7 @@ TEST_F(CombineErrors, QuantizedRows) {
   const std::vector<float> scales(12);
   const void* const data = case_.rows.data();
   const ConstAnyMatrix one(scales.data(), 6, 1);
-  spoil(".scales: given with a type without",
+  spoil(".scales: given, but the rows' type has none",
         {ConstAnyMatrix(case_.rows.data(), 6, 5), one});
   // quantize.h has these formats, but Combine does not read them.
   const auto both = [&](const ConstAnyRows& rows, size_t cols) {
@@ -204,8 +204,8 @@ TEST_F(CombineErrors, NoRows) {
   EXPECT_OK(Run(bare));
   bare.in.residual = {};
   ExpectError(Run(bare),
-              "Combine: rows: not given, nor shared.rows, identity.rows or "
-              "residual");
+              "Combine: rows: none of rows, shared.rows, identity.rows and "
+              "residual is given");
   const auto without = [&](const std::string& message, auto spoil) {
     EXPECT_ERROR(message, c.in.rows = {}, c.in.topk_weights = {},
                  c.in.row_index = RowIndex::kTokenOrder, spoil(c));
@@ -297,13 +297,13 @@ TEST_F(QuantizeErrors, PartsThatTheTypeHasNot) {
       c.out.rows = other;
       return parts;
     };
-    EXPECT_ERROR("rows.scales: given with a type without",
+    EXPECT_ERROR("rows.scales: given, but the rows' type has none",
                  c.out.rows.scales = set(c).scales);
-    EXPECT_ERROR("rows.sums: given with a type without",
+    EXPECT_ERROR("rows.sums: given, but the rows' type has none",
                  c.out.rows.sums = set(c).sums);
   }
   for (const Type type : {Type::kF8E4M3, Type::kF8E5M2}) {
-    EXPECT_ERROR("rows.sums: given with a type without",
+    EXPECT_ERROR("rows.sums: given, but the rows' type has none",
                  c.out.rows.type = type);
   }
   for (const Type type : {Type::kI8, Type::kU8}) {
@@ -324,7 +324,7 @@ TEST_F(QuantizeErrors, PartsOfBlocks) {
 }
 
 TEST_F(QuantizeErrors, FormatsThatNothingConverts) {
-  const std::string message = "from: nothing converts from its format";
+  const std::string message = "from: no kernel converts from its format";
   for (const Type type : {Type::kQ8_0, Type::kQ8_1, Type::kQ8_K}) {
     EXPECT_ERROR(
         message, c.in.from = Other(type, 256);
@@ -367,7 +367,7 @@ TEST_F(ScatterErrors, EveryLineOfItsTable) {
 }
 
 TEST_F(ScatterErrors, FormatsThatNothingConverts) {
-  EXPECT_ERROR("packed: nothing converts from its format",
+  EXPECT_ERROR("packed: no kernel converts from its format",
                c.in.packed = AnyRows(
                    AnyMatrix(packed_.view().data, Type::kQ8_0, 1, 32, 32));
                c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
@@ -414,13 +414,13 @@ TEST_F(GatherPartsErrors, EveryLineOfItsTable) {
 }
 
 TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
-  EXPECT_ERROR("tokens: nothing converts from its format",
+  EXPECT_ERROR("tokens: no kernel converts from its format",
                c.in.tokens = AnyRows(
                    AnyMatrix(tokens_.view().data, Type::kQ8_0, 3, 32, 32));
                c.out.rows.cols = 32; c.out.rows.scales.cols = 1);
 }
 
-// Tests every invalid argument of bucket.h and its message. The call may
+// Tests every invalid argument of bucket.h and its message. The call must
 // write nothing.
 
 // A call with 4 tokens of 2 pairs and 3 experts, for BucketPacked and
@@ -558,7 +558,7 @@ TEST(DispatchArgs, TilesMatter) {
 }
 
 // Tests every invalid argument of BucketAligned and MapPairs, and its
-// message. The calls may write nothing.
+// message. The calls must write nothing.
 
 // A call with 4 tokens of 2 pairs and 3 experts.
 class AlignedErrors
@@ -719,9 +719,9 @@ TEST_F(MapErrors, EveryLineOfItsTable) {
   EXPECT_ERROR("pairs.element_offsets: given without offsets",
                c.out.pairs.offsets = {};
                c.out.pairs.rows = {});
-  EXPECT_ERROR("tokens.counts: not given, with tokens.offsets",
+  EXPECT_ERROR("tokens.counts: not given, but tokens.offsets is",
                c.out.tokens.counts = {});
-  EXPECT_ERROR("tokens.offsets: not given, with tokens.counts",
+  EXPECT_ERROR("tokens.offsets: not given, but tokens.counts is",
                c.out.tokens.offsets = {});
   EXPECT_ERROR("tokens.element_counts: given without counts",
                c.out.tokens.counts = c.out.tokens.offsets = {};
@@ -763,7 +763,8 @@ TEST_F(MapErrors, Options) {
   EXPECT_ERROR("options: experts_per_destination: given with destinations",
                c.options.experts_per_destination = 2);
   EXPECT_ERROR(
-      "destinations: neither a table nor options.experts_per_destination",
+      "destinations: neither destinations nor options.experts_per_destination "
+      "is given",
       c.in.destinations = {});
   for (const size_t many : {size_t{1} << 30, SIZE_MAX}) {
     EXPECT_ERROR("options: experts_per_destination: more than 2^31 - 1 experts",
@@ -795,8 +796,8 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
-// Tests every invalid argument of hyper.h and its message. The call may write
-// nothing.
+// Tests every invalid argument of hyper.h and its message. The call must
+// write nothing.
 
 class HyperErrors : public CallErrors<HyperInputs, HyperOutputs, HyperOptions> {
  protected:
@@ -840,8 +841,8 @@ TEST_F(HyperErrors, EveryLineOfItsTable) {
 
 TEST_F(HyperErrors, WhatGoesTogether) {
   EXPECT_ERROR("block: not given", c.in.block = {}, c.in.post = {});
-  EXPECT_ERROR("pre: not given, with out or normed", c.in.pre = {});
-  EXPECT_ERROR("pre: given without out and normed", c.out.out = {},
+  EXPECT_ERROR("pre: not given, but out or normed needs it", c.in.pre = {});
+  EXPECT_ERROR("pre: given without out or normed", c.out.out = {},
                c.out.normed = {}, c.in.norm_weight = {});
 }
 

@@ -136,8 +136,8 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   EXPECT_OK(Combine(c.Inputs(), outputs, {kEps, true}));
   const std::vector<float> allowed = out;
   std::fill(out.begin(), out.end(), kNaN);
-  // Without allow_skipped, stale rows give an error. The results are the
-  // same.
+  // Without allow_skipped, stale rows give an error, but the call writes the
+  // same results as with it.
   ExpectError(Combine(c.Inputs(), outputs),
               "Combine: row_index: outside [-1, num_rows), and "
               "options.allow_skipped is not set",
@@ -174,8 +174,8 @@ TEST_P(CombineTest, StridedMisalignedGuardedViews) {
 }
 
 TEST_P(CombineTest, NaNInfinityAndZeroes) {
-  // The row has a tail on every ISA, in which unused lanes must not enter the
-  // norm.
+  // On every ISA the row has a tail. The unused lanes of the tail must not
+  // enter the norm.
   CombineCase c({1, 2, 35}, 8);
   c.weights = {kInf, 1.0f};
   c.rows.assign(70, 1.0f);
@@ -338,7 +338,7 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
 
 // Tests types other than f32. Each argument has its own type. Some rows are
 // longer than the buffer for one row, and some are quantised. Some calls
-// round intermediate results, as engines do that run one operation after the
+// round intermediate results, like engines that run one operation after the
 // other.
 
 class CombineTypesTest : public IsaTest {};

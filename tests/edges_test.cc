@@ -142,7 +142,7 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   in = in_;
   const std::string scales = "Combine: rows.scales: ";
   in.rows.scales = {nowhere_, 0, 1};
-  ExpectError(Run(in), scales + "given with a type without");
+  ExpectError(Run(in), scales + "given, but the rows' type has none");
   in.rows.type = Type::kI8;
   ExpectError(Run(in), scales +
                            "is not [rows, 1] or one for 32, 64 or 128 columns "
@@ -158,7 +158,8 @@ TEST_F(HalfThere, IsAnErrorAndNotAbsent) {
   ExpectError(Run(in), "Combine: row_index: is not [tokens, top_k]");
   in.row_index = std::vector<int32_t>();
   const std::string neither =
-      "Combine: row_index: not given, nor RowIndex::kTokenOrder";
+      "Combine: row_index: neither row_index nor RowIndex::kTokenOrder is "
+      "given";
   ExpectError(Run(in), neither);
   in.row_index = {};
   ExpectError(Run(in), neither);

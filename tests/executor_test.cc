@@ -264,7 +264,7 @@ TEST(TbbExecutor, IsNullWithoutTbb) { EXPECT_EQ(MakeTbbExecutor(2), nullptr); }
 #endif  // SWITCHYARD_WITH_TBB
 
 // Tests how many pieces and threads a loop gets. A test of times would not
-// show it, because two cores cannot show the gain on sixteen.
+// show this, because two cores cannot show the gain on sixteen.
 
 TEST(Pieces, AreAsManyAsPay) {
   const struct {
@@ -461,8 +461,9 @@ struct Pool16 {
 constexpr Pool16 kAwake[] = {
     {"TBB", 10000, 3.4, 17}, {"OpenMP", 6000, 4.8, 7}, {"team", 3000, 2.9, 3}};
 // The kernels for 64 tokens of Qwen3-30B-A3B on that machine: the rows, the
-// cost per row that the library uses, and the time on one thread. (For two
-// kernels it is half the time.)
+// cost per row that the library uses, and the time on one thread. (The
+// library's cost is about a quarter of the second kernel's time, and half of
+// the third's.)
 constexpr struct {
   size_t rows, row_ps;
   double serial_us;

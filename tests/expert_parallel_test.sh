@@ -8,8 +8,8 @@ command -v "$mpiexec" >/dev/null || { echo "skipped: no $mpiexec: apt-get instal
 
 # Open MPI needs flags to run as root and with more processes than cores.
 # Without --bind-to none, the processes of several tests would share the first
-# cores. Containers do not give the right that its single copies between
-# processes need.
+# cores. Open MPI's direct copies between processes are off, because they need
+# a right that containers do not give.
 flags=()
 if "$mpiexec" --version 2>&1 | grep -qE 'Open ?(MPI|RTE)'; then
   flags=(--oversubscribe --bind-to none)

@@ -799,18 +799,18 @@ TEST_F(PackWeightsErrors, NameTheArgument) {
                c.in.weights.layout = WeightLayout::kPacked);
   EXPECT_ERROR("weights.rows: is 0", c.in.weights.rows = 0);
   const char* const cols =
-      "weights.cols: is 0, no multiple of the format's block, above 131072, or "
-      "the size overflows";
+      "weights.cols: is 0, not a multiple of the format's block, above 131072, "
+      "or the size overflows";
   EXPECT_ERROR(cols, c.in.weights.cols = 0);
   EXPECT_ERROR(cols, c.in.weights.cols = 131073);
   EXPECT_ERROR(cols, c.in.weights.rows = SIZE_MAX / 64);
   EXPECT_ERROR(cols, c.in.weights.format = WeightFormat::kQ8_0);
-  const char* const data = "weights.data: not given, nor floats, or both";
+  const char* const data = "weights.data: give either weights.data or floats";
   EXPECT_ERROR(data, c.in.weights.data = {});
   const std::vector<float> floats(60 * 40);
   EXPECT_ERROR(data, c.in.floats = ConstAnyMatrix(floats.data(), 60, 40));
   const char* const scales =
-      "weights.scales: not given with int8 data, or given without";
+      "weights.scales: only int8 data has scales, and needs them";
   EXPECT_ERROR(scales, c.in.weights.scales = {});
   EXPECT_ERROR(scales, c.in.weights.data = {},
                c.in.floats = ConstAnyMatrix(floats.data(), 60, 40));

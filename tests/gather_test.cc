@@ -146,7 +146,8 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   EXPECT_OK(GatherRows(in, out, {true}));
   const std::vector<float> allowed = rows;
   std::fill(rows.begin(), rows.end(), 7.0f);
-  // Without allow_invalid, invalid pairs are an error, with the same results.
+  // Without allow_invalid, invalid pairs are an error, but the call writes
+  // the same rows as with it.
   ExpectError(GatherRows(in, out),
               "GatherRows: pairs: outside [0, num_tokens * top_k), and "
               "options.allow_invalid is not set",
@@ -187,7 +188,7 @@ TEST_P(GatherPoolTest, SameRowsOnEveryThreadAndBySlices) {
   expected.invalid = 21;
   EXPECT_EQ(report, expected);
   ExpectSameBytes(all.Values(), right);
-  // Gathers the list in parts, as an engine does that handles one expert at a
+  // Gathers the list in parts, like an engine that handles one expert at a
   // time.
   const GuardedRows parts(kF32Rows, num_pairs, 1031, 0, 0);
   for (size_t begin = 0; begin < pairs.size(); begin += 100) {

@@ -19,7 +19,7 @@ namespace {
 
 // Returns the message of the check, which is empty if the check passes.
 template <class Check>
-std::string Said(const Check& check) {
+std::string FailureMessage(const Check& check) {
   testing::TestPartResultArray results;
   {
     const testing::ScopedFakeTestPartResultReporter reporter(
@@ -41,9 +41,11 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
   constexpr size_t kRows = 3, kCols = 5, kStride = 7, kSlack = 3;
   const Guarded<T> memory(kRows, kCols, kStride, kSlack);
   auto* const view = reinterpret_cast<unsigned char*>(memory.data());
-  const auto intact = [&] { return Said([&] { memory.ExpectIntact("m"); }); };
+  const auto intact = [&] {
+    return FailureMessage([&] { memory.ExpectIntact("m"); });
+  };
   const auto untouched = [&] {
-    return Said([&] { memory.ExpectUntouched("m"); });
+    return FailureMessage([&] { memory.ExpectUntouched("m"); });
   };
   ASSERT_EQ(intact() + untouched(), "");
   // Covers the canaries before the view, the view with its gaps, and the
@@ -79,7 +81,7 @@ TEST(GuardedDeathTest, TheByteBehindIsNobodys) {
 TYPED_TEST(GuardedTest, WithoutAnElementAllOfItIsOutside) {
   const Guarded<TypeParam> memory(0, 4);
   memory.data()[-1] = TypeParam();
-  EXPECT_NE(Said([&] { memory.ExpectIntact("none"); }), "");
+  EXPECT_NE(FailureMessage([&] { memory.ExpectIntact("none"); }), "");
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ TEST(LayerBits, AreThoseOfAnyCut) {
   }
 }
 
-// Runs teams of up to 64 threads, whatever the number of cores.
+// Runs teams of up to 64 threads on any number of cores.
 TEST(LayerThreads, TeamsOfUpTo64) {
   Random random(3);
   for (const size_t threads : {2u, 5u, 64u}) {
@@ -234,11 +234,11 @@ TEST(LayerThreads, TeamsOfUpTo64) {
       c.plan.least_cost = 0;
       const ExpertsLayer layer(c);
       const std::vector<uint32_t> expected = BitsOf(layer, SerialExecutor());
-      Crew crew(threads);
-      const CrewMember member = crew.Member(0);
+      EngineThreads crew(threads);
+      const EngineThread member = crew.Member(0);
       TeamExecutor team(threads, member.barrier, member.context);
       std::vector<uint32_t> bits;
-      crew.Run([&](const CrewMember& who) {
+      crew.Run([&](const EngineThread& who) {
         team.Run(who.thread, [&] { bits = BitsOf(layer, team); });
       });
       ASSERT_EQ(bits, expected) << threads << " threads, case " << i;
@@ -767,23 +767,23 @@ TEST_F(RunErrors, OfTheirOwn) {
   call_.in.scratch = scratch_;
   EXPECT_ERROR("plan: not given", c.in.plan = nullptr);
   const char* const own =
-      "combine: rows or row_index given, which are this call's own";
+      "combine: rows or row_index given, but this call computes them";
   EXPECT_ERROR(own, c.in.combine.rows = {hidden_.data(), 3, 5});
   EXPECT_ERROR(own, c.in.combine.row_index = RowIndex::kTokenOrder);
   const char* const shared =
-      "combine: shared.rows given, or several, with a plan that has a shared "
-      "expert";
+      "combine: shared.rows or shared.num_shared given, but the plan has a "
+      "shared expert";
   EXPECT_ERROR(shared, c.in.combine.shared.rows = {hidden_.data(), 3, 5});
   EXPECT_ERROR(shared, c.in.combine.shared.num_shared = 2);
-  EXPECT_ERROR("options: operands: is no format of quantize.h",
+  EXPECT_ERROR("options: operands: is not a format of quantize.h",
                c.options.operands.type = Type::kI32);
-  EXPECT_ERROR("options: operands: is no format of quantize.h",
+  EXPECT_ERROR("options: operands: is not a format of quantize.h",
                c.options.operands.scale_columns = 32);
   EXPECT_ERROR(
       "options: operands: the plan's hidden, intermediate or "
       "shared_intermediate is not a multiple of its block",
       c.options.operands.type = Type::kQ8_0);
-  EXPECT_ERROR("options: down_operands: is no format of quantize.h",
+  EXPECT_ERROR("options: down_operands: is not a format of quantize.h",
                c.options.down_operands = {Type::kI8, 48});
   EXPECT_ERROR(
       "options: operands: the plan's hidden is not a multiple of its "
@@ -880,8 +880,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
   };
   for (const size_t shift : {0u, 1u, 15u}) {
     const Span<int32_t> memory(memory_.data() + shift, memory_.size() - shift);
-    // It refuses the first plan even if the ids and options of the second are
-    // equal.
+    // RunExperts() refuses the first plan even if the second has the same ids
+    // and options.
     for (const int32_t id : {0, 1, 3}) {
       ExpertsPlan first, second;
       ids_[1] = id;
@@ -965,15 +965,15 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   scratch_.resize(ExpertsScratchSize(plan, call_.options, 1));
   call_.in.scratch = scratch_;
   ExpectError(Run(call_),
-              "RunExperts: options: operands: nothing converts hidden to it");
+              "RunExperts: options: operands: no kernel converts hidden to "
+              "this format");
 }
 // A shared expert needs a gate unless shared.kind says that it has none.
 TEST_F(RunErrors, OfASharedExpertWithoutAGate) {
   Call c = call_;
   c.in.combine.shared.gate = {};
   ExpectError(Run(c),
-              "Combine: shared.gate: not given, and shared.kind is not "
-              "SharedGate::kNone");
+              "Combine: shared.gate: not given, but shared.kind needs it");
   c.in.combine.shared.kind = SharedGate::kNone;
   EXPECT_OK(Run(c));
 }

@@ -266,8 +266,8 @@ TEST_P(MapTest, NoTokens) {
 }
 
 // Runs the layer that the header describes, which sends rows to other ranks
-// and back. The result equals that of one rank alone. Each rank is a vector
-// here.
+// and back. The result equals the result of one rank alone. Each rank is a
+// vector here.
 TEST_P(MapTest, ThereAndBack) {
   constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
   const std::vector<int32_t> ids =
@@ -363,8 +363,8 @@ TEST_P(MapPoolTest, SameBitsOnEveryThread) {
 
 TEST(MapFailures, OfAnyLoopAreReported) {
   const Shape s = {15007, 4, 60};
-  // Each of the loops fails in turn: those that count and place pairs, and
-  // those that count and place tokens.
+  // Each of the loops fails in turn: the loops that count and place pairs,
+  // and the loops that count and place tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
     std::vector<int32_t> scratch(BucketScratchSize(60028, 8, executor));

@@ -128,7 +128,7 @@ double GeluTanhExponent(float x) {
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
 }
 
-// The exact results (to 1e-14), and what an error of 1 is in ulp there.
+// The exact results (to 1e-14), and how many ulp an error of 1 is there.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];

@@ -37,8 +37,8 @@ class ThreadsExecutor final : public Executor {
                      void* context) noexcept override {
     const size_t threads = count <= grain ? 1 : std::min(count, n_);
     most_threads_ = std::max(most_threads_, threads);
-    Crew crew(threads);
-    crew.Run([&](const CrewMember& team) {
+    EngineThreads crew(threads);
+    crew.Run([&](const EngineThread& team) {
       team.barrier(team.context);
       for (size_t i = team.thread; i < count; i += threads) {
         body(context, team.thread, i, i + 1);

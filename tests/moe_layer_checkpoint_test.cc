@@ -99,8 +99,9 @@ std::vector<float> Floats(const AnyMatrix& m) {
   return {begin, begin + m.rows * m.cols};
 }
 
-// `rms`: the root mean square of the error, divided by that of (expected -
-// from). `largest`: the largest error, in units of 1 + |expected|.
+// `rms`: the root mean square of the error, divided by the root mean square
+// of (expected - from). `largest`: the largest error, in units of 1 +
+// |expected|.
 struct Distance {
   double rms, largest;
 };

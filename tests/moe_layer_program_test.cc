@@ -211,7 +211,7 @@ TEST(MoeLayerProgram, ComparesWithPlainLoops) {
   EXPECT_TRUE(outcome.Printed("rounds lie between "));
   const json file = json::parse(ReadFile(path));
   EXPECT_GT(file.at("plain_loops_seconds"), 0);
-  // Both medians have to be those of the rounds in the file.
+  // Both medians have to be the medians of the rounds in the file.
   for (const auto& [median, rounds] :
        {std::pair("seconds", "round_seconds"),
         std::pair("plain_loops_seconds", "plain_loops_round_seconds")}) {
@@ -630,8 +630,8 @@ const Case kConfigCases[] = {
      "CONFIG: rms_norm_eps: expected a number from 0 to 1, found "
      "\"-Infinity\""},
     {"OtherNameOfExperts", Set("n_routed_experts", 11),
-     "CONFIG: num_experts: 12 differs from n_routed_experts, and both name one "
-     "field"},
+     "CONFIG: num_experts: 12 differs from n_routed_experts, and both are "
+     "names of one field"},
     {"TopKByLayer", Set("num_experts_per_tok", {3, 2}),
      "CONFIG: num_experts_per_tok: SIZE, found [3,2]"},
     {"FactorByLayer", Set("routed_scaling_factor", {1, 2}),
@@ -719,7 +719,7 @@ const Case kConfigCases[] = {
     {"GroupsDoNotDivide", Set("n_group", 5),
      "CONFIG: n_group: 5 does not divide num_experts", "", "deepseek_v3"},
     {"GroupsTooSmall", Set("n_group", 12),
-     "CONFIG: n_group: 12 leaves too few experts to a group", "",
+     "CONFIG: n_group: 12 leaves too few experts in a group", "",
      "deepseek_v3"},
     {"KeptAboveGroups", Set("topk_group", 5),
      "CONFIG: topk_group: 5 is 0 or above n_group", "", "deepseek_v3"},

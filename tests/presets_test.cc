@@ -73,6 +73,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.hidden_act = activation == Activation::kGelu ? "gelu"
                       : activation == Activation::kGeluTanh
                           ? "gelu_pytorch_tanh"
+                      : activation == Activation::kRelu  ? "relu"
                       : activation == Activation::kRelu2 ? "relu2"
                                                          : "silu";
   config.swiglu_limit = preset.activate.limit;
@@ -88,6 +89,7 @@ ModelConfig ConfigOf(const Preset& preset) {
   config.residual_multiplier = combine.scales.block;
   config.mlp_alpha_factor = combine.scales.residual;
   config.mlp_beta_factor = combine.scales.block;
+  config.moe_primary_router_apply_softmax = false;
   return config;
 }
 
@@ -157,8 +159,7 @@ TEST(Presets, AreInOrderAndFoundByName) {
     EXPECT_GT(std::strlen(preset.source), 10u) << preset.family;
     EXPECT_STREQ(Find(preset.family).family, preset.family);
   }
-  // There are 72 families. This number leaves out the three unsupported ones
-  // and the families outside transformers.
+  // transformers has 72 families, and three of them are not supported.
   EXPECT_GT(std::count_if(Presets().begin(), Presets().end(),
                           [](const Preset& p) {
                             return std::strstr(p.source, "modeling_") !=
@@ -170,8 +171,8 @@ TEST(Presets, AreInOrderAndFoundByName) {
 TEST(Presets, UnknownNamesAreRefused) {
   Preset preset;
   preset.family = "untouched";
-  const std::string unknown = "FindPreset: family: is none of Presets()";
-  for (const char* name : {"", "aaa", "deepseek", "zzz", "doge"}) {
+  const std::string unknown = "FindPreset: family: is not in Presets()";
+  for (const char* name : {"", "aaa", "gpt", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
   // These are names close to a preset's, other spellings, and names of any
@@ -229,7 +230,7 @@ TEST(Presets, NamesOfClassesAreHinted) {
     Preset preset;
     ExpectError(
         FindPreset(name.c_str(), &preset),
-        "FindPreset: family: is none of Presets(); did you mean " + meant);
+        "FindPreset: family: is not in Presets(); did you mean " + meant);
   }
 }
 
@@ -371,6 +372,71 @@ TEST(Presets, TextsOfAConfigurationAreApplied) {
   EXPECT_EQ(preset.route.topk_group, 3u);
 }
 
+// Ling 1 and Ling 2.0 have the same model_type, and the score tells them
+// apart.
+TEST(Presets, AScoreChoosesBetweenTheRecipesOfAFamily) {
+  Preset preset = Find("bailing_moe"), ling2 = Find("bailing_moe_v2");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.route.score, Score::kSoftmax);
+  EXPECT_FALSE(preset.correction_bias);
+
+  preset = Find("bailing_moe");
+  config = ConfigOf(ling2);
+  ASSERT_OK(SetField("score_function", "sigmoid", &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  ASSERT_OK(ApplyConfig(config, &ling2));
+  EXPECT_EQ(Changeable(preset), Changeable(ling2));
+  EXPECT_STREQ(preset.family, "bailing_moe");
+  // The fields that this recipe needs are needed, too.
+  config.n_group.reset();
+  preset = Find("bailing_moe");
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: n_group is missing");
+  EXPECT_EQ(Changeable(preset), Changeable(Find("bailing_moe")));
+  ASSERT_OK(SetField("score_function", "tanh", &config));
+  ExpectError(ApplyConfig(config, &preset),
+              "ApplyConfig: config: scoring_func is none of softmax, sigmoid, "
+              "sqrtsoftplus");
+}
+
+TEST(Presets, AFlagChoosesTheWeightsOfSmallThinker) {
+  for (const bool applies_softmax : {false, true}) {
+    Preset preset = Find("smallthinker");
+    ModelConfig config = ConfigOf(preset);
+    ASSERT_OK(
+        SetField("moe_primary_router_apply_softmax", applies_softmax, &config));
+    ASSERT_OK(ApplyConfig(config, &preset));
+    const PresetCall call(preset, 0);
+    const Routed routed = call.Run();
+    for (size_t t = 0; t < kTokens; ++t) {
+      const float* logits = &call.logits[t * call.columns];
+      const auto value = [&](size_t slot) {
+        const double x = logits[routed.ids[t * call.slots + slot]];
+        return applies_softmax ? std::exp(x) : 1.0 / (1.0 + std::exp(-x));
+      };
+      double sum = 0;
+      for (size_t j = 0; j < call.slots; ++j) sum += value(j);
+      for (size_t j = 0; j < call.slots; ++j) {
+        EXPECT_NEAR(routed.weights[t * call.slots + j], value(j) / sum, 1e-6);
+      }
+    }
+  }
+}
+
+// The text model of Kimi K3 is a kimi_linear with another activation.
+TEST(Presets, KimiLinearTakesTheActivationOfKimiK3) {
+  Preset preset = Find("kimi_linear");
+  ModelConfig config = ConfigOf(preset);
+  ASSERT_OK(SetField("hidden_act", "situ", &config));
+  ASSERT_OK(SetField("activation_situ_beta", 4, &config));
+  ASSERT_OK(SetField("activation_situ_linear_beta", 25, &config));
+  ASSERT_OK(ApplyConfig(config, &preset));
+  EXPECT_EQ(preset.activate.activation, Activation::kSitu);
+  EXPECT_EQ(preset.activate.beta, 4.0f);
+  EXPECT_EQ(preset.activate.linear_beta, 25.0f);
+}
+
 // Returns the names of the fields that the configuration of a family must
 // have.
 std::string FieldsNeeded(const char* family) {
@@ -433,7 +499,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("phimoe", num_experts_per_tok, 3, "is not 2"),
       SPOILT("deepseek_v3", n_group, 0, "is 0"),
       SPOILT("deepseek_v3", n_group, 7, "does not divide num_experts"),
-      SPOILT("deepseek_v3", n_group, 256, "leaves too few experts to a group"),
+      SPOILT("deepseek_v3", n_group, 256, "leaves too few experts in a group"),
       SPOILT("deepseek_v3", topk_group, 0, "is 0 or above n_group"),
       SPOILT("deepseek_v3", topk_group, 9, "is 0 or above n_group"),
       SPOILT("glm4_moe", topk_group, 2, "is above n_group"),
@@ -446,7 +512,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("cohere2_moe", shared_expert_combination_strategy, "max",
              "is neither average nor sum"),
       SPOILT("dbrx", moe_normalize_expert_weights, 2,
-             "is another norm than the sum"),
+             "is not a division by the sum"),
       SPOILT("ernie4_5_moe", moe_norm_min, -1, "is negative"),
       SPOILT("muse_spark", output_multiplier, 0, "is 0"),
       SPOILT("laguna", moe_router_logit_softcapping, -1, "is negative"),
@@ -454,7 +520,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
       SPOILT("longcat_flash", zero_expert_num, INT32_MAX,
              "and num_experts are more than 2^31 - 1"),
       SPOILT("mixtral", hidden_act, "tanh",
-             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2"),
+             "is none of silu, gelu, gelu_pytorch_tanh, relu, relu2, situ"),
       SPOILT("gpt_oss", swiglu_limit, -1, "is negative"),
       SPOILT("mixtral", rms_norm_eps, -1, "is negative"),
       SPOILT("muse_spark", post_norm_eps, -1, "is negative"),
@@ -493,10 +559,10 @@ TEST(Presets, WrongConfigurationsAreRefused) {
   ExpectError(ApplyConfig(config, nullptr), "ApplyConfig: preset: is null");
   preset.family = nullptr;
   ExpectError(ApplyConfig(config, &preset),
-              "ApplyConfig: preset: has no family of Presets()");
+              "ApplyConfig: preset: its family is not in Presets()");
   preset.family = "llama";
   ExpectError(ApplyConfig(config, &preset),
-              "ApplyConfig: preset: has no family of Presets()");
+              "ApplyConfig: preset: its family is not in Presets()");
 }
 
 TEST(Presets, FieldsAreSetByTheirNames) {
@@ -554,22 +620,19 @@ TEST(Presets, NamesOfOneFieldAgree) {
   ModelConfig config;
   EXPECT_OK(SetField("n_routed_experts", 256, &config));
   EXPECT_OK(SetField("num_local_experts", 256, &config));
-  ExpectError(
-      SetField("num_experts", 8, &config),
-      "SetField: config: num_experts differs from num_local_experts, and "
-      "both name one field");
+  ExpectError(SetField("num_experts", 8, &config),
+              "SetField: config: num_experts differs from num_local_experts, "
+              "and both are names of one field");
   EXPECT_EQ(config.num_experts, 256u);
   EXPECT_OK(SetField("hidden_act", "silu", &config));
   EXPECT_OK(SetField("hidden_activation", "silu", &config));
-  ExpectError(
-      SetField("mlp_hidden_act", "relu2", &config),
-      "SetField: config: mlp_hidden_act differs from hidden_activation, and "
-      "both name one field");
+  ExpectError(SetField("mlp_hidden_act", "relu2", &config),
+              "SetField: config: mlp_hidden_act differs from "
+              "hidden_activation, and both are names of one field");
   EXPECT_OK(SetField("rms_norm_eps", 1e-5, &config));
-  ExpectError(
-      SetField("layernorm_epsilon", 1e-6, &config),
-      "SetField: config: layernorm_epsilon differs from rms_norm_eps, and "
-      "both name one field");
+  ExpectError(SetField("layernorm_epsilon", 1e-6, &config),
+              "SetField: config: layernorm_epsilon differs from rms_norm_eps, "
+              "and both are names of one field");
   // SetField() may overwrite a field that was assigned directly.
   config = {};
   config.num_experts = 8;
@@ -650,8 +713,7 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_EQ(Changeable(with_field), Changeable(preset))
         << family << ' ' << key;
   };
-  // The classes of both families have one shared expert with a width of its
-  // own.
+  // The classes of both families have one shared expert with its own width.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);
@@ -863,25 +925,23 @@ TEST(Presets, RoutingWithoutWhatBelongsToThemIsRefused) {
     return status;
   };
   const char* const kUnconfigured =
-      "RouteTopK: options: needs_config: a preset before ApplyConfig has put "
-      "config.json in the place of its defaults";
+      "RouteTopK: options: needs_config: call ApplyConfig for the preset first";
   ExpectError(route(Find("mixtral"), false, false), kUnconfigured);
   EXPECT_OK(route(Configured(Find("mixtral")), false, false));
   ExpectError(route(Find("kimi_k2"), true, false), kUnconfigured);
   const Preset biased = Configured(Find("kimi_k2"));
   ExpectError(route(biased, false, false),
-              "RouteTopK: correction_bias: is missing, and the options need "
-              "one");
+              "RouteTopK: correction_bias: not given, but the options need it");
   EXPECT_OK(route(biased, true, false));
   EXPECT_OK(route(Configured(Find("deepseek_v4")), false, true))
       << "the bias would only select";
   Preset grouped = Configured(Find("deepseek_v3"));
   grouped.route.num_expert_group = grouped.route.topk_group = 0;
   ExpectError(route(grouped, true, false),
-              "RouteTopK: options: num_expert_group is 0, and the options need "
+              "RouteTopK: options: num_expert_group is 0, but the options need "
               "groups (1: none)");
   ExpectError(route(Configured(Find("gemma4")), false, false),
-              "RouteTopK: expert_scale: is missing, and the options need one");
+              "RouteTopK: expert_scale: not given, but the options need it");
 }
 
 // Computes the preset's norm of x with the weights w.
@@ -907,10 +967,10 @@ TEST(Presets, NormsAreThoseOfTheirFamilies) {
     const Status status = Normed(preset, {1, 1, 1, 1}, {0, 0, 0, 0}, &normed);
     if (preset.combine.needs_other_norm) {
       ++refused;
-      ExpectError(status,
-                  "Combine: normed: given, but a norm that Combine does not "
-                  "have opens the next layer of this preset "
-                  "(options.needs_other_norm)");
+      ExpectError(
+          status,
+          "Combine: normed: given, but this preset's next layer begins with a "
+          "norm that Combine does not have (options.needs_other_norm)");
       EXPECT_EQ(normed, std::vector<float>(4, -7));
     } else {
       // A weight of 0 leaves the row unchanged if the norm adds one to
@@ -964,8 +1024,8 @@ TEST_P(PresetsTest, EveryOneRoutes) {
         sum += routed.weights[t * call.slots + j];
       }
       EXPECT_GT(sum, 0.0f);
-      // The selected experts fill all slots, except Inkling's slots of shared
-      // experts.
+      // The sum is over the slots of all selected experts and, for Inkling,
+      // of the shared experts.
       if (preset.route.renormalize && !preset.expert_scale) {
         EXPECT_NEAR(sum, preset.route.routed_scaling_factor, 1e-5f);
       }
@@ -1012,6 +1072,13 @@ TEST_P(PresetsTest, KnownRecipes) {
                  {"ernie4_5_moe", 1.0, softmax_of_selected},
                  {"gpt_oss", 1.0, softmax_of_selected},
                  {"openai_privacy_filter", 0.25, softmax_of_selected},
+                 {"bailing_moe", 1.0, softmax_of_selected},
+                 {"moondream3_text", 1.0, softmax_of_selected},
+                 {"nomic_bert", 1.0, softmax},
+                 {"lladamoe", 1.0, softmax},
+                 {"magi2", 4.9, sigmoid_share},
+                 {"sarvam_moe", 2.5, sigmoid_share},
+                 {"smallthinker", 1.0, sigmoid_share},
                  {"olmoe", 1.0, softmax},
                  {"llama4", 1.0, sigmoid},
                  {"kolibri1", 1.0, sigmoid},

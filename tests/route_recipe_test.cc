@@ -393,9 +393,10 @@ TEST_F(RouteRecipeErrors, Shapes) {
   EXPECT_ERROR("topk_ids: top_k (cols) exceeds the experts",
                c.options.num_shared_experts = 7, c.options.shared_logits = true,
                c.out.topk_ids.cols = c.out.topk_ids.stride = 9);
-  EXPECT_ERROR("options: shared_logits: logits has no columns but theirs",
-               c.options.num_shared_experts = 8, c.options.shared_logits = true,
-               c.out.topk_ids.cols = c.out.topk_ids.stride = 10);
+  EXPECT_ERROR(
+      "options: shared_logits: logits has only the shared experts' columns",
+      c.options.num_shared_experts = 8, c.options.shared_logits = true,
+      c.out.topk_ids.cols = c.out.topk_ids.stride = 10);
   EXPECT_ERROR("identity_weights: given without num_zero_experts",
                c.options.num_zero_experts = 0);
 }
@@ -412,8 +413,8 @@ TEST_F(RouteRecipeErrors, Overlaps) {
 TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
   for (const Divisor d : kDivisors) {
     if (internal::TakesEps(d)) continue;
-    EXPECT_ERROR("options: eps: the divisor has none", c.options.eps = 1e-20f,
-                 c.options.divisor = d);
+    EXPECT_ERROR("options: eps: this divisor has no eps",
+                 c.options.eps = 1e-20f, c.options.divisor = d);
   }
 }
 
@@ -459,8 +460,9 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     refuse("eps: the divisor has none", o.eps, {1e-20f});
     accept(o.zero_sum_is_zero);
     o.bias_in_weight = true;
-    EXPECT_ERROR("correction_bias: not given, with options.bias_in_weight",
-                 (void)c);
+    EXPECT_ERROR(
+        "correction_bias: not given, but options.bias_in_weight needs it",
+        (void)c);
     o.bias_in_weight = false;
     accept(o.select_on_rounded_score);
     refuse("num_expert_group does not divide the experts", o.num_expert_group,
@@ -482,11 +484,11 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
         "place of its defaults",
         o.needs_config, {1});
     o.needs_correction_bias = true;
-    EXPECT_ERROR("correction_bias: is missing, and the options need one",
+    EXPECT_ERROR("correction_bias: not given, but the options need it",
                  (void)c);
     o.needs_correction_bias = false;
     o.needs_expert_scale = true;
-    EXPECT_ERROR("expert_scale: is missing, and the options need one", (void)c);
+    EXPECT_ERROR("expert_scale: not given, but the options need it", (void)c);
     o.needs_expert_scale = false;
   }
 }
@@ -507,42 +509,45 @@ TEST_F(RouteRecipeErrors, Groups) {
 }
 
 TEST_F(RouteRecipeErrors, WhatDoesNotGoTogether) {
-  EXPECT_ERROR("options: num_zero_experts leaves no other expert",
+  EXPECT_ERROR("options: num_zero_experts: every expert is a zero expert",
                c.options.num_zero_experts = 8);
   EXPECT_ERROR("options: shared_logits without num_shared_experts",
                c.options.shared_logits = true);
   const std::string weight =
-      "options: shared_weight without shared experts whose weight it is";
+      "options: shared_weight: has no effect without num_shared_experts, or "
+      "with shared_logits";
   EXPECT_ERROR(weight, c.options.shared_weight = 0.5f);
   EXPECT_ERROR(
-      "options: bias_in_weight: the score that has the bias is not the weight",
+      "options: bias_in_weight: weight_of is not kScore, to which the bias is "
+      "added",
       c.options.bias_in_weight = true,
       c.options.weight_of = WeightOf::kSigmoidOfSelected);
-  EXPECT_ERROR("options: select_on_rounded_score: the bias is on the logit",
-               c.options.select_on_rounded_score = true,
-               c.options.bias_place = BiasPlace::kLogit);
+  EXPECT_ERROR(
+      "options: select_on_rounded_score: has no effect with BiasPlace::kLogit",
+      c.options.select_on_rounded_score = true,
+      c.options.bias_place = BiasPlace::kLogit);
   Call groups = call_;
   Give(call_, given_);
-  EXPECT_ERROR("options: num_expert_group: with given_ids",
+  EXPECT_ERROR("options: num_expert_group: has no effect with given_ids",
                c.options.num_expert_group = 4, c.options.topk_group = 2);
-  EXPECT_ERROR("options: select_on_rounded_score: with given_ids",
+  EXPECT_ERROR("options: select_on_rounded_score: has no effect with given_ids",
                c.options.select_on_rounded_score = true);
-  EXPECT_ERROR("bias_index: with given_ids, of which no weight has a bias",
+  EXPECT_ERROR("bias_index: given_ids are given, and weights have no bias",
                c.in.bias_index = groups.in.bias_index,
                c.in.correction_bias = groups.in.correction_bias);
 }
 
 TEST_F(RouteRecipeErrors, Sparsemixer) {
   Mix(call_);
-  EXPECT_ERROR("options: score: kSparsemixer selects two",
+  EXPECT_ERROR("topk_ids: top_k (cols) is not 2, which kSparsemixer needs",
                c.out.topk_ids.cols = c.out.topk_weights.cols = 1);
-  EXPECT_ERROR("options: renormalize: kSparsemixer's weights are no shares",
+  EXPECT_ERROR("options: renormalize: kSparsemixer does not renormalise",
                c.options.renormalize = true);
-  EXPECT_ERROR("options: weight_of: kSparsemixer has weights of its own",
+  EXPECT_ERROR("options: weight_of: kSparsemixer computes its own weights",
                c.options.weight_of = WeightOf::kSoftmaxOfSelected);
   const std::string none =
-      "options: score: kSparsemixer goes with no bias, groups, given_ids, "
-      "shared_logits or select_on_rounded_score";
+      "options: score: kSparsemixer cannot be combined with a bias, groups, "
+      "given_ids, shared_logits or select_on_rounded_score";
   EXPECT_ERROR(none, c.in.correction_bias = {bias_.data(), 1, 8});
   EXPECT_ERROR(none, c.options.num_expert_group = 2, c.options.topk_group = 1);
   EXPECT_ERROR(none, c.in.given_ids = {given_.data(), kTokens, kTopK});

@@ -50,8 +50,8 @@ TEST_P(RouteTest, KnownAnswers) {
   }
 }
 
-// The order is not that of the indices (it is 1, 0, 2, 3), although
-// probabilities underflow.
+// Ids are in the order of the logits, although probabilities underflow. In
+// the order of indices they would be 1, 0, 2, 3.
 TEST_P(RouteTest, KnownAnswerWithUnderflow) {
   const Routed routed = RouteOf(
       {-200.0f, 0.0f, -150.0f, -300.0f, -120.0f, -110.0f, -105.0f, -400.0f}, 1,
@@ -143,7 +143,8 @@ TEST_P(RouteTest, WeightsSumToOne) {
   }
 }
 
-// exp(-17) vanishes if it is added to one. The sum of two of them does not.
+// exp(-17) vanishes if it is added to 1. The sum of two such terms would not
+// vanish.
 TEST_P(RouteTest, SelectedAreSummedInSlotOrder) {
   std::vector<float> logits(9, -17.0f);
   logits[6] = 0.0f;
@@ -281,8 +282,8 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// Tests this with ids of another type, in shapes for all code paths: a vector
-// of rows at a time, row by row, and a large top_k.
+// Tests calls between guard pages with ids of type Id, in shapes for all code
+// paths: a vector of rows at a time, row by row, and a large top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);
@@ -384,7 +385,8 @@ TEST(RouteGrain, RowsTakeLongerWhereAllExpertsAreSummed) {
   };
   const size_t renormalized = grain({true});
   EXPECT_LT(grain({false}), renormalized);
-  // Because the clamp exceeds top_k / experts.
+  // The first clamp exceeds top_k / experts, so it matters, and rows take
+  // longer.
   EXPECT_LT(grain({true, 0.5f}), renormalized);
   EXPECT_EQ(grain({true, 0.0f}), renormalized);
 }

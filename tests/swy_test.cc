@@ -211,8 +211,8 @@ TEST(Swy, PlanSimulatesSchedules) {
 
 TEST(Swy, PresetsListsEachFamily) {
   const std::vector<std::string> lines = Lines(SwyOk("presets").out);
-  ASSERT_EQ(lines.size(), Presets().size);
-  for (size_t i = 0; i < lines.size(); ++i) {
+  ASSERT_EQ(lines.size(), Presets().size + 1);
+  for (size_t i = 0; i < Presets().size; ++i) {
     const Preset& preset = Presets().data[i];
     std::istringstream in(lines[i]);
     std::string family, source;
@@ -223,6 +223,48 @@ TEST(Swy, PresetsListsEachFamily) {
     EXPECT_EQ(num_experts, preset.num_experts) << family;
     EXPECT_EQ(top_k, preset.top_k) << family;
     EXPECT_EQ(source, preset.source);
+  }
+}
+
+// The last line has the numbers of families and of their names, and the pages
+// have the same numbers.
+TEST(Swy, PresetsCountsTheFamiliesAsThePagesDo) {
+  const std::string last = Lines(SwyOk("presets").out).back();
+  size_t families = 0, names = 0, compared = 0;
+  ASSERT_EQ(std::sscanf(last.c_str(),
+                        "%zu families under %zu names; the routers of %zu "
+                        "families are those of transformers",
+                        &families, &names, &compared),
+            3)
+      << last;
+  EXPECT_EQ(names, Presets().size);
+  size_t rows = 0;
+  for (const Preset& preset : Presets()) rows += preset.same_as == nullptr;
+  EXPECT_EQ(families, rows);
+  EXPECT_GE(families, 90u);
+  const auto text = [](size_t number) { return std::to_string(number); };
+  // A page's text, with the words around the numbers that find it.
+  const struct {
+    const char* page;
+    std::string before, numbers, after;
+  } places[] = {
+      {"README.md", "", "[" + text(families),
+       " model families](docs/models.md)"},
+      {"README.md", "routers of ", text(compared), " families were"},
+      {"docs/models.md", "There are ",
+       text(families) + " families under " + text(names),
+       " names, as `swy presets` prints"},
+      {"docs/conformance.md", "the router of ", text(compared),
+       " model families"},
+  };
+  for (const auto& place : places) {
+    // Words are compared, and not where lines break.
+    std::istringstream in(ReadFile(std::string(SWY_SOURCE) + "/" + place.page));
+    std::string page;
+    for (std::string word; in >> word;) page += word + " ";
+    EXPECT_NE(page.find(place.before + place.numbers + place.after), page.npos)
+        << place.page << " needs " << place.before << place.numbers
+        << place.after;
   }
 }
 

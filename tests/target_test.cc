@@ -29,8 +29,8 @@ extern std::atomic<int64_t> g_last_target;  // of src/simd/targets.h
 namespace testing_support {
 namespace {
 
-// Splits the range and shuffles the parts, whatever the grain is. The
-// interface allows this.
+// Splits the range and shuffles the parts, for any grain. The interface
+// allows this.
 class ShuffleExecutor final : public Executor {
  public:
   static constexpr size_t kThreads = 3;

@@ -48,7 +48,7 @@ class RecordingExecutor : public Executor {
   virtual size_t DistinctThreads() const = 0;
   virtual void Rendezvous() = 0;
 };
-// kShuffle splits the range into single indices and short runs, whatever the
+// kShuffle splits the range into single indices and short runs, for any
 // grain, shuffles them and runs them on three std::threads.
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
 // Returns all kinds of executors. Those of TBB are only in builds with

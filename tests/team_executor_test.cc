@@ -42,10 +42,11 @@ struct Lent {
 
   template <class Work>
   void Run(const Work& work) {
-    crew.Run([&](const CrewMember& team) { executor.Run(team.thread, work); });
+    crew.Run(
+        [&](const EngineThread& team) { executor.Run(team.thread, work); });
   }
 
-  Crew crew;
+  EngineThreads crew;
   TeamExecutor executor;
 };
 
@@ -82,7 +83,7 @@ TEST(TeamExecutorTest, RegionAfterRegion) {
   Lent lent(4);
   Visited visited(64);
   size_t written = 0;
-  lent.crew.Run([&](const CrewMember& team) {
+  lent.crew.Run([&](const EngineThread& team) {
     for (size_t region = 0; region < kRegions; ++region) {
       lent.executor.Run(team.thread, [&] {
         if (region % 3 == 2) return;  // this region has no loop
@@ -101,7 +102,7 @@ TEST(TeamExecutorTest, RegionAfterRegion) {
 TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
   Lent lent(3);
   std::atomic<int> thrown{0};
-  lent.crew.Run([&](const CrewMember& team) {
+  lent.crew.Run([&](const EngineThread& team) {
     try {
       lent.executor.Run(team.thread,
                         [] { throw std::runtime_error("engine"); });

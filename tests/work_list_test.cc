@@ -131,7 +131,7 @@ TEST(WorkList, KnownAnswers) {
   options.workers = 2;
   options.tile_rows = 4;
   // A worker's share of 26 rows is 13. Half of it is 6, which is cut to one
-  // block of 4. The rest of an expert is a tile of its own.
+  // block of 4. The rest of an expert is a separate tile.
   const std::vector<int32_t> counts = {3, 0, 22, 1};
   EXPECT_EQ(Make(counts, options), (std::vector<WorkTile>{{3, 4, 2},
                                                           {7, 4, 2},

@@ -84,7 +84,7 @@ pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, Stri
 
 /// Returns the comments of the headers by name. The comment above an enumeration or
 /// struct is under "swy_x", and the one above a function under "swy_x()". The comment
-/// above or beside an enumerator is under "SWY_X", and that of a field under
+/// above or beside an enumerator is under "SWY_X", and the comment of a field under
 /// "swy_x.field".
 fn comments(headers: &[String]) -> BTreeMap<String, String> {
     let mut comments: BTreeMap<String, String> = BTreeMap::new();

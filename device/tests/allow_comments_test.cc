@@ -94,18 +94,18 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
        "1:7: error: switchyard: bounds ends a threadgroup and cannot be "
        "suppressed"},
       {"a; // switchyard: allow race",
-       "1:7: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:7: error: switchyard: expected allow(KIND, ...)"},
       {"a; // switchyard: alow(race)",
-       "1:7: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:7: error: switchyard: expected allow(KIND, ...)"},
       {"/** switchyard:\n */ a;",
-       "1:5: error: switchyard: what there is is allow(KIND, ...)"},
+       "1:5: error: switchyard: expected allow(KIND, ...)"},
       {"a; // switchyard: allow(race",
-       "1:7: error: switchyard: allow(...) has no end"},
+       "1:7: error: switchyard: allow(...) has no closing parenthesis"},
       {"a;\n// switchyard: allow(race)\n",
-       "2:4: error: switchyard: there is no code behind it"},
+       "2:4: error: switchyard: no code follows it"},
       {"#define PUT(x) \\\n  x = 1  // switchyard: allow(race)\na;",
-       "2:13: error: switchyard: a directive reads and writes nothing: a "
-       "macro's accesses are where it is used"},
+       "2:13: error: switchyard: a directive makes no accesses: put the "
+       "comment where the macro is used"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(ErrorOf(c.text), "k.metal:" + c.error) << c.text;
@@ -136,8 +136,8 @@ class AllowCommentsRunTest : public testing::Test {
   }
 
   // Returns kRaces with `comment` at the end of line `line`.
-  static std::string With(size_t line, const std::string& comment,
-                          std::string text = kRaces) {
+  static std::string AppendToLine(size_t line, const std::string& comment,
+                                  std::string text = kRaces) {
     size_t at = 0;
     while (line-- != 0) at = text.find('\n', at) + 1;
     return text.insert(at - 1, comment);
@@ -191,28 +191,30 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
     return left;
   };
   const std::string race = "  // switchyard: allow(race)";
-  EXPECT_EQ(Findings(With(6, race)), without({0}));
+  EXPECT_EQ(Findings(AppendToLine(6, race)), without({0}));
   ASSERT_EQ(library_->allowComments().size(), 1u);
   const AllowComment comment = library_->allowComments()[0];
   EXPECT_EQ(comment.kinds, "race");
   EXPECT_EQ(comment.where.text(), "program_source:6:17");
   EXPECT_EQ(comment.suppressed, 1u);
-  EXPECT_EQ(Findings(With(7, race)), without({1}));
-  EXPECT_EQ(Findings(With(7, " // switchyard: allow(same-value)")),
+  EXPECT_EQ(Findings(AppendToLine(7, race)), without({1}));
+  EXPECT_EQ(Findings(AppendToLine(7, " // switchyard: allow(same-value)")),
             without({1}));
-  EXPECT_EQ(Findings(With(8, race)), without({2}));
+  EXPECT_EQ(Findings(AppendToLine(8, race)), without({2}));
   // A comment at either place of a race suppresses it.
-  EXPECT_EQ(Findings(With(10, race)), without({3, 5}));
+  EXPECT_EQ(Findings(AppendToLine(10, race)), without({3, 5}));
   EXPECT_EQ(library_->allowComments()[0].suppressed, 2u);
-  EXPECT_EQ(Findings(With(9, race)), without({3, 4}));
+  EXPECT_EQ(Findings(AppendToLine(9, race)), without({3, 4}));
   // This comment has no effect, because it names another kind.
-  EXPECT_EQ(Findings(With(6, " // switchyard: allow(same-value)")), all);
+  EXPECT_EQ(Findings(AppendToLine(6, " // switchyard: allow(same-value)")),
+            all);
   EXPECT_EQ(library_->allowComments()[0].suppressed, 0u);
-  EXPECT_EQ(Findings(With(6, " // switchyard: allow(never-written)")), all);
-  EXPECT_EQ(Findings(With(6, " // switchyard: allow(missing-barrier)")),
+  EXPECT_EQ(Findings(AppendToLine(6, " // switchyard: allow(never-written)")),
+            all);
+  EXPECT_EQ(Findings(AppendToLine(6, " // switchyard: allow(missing-barrier)")),
             without({0}));
   // A comment on a separate line moves all later lines down by one.
-  EXPECT_EQ(Findings(With(6, "\n  // switchyard: allow(race)")),
+  EXPECT_EQ(Findings(AppendToLine(6, "\n  // switchyard: allow(race)")),
             (Texts{"missing-barrier 6 6", "missing-barrier 9 9",
                    "missing-barrier 10 11", "missing-barrier 10 10",
                    "missing-barrier 11 11"}));
@@ -224,10 +226,11 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
-  const std::string quiet = With(6, " // switchyard: allow(race)");
+  const std::string quiet = AppendToLine(6, " // switchyard: allow(race)");
   EXPECT_EQ(Findings(quiet), Texts{"missing-barrier 7 7"});
-  EXPECT_EQ(Findings(With(7, " // switchyard: allow(same-value)", quiet)),
-            Texts{"missing-barrier 8 8"});
+  EXPECT_EQ(
+      Findings(AppendToLine(7, " // switchyard: allow(same-value)", quiet)),
+      Texts{"missing-barrier 8 8"});
 }
 
 // A comment allows the race of a write with one access. Races of the same
@@ -275,7 +278,8 @@ TEST_F(AllowCommentsRunTest, ComeFromTheSourceAndNotFromTheCache) {
   SWITCHYARD_NEEDS_CLANG();
   const size_t all = Findings(kRaces).size();
   const auto first = library_;
-  EXPECT_EQ(Findings(With(6, "  // switchyard: allow(race)")).size(), all - 1);
+  EXPECT_EQ(Findings(AppendToLine(6, "  // switchyard: allow(race)")).size(),
+            all - 1);
   EXPECT_TRUE(library_->cached());
   device_ = CreateDevice(options_);
   EXPECT_EQ(Findings(*first).size(), all);
@@ -287,7 +291,8 @@ TEST_F(AllowCommentsRunTest, WhatIsWrongIsAnErrorOfTheShader) {
     options_.check_kernels = checked;
     device_ = CreateDevice(options_);
     EXPECT_EQ(device_->newLibrary(
-                  With(6, " // switchyard: allow(rays)").c_str(), {}, &error_),
+                  AppendToLine(6, " // switchyard: allow(rays)").c_str(), {},
+                  &error_),
               nullptr);
     EXPECT_EQ(error_.find("program_source:6:16: error: switchyard: there is no "
                           "kind \"rays\""),

@@ -83,7 +83,7 @@ struct Runner {
       using namespace device::kernel_internal;  // NOLINT
       DeclaredArrays arrays;
       unsigned char next = 0;
-      CheckedFibers& fibers = CheckedFibers::Of(context);
+      CheckedFibers& fibers = CheckedFibers::From(context);
       fibers.Begin(64, places ? &lines : nullptr);
       const View& scratch = ArrayView(context, 256, &arrays);
       fibers.Describe(scratch, "tile", 4);

@@ -859,7 +859,7 @@ TEST_P(DeviceSimdFunctions, ALaneThatIsNotThere) {
         });
     if (GetParam().check_kernels) {
       EXPECT_EQ(error, "test: threadgroup (0, 0, 0): " + what +
-                           " of simdgroup 1 is not there" + Seed());
+                           " of simdgroup 1 does not exist" + Seed());
     } else {
       EXPECT_EQ(error, "");
       EXPECT_EQ(Contents<int32_t>(out)[reader], 0);

@@ -466,7 +466,7 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[1] = 2; });
   ExpectFails(kernel, "params: row_stride is 0",
               [](Spoilt& s) { s.params[1] = 0; });
-  ExpectFails(kernel, "BucketStrided: tokens_per_expert: no experts",
+  ExpectFails(kernel, "BucketStrided: tokens_per_expert: has no experts",
               [](Spoilt& s) { s.params[0] = 0; });
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });

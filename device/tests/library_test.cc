@@ -216,8 +216,8 @@ TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   ASSERT_NE(library, nullptr) << error_;
   ASSERT_EQ(library->unsupported().size(), 1u);
   EXPECT_EQ(library->unsupported()[0].what,
-            "the initializer of a threadgroup variable: it has no effect, "
-            "threads have to write what they are to read");
+            "the initializer of a threadgroup variable: it has no effect; let "
+            "a thread write the variable before others read it");
   EXPECT_EQ(library->unsupported()[0].line, 2u);
   EXPECT_EQ(library->unsupported()[0].kernel, "");
   const auto queue = device_->newCommandQueue();
@@ -540,7 +540,7 @@ class MetalCache : public testing::Test {
   static bool Has(const Cache& cache, char letter) {
     return cache.Find(Key(letter)) != nullptr;
   }
-  std::string Those(const Cache& cache) {
+  std::string ListModules(const Cache& cache) {
     std::string all;
     for (const char letter : {'a', 'b', 'c', 'd'}) {
       const std::string hash = device::metal::HashOf(Key(letter));
@@ -560,23 +560,23 @@ TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
   Add(cache, 'a');
   Add(cache, 'b');
   Add(cache, 'c');
-  EXPECT_EQ(Those(cache), "abc");
+  EXPECT_EQ(ListModules(cache), "abc");
   SetAgeOf('a', 10);
   SetAgeOf('b', 20);
   SetAgeOf('c', 30);
   EXPECT_TRUE(Has(cache, 'c'));  // this counts as a use
   Add(cache, 'd');
-  EXPECT_EQ(Those(cache), "acd");
+  EXPECT_EQ(ListModules(cache), "acd");
   EXPECT_FALSE(Has(cache, 'b'));
   EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
   // The same folder is then used with a smaller limit, and after that without
   // a limit.
   const Cache small(folder_.path(), 1);
   Add(small, 'b');
-  EXPECT_EQ(Those(cache), "b");
+  EXPECT_EQ(ListModules(cache), "b");
   const Cache any(folder_.path(), 0);
   for (const char letter : {'a', 'c', 'd'}) Add(any, letter);
-  EXPECT_EQ(Those(cache), "abcd");
+  EXPECT_EQ(ListModules(cache), "abcd");
 }
 
 TEST_F(MetalCache, WhatIsInUseStays) {
@@ -584,12 +584,12 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   const auto a = Add(cache, 'a');
   SetAgeOf('a', 1000);
   Add(cache, 'b');
-  EXPECT_EQ(Those(cache), "ab");
+  EXPECT_EQ(ListModules(cache), "ab");
   const auto again = cache.Find(Key('a'));
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(again->path(), a->path());
   Add(cache, 'c');
-  EXPECT_EQ(Those(cache), "ac");
+  EXPECT_EQ(ListModules(cache), "ac");
   // This object has the role of another process.
   const Cache same(folder_.path(), 1);
   auto d = Add(same, 'd');
@@ -609,13 +609,13 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   close(done[0]);
   d.reset();
   Add(cache, 'b');
-  EXPECT_EQ(Those(cache), "abd");
+  EXPECT_EQ(ListModules(cache), "abd");
   close(done[1]);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   Add(cache, 'c');
-  EXPECT_EQ(Those(cache), "ac");
+  EXPECT_EQ(ListModules(cache), "ac");
   close(ready[0]);
   close(ready[1]);
 }

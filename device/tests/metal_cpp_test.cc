@@ -480,8 +480,8 @@ TEST_F(MetalCppLibraryTest, Files) {
   EXPECT_EQ(device_->newLibrary(Text(compiled.c_str()), &error), nullptr);
   EXPECT_EQ(std::string(error->localizedDescription()->utf8String()),
             compiled +
-                ": is compiled for Apple's GPUs; give the .metal file "
-                "that it was made of");
+                ": is compiled for Apple's GPUs; give the .metal file from "
+                "which it was compiled");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_P(Metallib, DamageIsAnError) {
        {size_t{8}, size_t{20}, bytes.size() / 2, bytes.size() - 1}) {
     EXPECT_EQ(ErrorOf(bytes.substr(0, size)), ": is cut off") << size;
   }
-  EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes behind its end");
+  EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes after its end");
   std::string other = bytes;
   other[16] = other[16] == 'a' ? 'b' : 'a';  // this changes the version
   EXPECT_EQ(ErrorOf(other), ": was compiled by another version of Switchyard");

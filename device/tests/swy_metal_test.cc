@@ -101,9 +101,9 @@ TEST(SwyMetal, WrongInputIsOneLine) {
   ExpectRefused(Swy("metal --nope"),
                 "swy: The following argument was not expected: --nope");
   ExpectRefused(Metal(folder, kScale, "-D 2X"),
-                "swy: -D: '2X' is no name of a macro");
+                "swy: -D: '2X' is not a macro's name");
   ExpectRefused(Metal(folder, kScale, "-D 'A B=1'"),
-                "swy: -D: 'A B' is no name of a macro");
+                "swy: -D: 'A B' is not a macro's name");
   ExpectRefused(Metal(folder, kScale, "-D \"A=$(printf '1\\n2')\""),
                 "swy: -D A: more than one line");
   ExpectRefused(Metal(folder, kScale, "-I /nowhere"),
@@ -111,7 +111,7 @@ TEST(SwyMetal, WrongInputIsOneLine) {
   ExpectRefused(Metal(folder, kScale, "-I " + folder.File("k.metal")),
                 "swy: -I " + folder.File("k.metal") + ": not a folder");
   ExpectRefused(Metal(folder, kScale, "--compiler /bin/true"),
-                "swy: --compiler: /bin/true is no Clang");
+                "swy: --compiler: /bin/true is not Clang");
   ExpectRefused(Metal(folder, kScale, "--compiler /bin/ls"),
                 "swy: --compiler: /bin/ls: ended with status 2: is it a "
                 "Clang?");
@@ -500,8 +500,7 @@ TEST_F(SwyMetalRun, WritesBuffersOfTheFirstScheduleWhateverWasFound) {
       "--kernel k --grid 32 --threadgroup 32 -b 0=u32:7,8 --write 0=%/out ";
   EXPECT_EQ(Run(run + "--checked --seeds 4").exit_code, 1);
   EXPECT_EQ(ReadFile(File("out")), BytesOf<uint32_t>({31, 8}));
-  ExpectRefused(Run(run + "--write 1=%/out"),
-                "swy: --write 1: there is no such buffer");
+  ExpectRefused(Run(run + "--write 1=%/out"), "swy: --write 1: no such buffer");
   ExpectRefused(Run(run + "--write 0=/none/out"),
                 "swy: --write /none/out: No such file or directory");
 }
@@ -751,7 +750,7 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
   EXPECT_EQ(Run("--kernel ki" + run).out, "0[0] 2\n");
   EXPECT_EQ(Run("--kernel kf" + run).exit_code, 2);
   ExpectRefused(Run("--kernel none" + run),
-                "swy: --kernel none: is not in the file; there are ki, kf");
+                "swy: --kernel none: is not in the file; the file has ki, kf");
 }
 
 // Two of the findings occur only if threadgroups run out of order. They must
@@ -957,14 +956,14 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   const std::string types =
       "f32, f16, bf16, i8, u8, i16, u16, i32, u32, i64, u64, bool";
   const std::pair<std::string, std::string> cases[] = {
-      {"--grid 1 --threadgroup 1", "--kernel: which one is to run?"},
+      {"--grid 1 --threadgroup 1", "--kernel: is missing"},
       {"--kernel nothing --threadgroup 1",
-       "--grid: give the threads of the grid, or its threadgroups by "
+       "--grid: is missing; give the grid in threads, or in threadgroups by "
        "--groups"},
       {good + "--groups 1",
-       "--grid: give the threads of the grid, or its threadgroups by "
+       "--grid: is missing; give the grid in threads, or in threadgroups by "
        "--groups"},
-      {"--kernel nothing --grid 1", "--threadgroup: how many threads has one?"},
+      {"--kernel nothing --grid 1", "--threadgroup: is missing"},
       {"--kernel nothing --grid 1,2,x --threadgroup 1",
        "--grid: 'x' is no u64"},
       {"--kernel nothing --grid 1,2,3,4 --threadgroup 1",
@@ -979,7 +978,7 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {good + "-b x=u32:1", "-b x: 'x' is no u64"},
       {good + "-b 31=u32:1", "-b 31: 31 is above 30"},
       {b + "u32:1 -b 0=u32:1", "-b 0: given twice"},
-      {b + "f33:1", "-b 0: 'f33' is no type; there are " + types},
+      {b + "f33:1", "-b 0: 'f33' is not a type; the types are " + types},
       {b + "u32:1x", "-b 0: '1x' is no u32"},
       {b + "u32:-1", "-b 0: '-1' is no u32"},
       {b + "u32:0.5", "-b 0: '0.5' is no u32"},
@@ -997,39 +996,40 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {b + "f32:random:1:2", "-b 0: random takes COUNT[:LOW:HIGH[:SEED]]"},
       {b + "f32:random:1:2:1", "-b 0: LOW is above HIGH"},
       {b + "f32:random:1:0:1:-1", "-b 0: '-1' is no u32"},
-      {b + "f64:1", "-b 0: has f64 values, which Metal has not"},
+      {b + "f64:1", "-b 0: has f64 values, which Metal does not have"},
       {b + "u8:1+f32:empty:2", "-b 0: empty cannot be a part of a struct"},
-      {b + "u16:file:%/three", "-b 0: %/three has 3 bytes, no number of u16"},
-      {b + "u16:file:%", "-b 0: %: no regular file"},
+      {b + "u16:file:%/three",
+       "-b 0: %/three has 3 bytes, not a whole number of u16"},
+      {b + "u16:file:%", "-b 0: %: not a regular file"},
       {b + "u16:file:%/none", "-b 0: %/none: No such file or directory"},
       {b + "%/none.npy", "-b 0: %/none.npy: No such file or directory"},
-      {b + "%/not.npy", "-b 0: %/not.npy: is no .npy file"},
+      {b + "%/not.npy", "-b 0: %/not.npy: is not a .npy file"},
       {b + "%/end.npy", "-b 0: %/end.npy: ends in its header"},
       {b + "%/short.npy",
        "-b 0: %/short.npy: has 4 bytes of values, its shape (3,) asks for 3 "
        "of 4"},
-      {b + "%/double.npy", "-b 0: has f64 values, which Metal has not"},
+      {b + "%/double.npy", "-b 0: has f64 values, which Metal does not have"},
       {b + "%/complex.npy",
-       "-b 0: %/complex.npy: has values of type '<c8', which Metal has not: "
-       "save it as one of " +
+       "-b 0: %/complex.npy: has values of type '<c8', which Metal does not "
+       "have: save it as one of " +
            types},
       {b + "%/big.npy",
-       "-b 0: %/big.npy: has values of type '>f4', which Metal has not: save "
-       "it as one of " +
+       "-b 0: %/big.npy: has values of type '>f4', which Metal does not have: "
+       "save it as one of " +
            types},
       {b + "%/fortran.npy",
-       "-b 0: %/fortran.npy: is in Fortran's order: save "
-       "numpy.ascontiguousarray() of it"},
+       "-b 0: %/fortran.npy: is in Fortran order: save "
+       "numpy.ascontiguousarray(array)"},
       {good + "-t 0", "-t 0: takes NAME=VALUE"},
       {good + "-t 31=4", "-t 31: 31 is above 30"},
       {good + "-t 0=40000", "-t 0: 40000 is above 32768"},
       {good + "-c kTimes", "-c kTimes: takes NAME=VALUE"},
       {good + "--expect 0", "--expect 0: takes NAME=VALUE"},
-      {good + "--expect 0=u32:1", "--expect 0: there is no such buffer"},
+      {good + "--expect 0=u32:1", "--expect 0: no such buffer"},
       {b + "u32:1 --expect 0=u32:x", "--expect 0: 'x' is no u32"},
       {b + "u32:1 --expect 0=u32:1,2",
        "--expect 0: has 2 values, the buffer has 1"},
-      {good + "--print 2", "--print 2: there is no such buffer"},
+      {good + "--print 2", "--print 2: no such buffer"},
       {good + "--rtol -1", "--rtol: Value -1 not in range 0 to 1000000"},
       {good + "--atol x", "--atol: Value x not in range 0 to 1000000"},
       {good + "--checked --seeds 0",
@@ -1068,7 +1068,8 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   SWITCHYARD_NEEDS_CLANG();
   const std::pair<std::string, std::string> compiled[] = {
       {"--kernel none --grid 1 --threadgroup 1",
-       "--kernel none: is not in the file; there are nothing, row_max, times, "
+       "--kernel none: is not in the file; the file has nothing, row_max, "
+       "times, "
        "where_am_i"},
       {"--kernel image --grid 1 --threadgroup 1",
        "--kernel image: %/k.metal:30: not supported: textures"},
@@ -1078,14 +1079,14 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
        "-c kNone: the file has no such function constant; it has kTimes, "
        "kWide"},
       {b + "u8:1 -c kTimes=x", "-c kTimes: 'x' is no u32"},
-      {b + "u8:1 -c 4=1", "-c 4: is a half4, no scalar"},
+      {b + "u8:1 -c 4=1", "-c 4: is a half4, not a scalar"},
       {"--kernel times --grid 1 --threadgroup 1 -c kTimes=1 -b 1=f32:zeros:1",
        "times: buffer 0 (x) is not bound"},
       {b + "u8:1 --checked --suppress nonsense",
        "--suppress: \"nonsense\": there is no kind \"nonsense\""},
-      {b + "u8:1 -D 2X", "-D: '2X' is no name of a macro"},
+      {b + "u8:1 -D 2X", "-D: '2X' is not a macro's name"},
       {b + "u8:1 -I %/none", "-I %/none: No such file or directory"},
-      {b + "u8:1 --compiler /bin/true", "--compiler: /bin/true is no Clang"},
+      {b + "u8:1 --compiler /bin/true", "--compiler: /bin/true is not Clang"},
   };
   for (const auto& [arguments, line] : compiled) {
     ExpectRefused(Run(arguments), Named("swy: " + line));
@@ -1104,7 +1105,7 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   Write("wrong.metal", "void f(int);\nkernel void k() {\n  f(1);\n}\n");
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),
                 Named("swy: %/wrong.metal:3: error: 'f(int)' is declared and "
-                      "used, and defined nowhere"));
+                      "used, but not defined"));
 }
 
 TEST_F(SwyMetalRun, WrongDispatchesAreOneLineThatNamesThem) {
@@ -1115,30 +1116,31 @@ TEST_F(SwyMetalRun, WrongDispatchesAreOneLineThatNamesThem) {
            members + "}]}";
   };
   const std::pair<std::string, std::string> cases[] = {
-      {"[]", "%/d.json: is no JSON object"},
+      {"[]", "%/d.json: is not a JSON object"},
       {"{\"more\": 1}",
-       "%/d.json: 'more' is no member; there are buffers, concurrent, "
+       "%/d.json: 'more' is not a member; the members are buffers, concurrent, "
        "dispatches"},
-      {"{}", "%/d.json: dispatches: is no list of them"},
-      {"{\"dispatches\": []}", "%/d.json: dispatches: is no list of them"},
-      {"{\"buffers\": 1}", "%/d.json: buffers: is no JSON object"},
+      {"{}", "%/d.json: dispatches: is not a list"},
+      {"{\"dispatches\": []}", "%/d.json: dispatches: is not a list"},
+      {"{\"buffers\": 1}", "%/d.json: buffers: is not a JSON object"},
       {"{\"buffers\": {\"x\": \"u8:x\"}}", "%/d.json: buffer x: 'x' is no u8"},
-      {"{\"dispatches\": [1]}", "%/d.json: dispatch 0: is no JSON object"},
+      {"{\"dispatches\": [1]}", "%/d.json: dispatch 0: is not a JSON object"},
       {"{\"dispatches\": [{}]}", d + "kernel: is missing"},
       {dispatch(", \"gird\": 1"),
-       "%/d.json: dispatch 0: 'gird' is no member; there are kernel, grid, "
+       "%/d.json: dispatch 0: 'gird' is not a member; the members are kernel, "
+       "grid, "
        "groups, threadgroup, bind, memory, constants"},
       {dispatch(", \"grid\": [0]"), d + "--grid: a size of 0"},
       {dispatch(", \"bind\": {\"0\": \"y\"}"),
        d + "bind 0: no buffer is named 'y'"},
       {dispatch(", \"bind\": {\"0\": \"u8:x\"}"), d + "bind 0: 'x' is no u8"},
       {dispatch(", \"bind\": {\"0\": {\"buffer\": \"x\", \"offset\": 4}}"),
-       d + "bind 0: offset 4 is behind its 4 bytes"},
+       d + "bind 0: offset 4 is past the end of its 4 bytes"},
       {dispatch(", \"bind\": {\"0\": {\"buffer\": \"x\", \"more\": 4}}"),
-       d + "bind 0: 'more' is no member; there are buffer, offset"},
+       d + "bind 0: 'more' is not a member; the members are buffer, offset"},
       {dispatch(", \"bind\": {\"40\": \"x\"}"), d + "bind 40: 40 is above 30"},
       {dispatch(", \"memory\": {\"0\": \"x\"}"), d + "memory 0: 'x' is no u64"},
-      {dispatch(", \"memory\": 1"), d + "memory: is no JSON object"},
+      {dispatch(", \"memory\": 1"), d + "memory: is not a JSON object"},
   };
   for (const auto& [text, line] : cases) {
     Write("d.json", text);

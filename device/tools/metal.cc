@@ -213,7 +213,7 @@ MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
     const std::string name = macro.substr(0, equals);
     if (name.empty()) throw InputError("-D: no name in '" + macro + "'");
     if (!IsMacroName(name)) {
-      throw InputError("-D: '" + name + "' is no name of a macro");
+      throw InputError("-D: '" + name + "' is not a macro's name");
     }
     if (macro.find('\n') != std::string::npos) {
       throw InputError("-D " + name + ": more than one line");
@@ -226,22 +226,22 @@ MTL::CompileOptions CompileOptionsOf(const MetalOptions& options) {
 
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options) {
   app.add_option("file", options.path, what);
-  app.add_option("-D", options.macros, "Define a macro, for the file")
+  app.add_option("-D", options.macros, "Define a macro")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
   app.add_option("-I", options.include_folders,
-                 "Look there for what it includes")
+                 "Search this folder for included files")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
   app.add_option("--prepend", options.prepended,
-                 "Put that file's text before the shader's")
+                 "Insert this file's text before the shader")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--compiler", options.compiler,
                  "The Clang to use (default: clang++ in PATH)")
       ->type_name("PROGRAM");
   app.add_flag("--checked", options.checked,
-               "As a device with check_kernels compiles it");
+               "Compile with the checks of checked mode");
 }
 
 std::string WithOptions(std::string error) {
@@ -263,18 +263,19 @@ namespace {
 CLI::App* AddList(CLI::App& app, MetalOptions& options) {
   CLI::App* const metal = app.add_subcommand(
       "metal", "Compile .metal files, list and run their kernels");
-  AddCompileOptions(*metal, "A shader, or a folder: all below it", options);
+  AddCompileOptions(*metal, "A shader, or a folder with shaders", options);
   metal->get_option("file")->type_name("FILE|FOLDER");
   metal
       ->add_option("--json", options.json,
-                   "Write each file's kernels, or its errors")
+                   "Write the kernels or errors of each file")
       ->type_name("FILE");
   metal->footer(
-      "Of a folder, or with --json, each file is a line: its kernels, or the "
-      "first\nerror. Exit codes: 0; 1 if one does not compile, or for what is "
-      "not supported,\nwhich is listed with its place for a file; 2 for wrong "
-      "input. A file, and what\nit includes, has at most 16 MiB.\nExamples: "
-      "swy metal -I include kernels.metal; swy metal shaders --json out.json");
+      "For a folder, or with --json, prints one line per file: its kernels or "
+      "its\nfirst error. Exit codes: 0 success; 1 a file does not compile, or "
+      "uses features\nthat are not supported (a single file's are listed with "
+      "their places); 2 wrong\ninput. A file and its includes have at most 16 "
+      "MiB.\nExamples: swy metal -I include kernels.metal; swy metal shaders "
+      "--json out.json");
   return metal;
 }
 

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
        : argument == "-c" ? device.metal_cache
                           : device.metal_compiler) = argv[i];
     } else if (option[0] == '-' || !input.empty()) {
-      return Fail("'" + argument + "' is unexpected");
+      return Fail("'" + argument + "' is not an option");
     } else {
       input = argument;
     }

@@ -139,7 +139,7 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
            std::memcmp(file.data() + at, text, std::strlen(text)) == 0;
   };
   if (!is(0, "\x93NUMPY") || file.size() < 12) {
-    throw wrong("is no .npy file");
+    throw wrong("is not a .npy file");
   }
   const size_t length_bytes = file[6] == 1 ? 2 : 4;
   size_t length = 0;
@@ -168,7 +168,8 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
           : Find(&ScalarType::numpy, descr.substr(1));
   if (type == nullptr) {
     throw wrong("has values of type " + quoted.substr(0, quoted.find(", '")) +
-                ", which Metal has not: save it as one of " + TypeNames());
+                ", which Metal does not have: save it as one of " +
+                TypeNames());
   }
   size_t count = 1, dimensions = 0;
   const std::string shape = value_of("shape");
@@ -179,7 +180,7 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
     ++dimensions;
   }
   if (dimensions > 1 && value_of("fortran_order")[0] == 'T') {
-    throw wrong("is in Fortran's order: save numpy.ascontiguousarray() of it");
+    throw wrong("is in Fortran order: save numpy.ascontiguousarray(array)");
   }
   const size_t rest = file.size() - begin - length;
   if (count == 0 || rest % type->bytes != 0 || rest / type->bytes != count) {
@@ -269,8 +270,8 @@ void AppendPiece(const std::string& where, const std::string& spec,
     const Bytes file = ReadBytes(where, rest.substr(5));
     if (file.empty() || file.size() % type.bytes != 0) {
       throw InputError(where + ": " + rest.substr(5) + " has " +
-                       std::to_string(file.size()) + " bytes, no number of " +
-                       type.name);
+                       std::to_string(file.size()) +
+                       " bytes, not a whole number of " + type.name);
     }
     data.pieces.push_back({&type, file.size() / type.bytes});
     data.bytes.insert(data.bytes.end(), file.begin(), file.end());
@@ -291,17 +292,18 @@ void AppendPiece(const std::string& where, const std::string& spec,
 }  // namespace
 
 const char kDataHelp[] =
-    "Values of a buffer are an array of NumPy's, FILE.npy, or\n"
+    "Values of a buffer are a NumPy array, FILE.npy, or\n"
     "  TYPE:random:COUNT[:LOW:HIGH[:SEED]]  floats from -1 to 1, integers 0 to "
     "99\n"
     "  TYPE:range:COUNT[:FIRST[:STEP]]      0, 1, 2, ...\n"
     "  TYPE:fill:COUNT:VALUE\n"
     "  TYPE:zeros:COUNT                     written by the host\n"
-    "  TYPE:empty:COUNT                     written by nobody: --checked finds "
+    "  TYPE:empty:COUNT                     not written: --checked reports "
     "reads\n"
     "  TYPE:file:PATH                       the file's bytes\n"
     "  TYPE:VALUE[,VALUE...]\n"
-    "and a struct is several of those: u32:700+f32:1e-6. TYPE is one of f32, "
+    "and a struct joins several of these: u32:700+f32:1e-6. TYPE is one of "
+    "f32, "
     "f16,\nbf16, i8, u8, i16, u16, i32, u32, i64, u64, bool.\n";
 
 const ScalarType* FindType(const std::string& name) {
@@ -340,8 +342,8 @@ Data ReadData(const std::string& where, const std::string& spec,
   if (first.size() == spec.size() || FindType(first) == nullptr) {
     std::error_code ignored;
     if (first.size() != spec.size() && !fs::exists(spec, ignored)) {
-      throw InputError(where + ": '" + first + "' is no type; there are " +
-                       TypeNames());
+      throw InputError(where + ": '" + first +
+                       "' is not a type; the types are " + TypeNames());
     }
     return ReadNumpy(where, spec);
   }
@@ -392,7 +394,7 @@ Bytes ReadBytes(const std::string& where, const std::string& path) {
     if (!file) error.assign(errno, std::generic_category());
   }
   if (error) throw InputError(where + ": " + path + ": " + error.message());
-  if (!is_file) throw InputError(where + ": " + path + ": no regular file");
+  if (!is_file) throw InputError(where + ": " + path + ": not a regular file");
   if (size > kMaxBytes) throw InputError(where + ": " + path + ": above 4 GiB");
   Bytes bytes(size);
   file.read(reinterpret_cast<char*>(bytes.data()),

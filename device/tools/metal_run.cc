@@ -110,14 +110,14 @@ void SetGrid(const std::string& where, const std::string& grid,
   const auto named = [&](const char* name) { return where + name; };
   if (grid.empty() == groups.empty()) {
     throw InputError(named("--grid") +
-                     ": give the threads of the grid, or its threadgroups by "
-                     "--groups");
+                     ": is missing; give the grid in threads, or in "
+                     "threadgroups by --groups");
   }
   dispatch.counts_threads = groups.empty();
   dispatch.grid = groups.empty() ? ReadSize(named("--grid"), grid)
                                  : ReadSize(named("--groups"), groups);
   if (threadgroup.empty()) {
-    throw InputError(named("--threadgroup") + ": how many threads has one?");
+    throw InputError(named("--threadgroup") + ": is missing");
   }
   MTL::Size& size = dispatch.threadgroup;
   size = ReadSize(named("--threadgroup"), threadgroup);
@@ -134,7 +134,7 @@ void AddBuffer(const std::string& where, const std::string& name,
   for (const Data::Piece& piece : data.pieces) {
     if (piece.type->metal != nullptr) continue;
     throw InputError(where + ": has " + piece.type->name +
-                     " values, which Metal has not");
+                     " values, which Metal does not have");
   }
   if (!plan.buffers.emplace(name, std::move(data)).second) {
     throw InputError(where + ": given twice");
@@ -144,8 +144,7 @@ void AddBuffer(const std::string& where, const std::string& name,
 Plan PlanOf(const MetalRunOptions& options) {
   Plan plan;
   Dispatch dispatch;
-  if (options.kernel.empty())
-    throw InputError("--kernel: which one is to run?");
+  if (options.kernel.empty()) throw InputError("--kernel: is missing");
   dispatch.kernel = options.kernel;
   SetGrid("", options.grid, options.groups, options.threadgroup, dispatch);
   for (const std::string& text : options.buffers) {
@@ -169,15 +168,15 @@ Plan PlanOf(const MetalRunOptions& options) {
 // Throws InputError if the object has a member that is not in `names`.
 void RequireMembers(const std::string& where, const json& object,
                     const std::vector<std::string>& names) {
-  if (!object.is_object()) throw InputError(where + ": is no JSON object");
+  if (!object.is_object()) throw InputError(where + ": is not a JSON object");
   std::string known;
   for (const std::string& name : names) {
     known += (known.empty() ? "" : ", ") + name;
   }
   for (const auto& [key, value] : object.items()) {
     if (std::find(names.begin(), names.end(), key) == names.end()) {
-      throw InputError(where + ": '" + key + "' is no member; there are " +
-                       known);
+      throw InputError(where + ": '" + key +
+                       "' is not a member; the members are " + known);
     }
   }
 }
@@ -200,7 +199,7 @@ const json& ObjectIn(const std::string& where, const json& object,
   const auto found = object.find(name);
   if (found == object.end()) return none;
   if (!found->is_object()) {
-    throw InputError(where + name + ": is no JSON object");
+    throw InputError(where + name + ": is not a JSON object");
   }
   return *found;
 }
@@ -241,9 +240,9 @@ Dispatch ReadDispatch(const std::string& where, const json& from, Plan& plan) {
     }
     const size_t length = plan.buffers[binding.buffer].bytes.size();
     if (binding.offset >= length) {
-      throw InputError(binding.where + ": offset " +
-                       std::to_string(binding.offset) + " is behind its " +
-                       std::to_string(length) + " bytes");
+      throw InputError(
+          binding.where + ": offset " + std::to_string(binding.offset) +
+          " is past the end of its " + std::to_string(length) + " bytes");
     }
     dispatch.bindings.push_back(std::move(binding));
   }
@@ -278,7 +277,7 @@ Plan ReadPlan(const MetalRunOptions& options) {
   }
   const json dispatches = file.value("dispatches", json());
   if (!dispatches.is_array() || dispatches.empty()) {
-    throw InputError(path + ": dispatches: is no list of them");
+    throw InputError(path + ": dispatches: is not a list");
   }
   for (size_t i = 0; i < dispatches.size(); ++i) {
     plan.dispatches.push_back(ReadDispatch(
@@ -290,7 +289,7 @@ Plan ReadPlan(const MetalRunOptions& options) {
 void RequireBuffer(const Plan& plan, const std::string& option,
                    const std::string& name) {
   if (plan.buffers.count(name) != 0) return;
-  throw InputError(option + " " + name + ": there is no such buffer");
+  throw InputError(option + " " + name + ": no such buffer");
 }
 
 // A buffer that is compared with expected values, or printed.
@@ -345,7 +344,7 @@ void SetConstant(const std::string& where, const MTL::Library& library,
     }
     const ScalarType* const type = FindMetalType(constant.type);
     if (type == nullptr) {
-      throw InputError(named + ": is a " + constant.type + ", no scalar");
+      throw InputError(named + ": is a " + constant.type + ", not a scalar");
     }
     unsigned char bytes[8] = {};
     type->write(ReadNumber(named, *type, text), bytes);
@@ -406,8 +405,8 @@ Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
                   ": not supported: " + u.what);
     }
     if (!is_there) {
-      throw wrong(known.empty() ? "there are none in the file"
-                                : "is not in the file; there are " + known);
+      throw wrong(known.empty() ? "the file has no kernel"
+                                : "is not in the file; the file has " + known);
     }
     MTL::FunctionConstantValues values;
     for (const auto& [name, text] : dispatch.constants) {
@@ -826,14 +825,15 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
   run->get_option("file")->type_name("FILE");
   run->get_option("--checked")
       ->description("Find races, wrong accesses and missing barriers");
-  run->add_option("--kernel", options.kernel, "Its name")->type_name("NAME");
-  run->add_option("--grid", options.grid, "The threads of the grid")
+  run->add_option("--kernel", options.kernel, "The kernel's name")
+      ->type_name("NAME");
+  run->add_option("--grid", options.grid, "The grid, in threads")
       ->type_name("X[,Y[,Z]]");
   run->add_option("--groups", options.groups,
-                  "The threadgroups of the grid, in place of --grid")
+                  "The grid, in threadgroups (instead of --grid)")
       ->type_name("X[,Y[,Z]]");
   run->add_option("--threadgroup", options.threadgroup,
-                  "The threads of a threadgroup")
+                  "The size of a threadgroup, in threads")
       ->type_name("X[,Y[,Z]]");
   const auto add = [&](const char* name, std::vector<std::string>& values,
                        const char* what, const char* type) {
@@ -849,22 +849,24 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
   run->add_option("--dispatches", options.dispatches,
                   "Run the dispatches of a JSON file")
       ->type_name("FILE");
-  add("--expect", options.expect, "What a buffer is to have at the end",
-      "INDEX=VALUES");
-  run->add_option("--rtol", options.rtol, "How much may differ, relatively")
+  add("--expect", options.expect,
+      "The values that a buffer must have at the end", "INDEX=VALUES");
+  run->add_option("--rtol", options.rtol,
+                  "The relative difference that --expect allows")
       ->check(program::Within(0, 1000000))
       ->type_name("X");
-  run->add_option("--atol", options.atol, "How much may differ, absolutely")
+  run->add_option("--atol", options.atol,
+                  "The absolute difference that --expect allows")
       ->check(program::Within(0, 1000000))
       ->type_name("X");
   add("--print", options.print, "Print a buffer at the end", "INDEX");
-  add("--write", options.write, "Write a buffer's bytes, of the first schedule",
-      "INDEX=FILE");
+  add("--write", options.write,
+      "Write a buffer's bytes after the first schedule", "INDEX=FILE");
   run->add_option("--seeds", options.seeds,
-                  "Run so many schedules; the first is in order")
+                  "Number of schedules to run; the first is in order")
       ->check(program::Within(1, 10000))
       ->type_name("N");
-  add("--suppress", options.suppress, "Let a finding pass: KIND:KERNEL",
+  add("--suppress", options.suppress, "Ignore findings of this KIND:KERNEL",
       "TEXT");
   run->add_option("--json", options.json, "Write the findings as JSON")
       ->type_name("FILE");
@@ -872,9 +874,9 @@ CLI::App* AddMetalRun(CLI::App& metal, MetalRunOptions& options) {
       ->type_name("FILE");
   run->footer(
       std::string(kDataHelp) +
-      "\nFloats may differ as in torch.testing.assert_close.\n"
-      "device/docs/metal.md has the JSON of --dispatches.\n"
-      "Exit codes: 0; 1 for findings and differences; 2 if it cannot be run.\n"
+      "\nFloats are compared as in torch.testing.assert_close.\n"
+      "device/docs/metal.md describes the JSON of --dispatches.\n"
+      "Exit codes: 0 success; 1 findings or differences; 2 wrong input.\n"
       "Examples:\n"
       "  swy metal run row_max.metal --kernel row_max --grid 256 "
       "--threadgroup 256 \\\n"

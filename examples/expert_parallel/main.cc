@@ -269,18 +269,21 @@ int Run(int argc, char** argv, int rank, int num_ranks) {
   };
   number("--tokens", o.tokens, 65536, "Of all processes together");
   number("--experts", o.experts, 4096, "Of all processes together");
-  number("--top-k", o.top_k, 64, "Experts of a token");
-  number("--hidden", o.hidden, 65536, "A multiple of 4");
-  number("--intermediate", o.intermediate, 65536, "Of an expert");
-  number("--rounds", o.rounds, 10000, "Timed, after one that is not");
-  app.add_option("--dispatch", o.dispatch, "Type of rows to the experts")
+  number("--top-k", o.top_k, 64, "Experts per token");
+  number("--hidden", o.hidden, 65536,
+         "Columns of a hidden state, a multiple of 4");
+  number("--intermediate", o.intermediate, 65536,
+         "Columns between an expert's products");
+  number("--rounds", o.rounds, 10000, "Timed steps, after a warm-up step");
+  app.add_option("--dispatch", o.dispatch,
+                 "Type of the rows sent to the experts")
       ->capture_default_str()
       ->check(CLI::IsMember({"i8", "f8e4m3", "bf16", "f32"}));
-  app.add_option("--combine", o.combine, "Type of rows back")
+  app.add_option("--combine", o.combine, "Type of the rows sent back")
       ->capture_default_str()
       ->check(CLI::IsMember({"bf16", "f32"}));
   app.add_flag("--check", o.check,
-               "Compare some tokens with a plain loop in double");
+               "Compare some tokens with a loop in double precision");
   if (!program::Parse(app, argc, argv)) return 0;
   if (o.hidden % 4 != 0) {
     throw program::InputError("--hidden " + std::to_string(o.hidden) +

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Computes one Mixture-of-Experts layer, from logits to output. Also computes
-// how far the output is from that of a plain loop over tokens and experts in
-// double precision.
+// how far this output is from the output of a plain loop over tokens and
+// experts in double precision.
 
 #include <algorithm>
 #include <cmath>

@@ -104,7 +104,7 @@ int main(int argc, char** argv) try {
   std::vector<int32_t> memory(ExpertsPlanSize(most, top_k, shape));
   std::vector<int32_t> scratch(
       ExpertsScratchSize(most, top_k, shape, options, shape.workers));
-  // First a prompt, then a token.
+  // Runs a prompt, and then a single token.
   for (const size_t tokens : {most, size_t{1}}) {
     const AnyMatrix residual(stream.data(), tokens, H);
     const AnyMatrix logits(scores.data(), tokens, E + 1);

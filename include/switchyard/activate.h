@@ -50,8 +50,8 @@ enum class ActivateStores : uint8_t {
   // kStreaming if gate, up and out together have more bytes than
   // kActivateStreamingBytes, kCached otherwise.
   kAuto,
-  // Ordinary stores: the next reader finds in the caches as much of out as
-  // fits.
+  // Ordinary stores: the next reader finds as much of out in the caches as
+  // fits there.
   kCached,
   // Streaming stores, which bypass the caches: memory is not read before it
   // is written, and the caches keep their contents. If out is in place or
@@ -61,8 +61,8 @@ enum class ActivateStores : uint8_t {
 
 // kAuto streams above this size, because out is then no longer in the caches
 // near the core when it is read. On one core with 2 MB of L2 and a share of a
-// large L3, streaming takes 1.17 of the time of cached stores at 19 MB, 0.93
-// at 28 MB, 0.76 at 38 MB and 0.71 from 57 MB on.
+// large L3, streaming takes 1.17 times as long as cached stores at 19 MB,
+// 0.93 times at 28 MB, 0.76 times at 38 MB and 0.71 times from 57 MB on.
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Matrices are f32, bf16 or f16, each with its own stride.
@@ -105,7 +105,7 @@ struct ActivateOptions {
   // had been scaled (Llama 4). With kAfter, it multiplies out (Inkling's
   // shared experts).
   ActivatePlace row_scale_place = ActivatePlace::kAfter;
-  // Round each step to gate's type, as an engine does that runs one operation
+  // Round each step to gate's type, like an engine that runs one operation
   // after the other. Activate() lists the steps.
   bool round_like_unfused = false;
 };

@@ -135,7 +135,7 @@ struct CombineOptions {
   // Accept values of row_index outside [-1, num_rows). Otherwise the call
   // returns kFailedPrecondition if it has met any.
   bool allow_skipped = false;
-  // Round each step to out's type, as an engine does that runs one operation
+  // Round each step to out's type, like an engine that runs one operation
   // after the other. Combine() lists the steps.
   bool round_like_unfused = false;
   NormKind norm = NormKind::kWeight;        // for `normed`

@@ -133,9 +133,9 @@ struct ExpertWeights {
   WeightLayout layout = WeightLayout::kStored;
   size_t rows = 0;
   size_t cols = 0;
-  // uint8 [num_experts, ExpertWeightsSize()], the bytes of an expert in a row.
-  // May have any stride and address; packed weights are faster if both are
-  // multiples of 64 bytes.
+  // uint8 [num_experts, ExpertWeightsSize()]: each row has the bytes of one
+  // expert. May have any stride and address; packed weights are faster if
+  // both are multiples of 64 bytes.
   ConstAnyMatrix data = {};
   // For kInt8 with kStored only: f32 [num_experts, rows].
   ConstAnyMatrix scales = {};
@@ -146,7 +146,8 @@ struct ExpertWeights {
 // SIZE_MAX if the size overflows or the format does not take this number of
 // columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
-// Returns the same for kPacked, whatever weights.layout is.
+// Returns the bytes of one expert in the layout kPacked, for any
+// weights.layout, or SIZE_MAX as above.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
 struct PackWeightsInputs {
@@ -211,8 +212,9 @@ Status PackWeights(const PackWeightsInputs& inputs,
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
 // Sets tile_columns and the costs for weights of `format`. Reading an
-// expert's weights then counts as much as 3 rows (kF32: 6). The default of
-// ExpertsPlanOptions is 32 rows, for a library's bf16 GEMM.
+// expert's weights then costs as much as 3 rows (kF32: 6 rows). The default
+// of ExpertsPlanOptions is 32 rows, which suits the bf16 GEMM of another
+// library.
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
 // Computes tile.out = tile.rows * weights^T for the tile's columns, on the

@@ -24,7 +24,7 @@ struct GatherInputs {
   ConstAnyMatrix topk_ids;
   // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`.
   // With it, each token is converted once, and its other rows are copies of
-  // the first. Results are the same as without row_index, whatever its
+  // the first. Results are the same as without row_index, for any of its
   // values. Give it with the whole pair list, not with a part of the list.
   ConstAnyMatrix row_index = {};
 };

@@ -44,7 +44,7 @@ struct HyperOptions {
   float eps = 1e-6f;           // for the norms
   bool comb_by_row = false;    // the factor from j to i is comb[t, i * n + j]
   bool norm_plus_one = false;  // the norm's weight is 1 + norm_weight
-  // Round each step to the streams' type, as an engine does that runs one
+  // Round each step to the streams' type, like an engine that runs one
   // operation after the other. HyperConnect() lists the steps.
   bool round_like_unfused = false;
 };

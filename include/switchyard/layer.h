@@ -60,9 +60,9 @@ struct ExpertTile {
   ExpertProduct product;
   int32_t expert;
   size_t first_column;  // a multiple of tile_columns
-  // Below the executor's Concurrency(). No two tiles have the same number at
-  // the same time, so an engine can use it to index data that it keeps for
-  // each thread.
+  // The worker's number, which is below the executor's Concurrency(). No two
+  // tiles have the same number at the same time, so an engine can use it to
+  // index data that it keeps for each thread.
   size_t worker;
   ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
   // [m, columns], with a stride. If it has all columns of the product, rows
@@ -216,10 +216,10 @@ struct ExpertsPlan {
   // largest first; then the parts of gate and up; then the parts of down,
   // which wait until gate and up of their block are done.
   Span<ExpertTask> tasks;
-  // Only PlanExperts() writes these. generation is the number of its call in
-  // this process. mark is written last, and also stored in memory.
-  // RunExperts() refuses a plan that has no mark, or a mark that differs from
-  // the one in memory.
+  // Only PlanExperts() writes generation and mark. generation is the number
+  // of the call in this process. mark is written last, and also stored in
+  // memory. RunExperts() refuses a plan that has no mark, or a mark that
+  // differs from the one in memory.
   uint64_t generation = 0, mark = 0;
 };
 
@@ -266,8 +266,8 @@ struct ExpertsPlanOptions {
   bool allow_dropped = false;
 };
 
-// Returns the number of int32 elements of memory that a plan needs, whatever
-// the ids. Returns SIZE_MAX if the size overflows or PlanExperts() refuses an
+// Returns the number of int32 elements of memory that a plan needs, for any
+// ids. Returns SIZE_MAX if the size overflows or PlanExperts() refuses an
 // option.
 size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept;
@@ -279,8 +279,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 // towards the end.
 //
 // If each worker has the work of four tiles, the last one finishes within
-// 1.05 of the mean time of all. For a single token the factor is 1.15 on 2,
-// 4, 8, ... 128 workers, with a shared expert or without, and 1.23 on any
+// 1.05 times the mean time of all. For a single token the factor is 1.15 on
+// 2, 4, 8, ... 128 workers, with a shared expert or without, and 1.23 on any
 // other number below 128, if products have as many column tiles as 2048 x 768
 // has (1.54 for 4 experts of 2048 x 1408 on 122 workers). `swy plan`
 // simulates it; docs/speed.md has a table.

@@ -47,8 +47,8 @@ class OpenMpExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return threads_; }
 
-  // While the threads spin, a fork of sixteen of them takes 5 us, and 7 us
-  // more for pieces of 10 us. Threads spin for some milliseconds after each
+  // While the threads spin, a fork of sixteen threads takes 5 us, or 7 us if
+  // the pieces take 10 us. Threads spin for some milliseconds after each
   // region, also after the engine's own regions. If there are more threads
   // than cores, they do not spin.
   size_t ForkNs() const noexcept override { return fork_ns_; }

@@ -29,7 +29,7 @@ inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
 // for all threads, so pieces may be as small as half a grain, until each
 // thread has one. If each thread has eight grains or more, pieces have four
 // grains. With only one piece each, threads would wait for the slowest one,
-// and a prompt on sixteen threads would take 1.3 of the time.
+// and a prompt on sixteen threads would take 1.3 times as long.
 class Pieces {
  public:
   // The largest number of pieces, unless there are more threads: each thread
@@ -80,7 +80,7 @@ class SharedLoop {
   // every loop of the same size, so that their rows are still in the core's
   // cache. Then it runs pieces of other workers that nobody has claimed. When
   // workers claimed pieces in order of arrival instead, gathering 512 tokens
-  // on two threads took 1.6 of the time.
+  // on two threads took 1.6 times as long.
   void Run(size_t first, size_t workers, size_t worker) {
     const size_t number = pieces_.number();
     const size_t begin = PartBegin(number, workers, first);
@@ -105,8 +105,8 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // In cache lines of its own, because claims write to it while all threads
-  // read the other fields.
+  // In its own cache lines, because claims write to it while all threads read
+  // the other fields.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };
 

@@ -53,8 +53,8 @@ struct CombineForm {
   // The experts' products have biases. Pass gate_bias to Activate; the engine
   // itself adds the bias of the down product.
   bool has_expert_biases = false;
-  // Pass the router's weights to Activate as row_scale, and weights of 1 to
-  // Combine.
+  // True if an engine has to pass the router's weights to Activate as
+  // row_scale, and weights of 1 to Combine.
   bool has_weights_on_input = false;
 };
 
@@ -124,7 +124,7 @@ struct ModelConfig {
   std::optional<float> output_multiplier;             // Muse Spark
   std::optional<float> moe_router_logit_softcapping;  // Laguna
   std::optional<float> router_jitter_noise;           // Phi-3.5-MoE
-  std::optional<size_t> zero_expert_num;              // LongCat-Flash
+  std::optional<size_t> zero_expert_num;              // LongCat-Flash, ZEDA
   std::optional<size_t> n_shared_experts;
   // Granite; 0: no shared expert
   std::optional<size_t> shared_intermediate_size;
@@ -137,10 +137,11 @@ struct ModelConfig {
   std::optional<float> mlp_up_softcap;    // Inkling-2, Kimi K3
   std::optional<float> rms_norm_eps;
   std::optional<float> post_norm_eps;        // Muse Spark
-  std::optional<float> residual_multiplier;  // Granite
+  std::optional<float> residual_multiplier;  // Granite, IQuest-Q1
   std::optional<float> mlp_alpha_factor;     // MiniMax
   std::optional<float> mlp_beta_factor;      // MiniMax
   ConfigNames names;                         // written by SetField() only
+  std::optional<bool> moe_primary_router_apply_softmax;  // SmallThinker
 };
 
 // Returns all presets, sorted by the bytes of their names.

@@ -64,8 +64,8 @@ struct QuantizeInputs {
 };
 struct QuantizeOutputs {
   AnyRows rows;  // [rows, cols]
-  // Optional. The call sets overflowed_blocks, without blocks that are copied
-  // byte for byte.
+  // Optional. The call sets overflowed_blocks, which does not count blocks
+  // that are copied byte for byte.
   Report* report = nullptr;
 };
 struct QuantizeOptions {

@@ -15,7 +15,7 @@ namespace switchyard {
 
 enum class StatusCode : int32_t {
   kOk = 0,
-  // An argument is wrong whatever the data: shape, stride, null, overlap,
+  // An argument, not the data, is wrong: shape, stride, null, overlap,
   // overflow. The call finds this in O(1), before it writes anything.
   kInvalidArgument = 1,
   // The executor could not allocate memory. Outputs are unspecified.

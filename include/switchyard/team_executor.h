@@ -46,10 +46,10 @@ class TeamExecutor final : public Executor {
   TeamExecutor(const TeamExecutor&) = delete;
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
-  // Each of the threads 0 to num_threads - 1 must call this once. On thread
-  // 0, Run calls work(). On all threads it returns after work() has ended,
-  // and they see everything that work() wrote. After that, the threads may
-  // call Run again. If work() throws, thread 0's Run throws the exception on.
+  // Each of the threads 0 to num_threads - 1 must call Run once. On thread 0,
+  // Run calls work(). On all threads it returns after work() has ended, and
+  // they see everything that work() wrote. After that, the threads may call
+  // Run again. If work() throws, thread 0's Run throws the exception on.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();
@@ -94,8 +94,8 @@ class TeamExecutor final : public Executor {
   }
 
  private:
-  // Exists while the other threads wait for work of thread 0. The destructor
-  // lets them return from Run().
+  // A Leader exists while the other threads wait for work of thread 0. The
+  // destructor lets them return from Run().
   struct Leader {
     TeamExecutor& team;
     explicit Leader(TeamExecutor& t) : team(t) { team.running_ = true; }
@@ -113,7 +113,8 @@ class TeamExecutor final : public Executor {
   const size_t num_threads_;
   const Barrier barrier_;
   void* const context_;
-  // Thread 0 writes these between barriers; the others read them after one.
+  // Thread 0 writes the members below between barriers. The other threads
+  // read them after a barrier.
   SharedLoop* loop_ = nullptr;
   bool through_ = false;
   bool running_ = false;

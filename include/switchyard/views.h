@@ -232,7 +232,7 @@ struct BasicAnyMatrix {
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
-  // The same as in Matrix.
+  // Return a part of the matrix, as in Matrix.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);
   }
@@ -250,8 +250,8 @@ struct BasicAnyMatrix {
   constexpr BasicAnyMatrix(T*, const Sizes&...) noexcept {
     refused::Matrix<Void, T, Sizes...>();
   }
-  // Chosen if a number stands in the place of a matrix, because the braces
-  // around a matrix are missing.
+  // The compiler chooses this constructor if a number stands in the place of
+  // a matrix, because the braces around a matrix are missing.
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
   constexpr BasicAnyMatrix(N) noexcept {  // NOLINT(runtime/explicit)
     refused::Matrix<Void, float>();

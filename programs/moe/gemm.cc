@@ -71,7 +71,7 @@ memory View(const memory::desc& desc, const void* data) {
 }
 
 template <class F>
-auto Told(const F& f) {
+auto RethrowDnnlErrors(const F& f) {
   try {
     return f();
   } catch (const dnnl::error& e) {
@@ -158,7 +158,7 @@ Gemm::Gemm(Type operands, size_t in, std::vector<size_t> parts,
                                 "blocks, or too many");
     }
   } else if (!TakesPlain()) {
-    Told([this] {
+    RethrowDnnlErrors([this] {
       packed_ = std::make_unique<Packed>(in_, out_);
       return 0;
     });
@@ -204,7 +204,7 @@ GemmWeights Gemm::Pack(const ConstAnyRows& plain, void* storage) const {
     return packed;
   }
   UseOneThread();
-  Told([&] {
+  RethrowDnnlErrors([&] {
     memory from = View(packed_->plain, plain.data);
     memory to = View(packed_->weights, storage);
     dnnl::reorder(from, to).execute(Stream(), from, to);
@@ -230,7 +230,7 @@ void Gemm::Unpack(const GemmWeights& weights, float* plain) const {
   }
   UseOneThread();
   Buffer values(SizeOf(operands_) * out_ * in_);
-  Told([&] {
+  RethrowDnnlErrors([&] {
     memory from = View(packed_->weights, weights.parts[0]);
     memory to = View(packed_->plain, values.data());
     dnnl::reorder(from, to).execute(Stream(), from, to);
@@ -270,7 +270,7 @@ void Gemm::Run(const ConstAnyRows& x, const GemmWeights& weights,
     }
     return;
   }
-  Told([&] {
+  RethrowDnnlErrors([&] {
     const Packed::Kernel& kernel = packed_->KernelOf(x.rows);
     const Arguments arguments = {
         {DNNL_ARG_SRC, View(kernel.x, x.data)},

@@ -76,13 +76,13 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                      "Hugging Face folder (default: a generated layer)");
   checkpoint->type_name("DIR");
   app.add_option("--layer", options.layer,
-                 "Layer of it (default: the first with experts)")
+                 "The checkpoint's layer (default: the first with experts)")
       ->check(CLI::Range(0, INT32_MAX).description(""))
       ->type_name("N");
   std::vector<std::string> dtypes;
   for (const Dtype& dtype : kDtypes) dtypes.emplace_back(dtype.name);
   app.add_option("--dtype", options.dtype,
-                 "Of rows and weights; after them, of experts")
+                 "Type of rows and weights, or format of experts' weights")
       ->capture_default_str()
       ->check(CLI::IsMember(dtypes))
       ->type_name("TYPE");
@@ -93,7 +93,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
       ->type_name("T");
   program::AddThreadOptions(app, options);
   app.add_option("--repeat", options.repeat,
-                 "Timed runs, of which the median is shown")
+                 "Number of timed runs; the median is shown")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000))
       ->type_name("R");
@@ -105,12 +105,13 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                  "Hidden states, rows of f32 (default: generated)")
       ->excludes(tokens)
       ->type_name("FILE");
-  app.add_option("--output", options.output, "Write those behind the block")
+  app.add_option("--output", options.output,
+                 "Write the hidden states after the block")
       ->type_name("FILE");
-  app.add_option("--json", options.json, "Write all of it as JSON")
+  app.add_option("--json", options.json, "Write the report as JSON")
       ->type_name("FILE");
   app.add_flag("--compare", options.compare,
-               "By turns, time plain loops around the same GEMMs")
+               "Also time plain loops around the same GEMMs, in turns")
       ->excludes(checkpoint);
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "

@@ -87,8 +87,8 @@ class MoeBlock {
                   const switchyard::ConstAnyMatrix& normed);
   switchyard::Status Multiply(const switchyard::ExpertTile& tile);
   void SetTimes(Clock::time_point begin, Clock::time_point end);
-  // If the layer has the norm `which`, computes it of `hidden` to `out` and
-  // returns it. Otherwise returns `normed`.
+  // If the layer has the norm `which`, computes this norm of `hidden`, writes
+  // it to `out` and returns `out`. Otherwise returns `normed`.
   switchyard::ConstAnyMatrix NormOf(Vector which,
                                     const switchyard::ConstAnyMatrix& hidden,
                                     const switchyard::ConstAnyMatrix& normed,

@@ -15,9 +15,9 @@ using switchyard::AnyRows;
 using switchyard::GateUpLayout;
 using switchyard::Type;
 
-// Plans are always cut for this many workers, whatever the executor has,
-// because a GEMM's bits may depend on its number of rows. With two threads,
-// this takes no more time.
+// Plans are cut for this many workers on every executor, because a GEMM's
+// bits may depend on its number of rows. With two threads, this takes no more
+// time.
 constexpr size_t kWorkers = 16;
 
 // Returns the format of the rows that the experts' GEMMs read.

@@ -29,7 +29,8 @@ RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows, Type type,
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, Type type,
                          switchyard::Executor& executor) {
   const RowBuffer states(Type::kF32, tokens, hidden);
-  // The streams of HashKey() from here on; weights use small numbers.
+  // The number of the first stream of hidden states. Weights use small
+  // numbers.
   constexpr uint32_t kFirst = 0x80000000u;
   const uint32_t common = program::HashKey(kFirst);
   program::ForEach(executor, tokens, 8, [&](size_t t) {

@@ -16,7 +16,7 @@
 namespace switchyard::internal {
 
 // A line for each Score: its name, its functor in route_scores-inl.h, its
-// ScoreKind, and whether it is never negative and grows with x. If it does, the
+// ScoreKind, and whether it is never negative and grows with x. If so, the
 // scores of the top_k largest x add up to at least top_k / experts of the sum
 // of all scores. All other code that depends on a score is a switch without a
 // default, so that -Werror=switch refuses a score without a case.

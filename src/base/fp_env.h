@@ -3,8 +3,8 @@
 
 // The floating-point environment of the kernels: round to nearest, keep
 // denormals, mask exceptions. Kernels set it, because the calling thread or a
-// worker of a pool may have another one. To read the environment takes a few
-// cycles; it is written only if it differs.
+// worker of a pool may have another one. Reading the environment takes a few
+// cycles. It is written only if it differs from the kernels' environment.
 
 #ifndef SWITCHYARD_SRC_BASE_FP_ENV_H_
 #define SWITCHYARD_SRC_BASE_FP_ENV_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How PlanExperts cuts work, as far as the size of RunExperts' scratch depends
-// on it.
+// The rules by which PlanExperts cuts work, as far as they decide the size of
+// RunExperts' scratch.
 
 #ifndef SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
 #define SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
@@ -37,8 +37,8 @@ inline size_t MostBlockRows(const ExpertsPlanOptions& options) {
   return options.max_rows / TileRows(options) * TileRows(options);
 }
 
-// The number of blocks of the shared expert. It is large enough for no block to
-// exceed a worker's share, if the tiles suffice.
+// The number of blocks of the shared expert. It is so large that no block
+// exceeds a worker's share, unless there are too few tiles.
 inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
   if (options.shared_intermediate == 0 || tokens == 0) return 0;
   return std::min(CeilDiv(tokens, TileRows(options)),

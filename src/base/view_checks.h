@@ -100,9 +100,9 @@ bool RowsOverlap(const Span<T>&) {
 }
 
 // True if the last byte's offset fits in ptrdiff_t and the address does not
-// wrap. This is defined once, in check.cc, like all checks that only unusual
-// views need. Inlined into each front end, these checks took 50 KB of the
-// archive.
+// wrap. Fits() is defined once, in check.cc, like all checks that only
+// unusual views need. Inlined into each front end, these checks took 50 KB of
+// the archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
 bool Fits(const void* data, size_t elements, size_t element_bytes);

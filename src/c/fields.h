@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Says which struct of switchyard.h is which struct of the C++ API, and which
-// fields both have. For the structs of calls, the tables of src/calls say this;
-// for other structs, the tables here. If a struct has a field that is in no
-// table and is not counted as extra (Extra), the code does not compile.
+// Says which struct of switchyard.h belongs to which struct of the C++ API,
+// and which fields both have. For the structs of calls, the tables of
+// src/calls say this; for other structs, the tables here. If a struct has a
+// field that is in no table and is not counted as extra (Extra), the code
+// does not compile.
 
 #ifndef SWITCHYARD_SRC_C_FIELDS_H_
 #define SWITCHYARD_SRC_C_FIELDS_H_
@@ -125,8 +126,8 @@ inline constexpr auto kTable<swy_model_config> = [] {
   return table;
 }();
 
-// True for structs that are part of another struct. Tables have their fields,
-// with a dot in the name.
+// True for structs that are part of another struct. The other struct's table
+// has their fields, with a dot in each name.
 template <class T>
 inline constexpr bool kIsPart = false;
 #define SWITCHYARD_PART(C, Cpp)            \

@@ -80,7 +80,7 @@ Status ReadCombine(const swy_combine_inputs* given, CombineInputs* to) {
   const Argument<swy_combine_inputs> combine(given, TEXTS("combine"));
   if (!combine.status.ok()) return combine.status;
   *to = combine.value;
-  // It is passed on, so that RunExperts() refuses it.
+  // token_order is passed on, so that RunExperts() refuses it.
   if (AloneIn(given, &swy_combine_inputs::token_order) != 0) {
     to->row_index = RowIndex::kTokenOrder;
   }

@@ -105,10 +105,10 @@ class PresetStructs {
 
 constexpr StructTexts kTextsOfSetField = {
     SWITCHYARD_C_ARGUMENT_TEXTS("SetField", "config"),
-    "SetField: config: too short, of a version that lacks this field"};
+    "SetField: config: is from a version without this field"};
 constexpr StructTexts kTextsOfSetNull = {
     SWITCHYARD_C_ARGUMENT_TEXTS("SetNull", "config"),
-    "SetNull: config: too short, of a version that lacks this field"};
+    "SetNull: config: is from a version without this field"};
 // Sets one field: converts the struct to C++, calls set(fields), and converts
 // it back.
 template <class Set>

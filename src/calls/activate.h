@@ -80,7 +80,9 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
        kAnyRows,
        {{"[rows, cols]", kIsSplit},
         {"[rows, cols]", kIsUngated, "is not [rows, cols] of gate"},
-        {"[rows, cols]", {}, "is not [rows, cols] of both in gate"}}}};
+        {"[rows, cols]",
+         {},
+         "is not [rows, cols] for gate of [rows, 2 * cols]"}}}};
   static constexpr Option kOptions[] = {
       {OPTION(activation), OneOf<Activation>(" is not a known Activation")},
       {OPTION(layout), OneOf<GateUpLayout>(" is not a known GateUpLayout"),
@@ -104,8 +106,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool IsPadded(const Args& c) {
     return internal::Given(c.in.tokens_per_expert);
   }
-  // True if biases of several experts are given without offsets and
-  // tokens_per_expert, one of which has to say where an expert's rows are.
+  // True if biases of several experts are given, but neither offsets nor
+  // tokens_per_expert, which say where an expert's rows are.
   static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
     return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
            !IsPadded(c);
@@ -139,14 +141,13 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
       {[](const Args& c) {
          return IsOfGate(c) || !IsLaidOut(c, GateUpLayout::kUngated);
        },
-       "options: layout: kUngated, but activation does more with up than to "
-       "multiply by it",
+       "options: layout: kUngated has no up, which this activation needs",
        kSpecial},
       {[](const Args& c) {
          return IsOfGate(c) || c.options.limit_place == ActivatePlace::kBefore;
        },
-       "options: limit_place: kAfter, but activation does more with up than to "
-       "multiply by it",
+       "options: limit_place: kAfter needs an activation that only multiplies "
+       "by up",
        kSpecial},
       {[](const Args& c) {
          return !IsLaidOut(c, GateUpLayout::kUngated) ||
@@ -156,15 +157,15 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
       {[](const Args& c) {
          return !HasBothInGate(c) || !internal::Given(c.in.up);
        },
-       "up: given beside both in gate"},
+       "up: given, but gate already contains up"},
       {[](const Args& c) {
          return !IsLaidOut(c, GateUpLayout::kSplit) ||
                 c.in.up.type == c.in.gate.type || !internal::Given(c.in.gate) ||
                 !internal::Given(c.in.up);
        },
-       "up: is not of the type of gate", kFirst},
+       "up: its type differs from gate's", kFirst},
       {[](const Args& c) { return !IsPacked(c) || !IsPadded(c); },
-       "offsets: given beside tokens_per_expert", kSpecial},
+       "offsets: given together with tokens_per_expert", kSpecial},
       {[](const Args& c) {
          return (!IsPacked(c) || c.in.offsets.size >= 2) &&
                 !IsCount(c, c.in.gate_bias) && !IsCount(c, c.in.up_bias);
@@ -179,8 +180,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
          return !LacksOffsets(c, c.in.gate_bias) &&
                 !LacksOffsets(c, c.in.up_bias);
        },
-       "offsets: not given, nor tokens_per_expert, with biases of several "
-       "experts",
+       "offsets: biases of several experts need offsets or tokens_per_expert",
        kSpecial},
       {[](const Args& c) {
          return !internal::Given(c.in.up_bias) ||

@@ -32,7 +32,7 @@ bool HasFewPairs(const Args& c) {
 }
 template <class Args>
 inline constexpr Rule<Args> kHasExperts = {HasBuckets<Args>,
-                                           "tokens_per_expert: no experts",
+                                           "tokens_per_expert: has no experts",
                                            Rule<Args>::kBeforeShapes};
 template <class Args>
 inline constexpr Rule<Args> kHasFewExperts = {

@@ -140,7 +140,7 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// For a table, which defines Inputs, CInputs and so on.
+// Name a field in a table, which defines Inputs, CInputs and so on.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -198,7 +198,7 @@ constexpr uint32_t Values(E... values) {
 struct Shape {
   const char* words = nullptr;
   When when = {};
-  // The message, if "is not " and the words are not good enough.
+  // The message, if it should not be "is not " and the words.
   const char* says = nullptr;
 };
 
@@ -226,7 +226,7 @@ struct Argument {
   // The argument is needed only if this condition holds.
   When when = {};
   // The names, separated by spaces, of outputs that may be the same view as
-  // this input. Only the first given one of them may be.
+  // this input. Only the first of these outputs that is given may be.
   const char* in_place = "";
 };
 
@@ -296,16 +296,16 @@ template <class Args>
 struct Rule {
   bool (*holds)(const Args&);
   const char* words;  // "argument: problem"
-  // kBeforeShapes: checked before shapes, because without it the sizes mean
-  // nothing. kSpecial: an ordinary call, with views below 2^30 columns, cannot
-  // break it.
+  // kBeforeShapes: the rule is checked before shapes, because the sizes mean
+  // nothing in a call that breaks it. kSpecial: an ordinary call, with views
+  // below 2^30 columns, cannot break the rule.
   enum Flags : uint8_t {
     kAlways = 0,
     kBeforeShapes = 1,
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
-  // Writes the numbers of the message. If this is null, the message has the
+  // Writes the numbers of the message. If `put` is null, the message has the
   // numbers of everything that the words name.
   void (*put)(const Args&, internal::Details*) = nullptr;
 };

@@ -140,12 +140,13 @@ struct CombineCall
          return (c.sizes.hidden | c.sizes.tokens) != 0 ||
                 internal::Given(c.in.norm_weight) || c.in.rows.cols == 0;
        },
-       "out: not given, nor normed", kFirst},
+       "out: neither out nor normed is given", kFirst},
       {[](const Args& c) {
          return c.in.row_index.token_order || internal::Given(c.in.row_index) ||
                 c.sizes.tokens == 0 || !IsRouted(c);
        },
-       "row_index: not given, nor RowIndex::kTokenOrder", kFirst},
+       "row_index: neither row_index nor RowIndex::kTokenOrder is given",
+       kFirst},
       {[](const Args& c) {
          return IsRouted(c) || !internal::Given(c.in.topk_weights);
        },
@@ -155,7 +156,8 @@ struct CombineCall
                 internal::Given(c.in.residual) ||
                 internal::Given(c.in.identity.rows);
        },
-       "rows: not given, nor shared.rows, identity.rows or residual", kFirst},
+       "rows: none of rows, shared.rows, identity.rows and residual is given",
+       kFirst},
       {[](const Args& c) {
          size_t rows;
          return !HasShared(c) ||
@@ -173,8 +175,7 @@ struct CombineCall
                 !internal::Given(c.in.shared.rows) ||
                 internal::Given(c.in.shared.gate);
        },
-       "shared.gate: not given, and shared.kind is not SharedGate::kNone",
-       kFirst},
+       "shared.gate: not given, but shared.kind needs it", kFirst},
       {[](const Args& c) {
          return c.in.shared.kind != SharedGate::kNone ||
                 !internal::Given(c.in.shared.gate);
@@ -203,8 +204,8 @@ struct CombineCall
       {[](const Args& c) {
          return !c.options.needs_other_norm || !internal::Given(c.out.normed);
        },
-       "normed: given, but a norm that Combine does not have opens the next "
-       "layer of this preset (options.needs_other_norm)",
+       "normed: given, but this preset's next layer begins with a norm that "
+       "Combine does not have (options.needs_other_norm)",
        kSpecial}};
 };
 

@@ -74,21 +74,20 @@ struct PackWeightsCall
          return c.sizes.stored_size != SIZE_MAX &&
                 c.sizes.packed_size != SIZE_MAX;
        },
-       "weights.cols: is 0, no multiple of the format's block, above 131072, "
-       "or "
-       "the size overflows",
+       "weights.cols: is 0, not a multiple of the format's block, above "
+       "131072, or the size overflows",
        kFirst},
       {[](const Args& c) {
          return internal::Given(c.in.weights.data) !=
                 internal::Given(c.in.floats);
        },
-       "weights.data: not given, nor floats, or both", kFirst},
+       "weights.data: give either weights.data or floats", kFirst},
       {[](const Args& c) {
          return (c.in.weights.format == WeightFormat::kInt8 &&
                  internal::Given(c.in.weights.data)) ==
                 internal::Given(c.in.weights.scales);
        },
-       "weights.scales: not given with int8 data, or given without", kFirst}};
+       "weights.scales: only int8 data has scales, and needs them", kFirst}};
 };
 
 }  // namespace switchyard::calls

@@ -43,7 +43,7 @@ struct GatherCall
          return internal::SameFormat(c.in.tokens, c.out.rows) ||
                 internal::IsReadable(c.in.tokens);
        },
-       "tokens: nothing converts from its format"}};
+       "tokens: no kernel converts from its format"}};
 };
 
 struct ScatterSizes {
@@ -74,7 +74,7 @@ struct ScatterCall
          return internal::SameFormat(c.in.packed, c.out.rows) ||
                 internal::IsReadable(c.in.packed);
        },
-       "packed: nothing converts from its format"}};
+       "packed: no kernel converts from its format"}};
 };
 
 }  // namespace switchyard::calls

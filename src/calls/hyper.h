@@ -90,15 +90,15 @@ struct HyperCall
        "num_streams, hidden]",
        kFirst},
       {[](const Args& c) { return internal::Given(c.in.pre) || !Collapses(c); },
-       "pre: not given, with out or normed"},
+       "pre: not given, but out or normed needs it"},
       {[](const Args& c) { return Collapses(c) || !internal::Given(c.in.pre); },
-       "pre: given without out and normed"},
+       "pre: given without out or normed"},
       {[](const Args& c) {
          return Collapses(c) || internal::Given(c.out.streams) ||
                 internal::Given(c.out.scales) || c.in.streams.rows == 0 ||
                 c.in.streams.cols == 0;
        },
-       "out: not given, nor streams, scales or normed"}};
+       "out: none of out, streams, scales and normed is given"}};
 };
 
 }  // namespace switchyard::calls

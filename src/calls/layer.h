@@ -211,9 +211,9 @@ struct ExpertsCall
       {[](const Args& c) { return internal::HasItsMemory(*c.in.plan); },
        "plan: its memory has been written since PlanExperts made it", kFirst},
       {[](const Args& c) { return IsFormat(c.options.operands); },
-       "options: operands: is no format of quantize.h", kFirst, PutOperands},
+       "options: operands: is not a format of quantize.h", kFirst, PutOperands},
       {[](const Args& c) { return IsFormat(DownOperands(c.options)); },
-       "options: down_operands: is no format of quantize.h", kFirst,
+       "options: down_operands: is not a format of quantize.h", kFirst,
        PutDownOperands},
       {[](const Args& c) {
          return c.options.down_operands.has_value() ||
@@ -237,14 +237,14 @@ struct ExpertsCall
                 !internal::Given(c.in.combine.row_index) &&
                 !c.in.combine.row_index.token_order;
        },
-       "combine: rows or row_index given, which are this call's own", kFirst},
+       "combine: rows or row_index given, but this call computes them", kFirst},
       {[](const Args& c) {
          return c.in.plan->shared_intermediate == 0 ||
                 (!internal::Given(c.in.combine.shared.rows) &&
                  c.in.combine.shared.num_shared == 1);
        },
-       "combine: shared.rows given, or several, with a plan that has a shared "
-       "expert",
+       "combine: shared.rows or shared.num_shared given, but the plan has a "
+       "shared expert",
        kFirst},
       {[](const Args& c) {
          return c.in.plan->shared_intermediate != 0 ||
@@ -256,7 +256,8 @@ struct ExpertsCall
                 c.in.plan->shared_intermediate == 0 ||
                 c.options.activate.layout == GateUpLayout::kSplit;
        },
-       "options: shared_activate: is split and activate is not", kFirst},
+       "options: shared_activate: its layout is kSplit, but activate's is not",
+       kFirst},
       {[](const Args& c) {
          return !internal::Given(c.in.up_bias) ||
                 c.options.activate.layout == GateUpLayout::kSplit;

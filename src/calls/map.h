@@ -72,14 +72,15 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
   }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
   static constexpr Rule<Args> kRules[] = {
-      {HasBuckets<Args>, "pairs.counts: no destinations", kFirst},
+      {HasBuckets<Args>, "pairs.counts: has no destinations", kFirst},
       {HasFewBuckets<Args>, "pairs.counts: more than 2^31 - 1 destinations",
        kFirst},
       kHasFewPairs<Args>,
       {[](const Args& c) {
          return HasTable(c) || c.options.experts_per_destination != 0;
        },
-       "destinations: neither a table nor options.experts_per_destination",
+       "destinations: neither destinations nor options.experts_per_destination "
+       "is given",
        kFirst},
       {[](const Args& c) {
          size_t ids = 0;
@@ -115,11 +116,11 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
       {[](const Args& c) {
          return Has(c.out.tokens.offsets) || !Has(c.out.tokens.counts);
        },
-       "tokens.offsets: not given, with tokens.counts", kFirst},
+       "tokens.offsets: not given, but tokens.counts is", kFirst},
       {[](const Args& c) {
          return Has(c.out.tokens.counts) || !Has(c.out.tokens.offsets);
        },
-       "tokens.counts: not given, with tokens.offsets", kFirst},
+       "tokens.counts: not given, but tokens.offsets is", kFirst},
       {[](const Args& c) {
          return Has(c.out.tokens.offsets) || !Has(c.out.tokens.rows);
        },

@@ -201,7 +201,7 @@ constexpr const char* FaultWords(size_t view, size_t fault) {
                  ? "cols or stride is not a multiple of its block"
                  : nullptr;
     case kIsOfAnotherType:
-      return part == 0 ? nullptr : "given with a type without";
+      return part == 0 ? nullptr : "given, but the rows' type has none";
     case kHasTooManyCols:
       return part == 2 ? "of more than 2^24 columns" : nullptr;
     default:

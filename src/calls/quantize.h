@@ -38,7 +38,7 @@ struct QuantizeCall : CallBase<QuantizeInputs, QuantizeOutputs, QuantizeOptions,
          return internal::SameFormat(c.in.from, c.out.rows) ||
                 internal::IsReadable(c.in.from);
        },
-       "from: nothing converts from its format"}};
+       "from: no kernel converts from its format"}};
 };
 
 }  // namespace switchyard::calls

@@ -121,7 +121,7 @@ struct RouteCall
          return c.sizes.shared_columns == 0 ||
                 c.sizes.shared_columns < c.in.logits.cols;
        },
-       "options: shared_logits: logits has no columns but theirs",
+       "options: shared_logits: logits has only the shared experts' columns",
        kFirstSpecial},
       {[](const Args& c) {
          return c.sizes.num_experts <= INT32_MAX &&
@@ -162,25 +162,24 @@ struct RouteCall
          return internal::IsUpTo(0.0f, c.options.eps) ||
                 internal::TakesEps(c.options.divisor);
        },
-       "options: eps: the divisor has none", kSpecial},
+       "options: eps: this divisor has no eps", kSpecial},
       {[](const Args& c) { return !c.options.needs_config; },
-       "options: needs_config: a preset before ApplyConfig has put config.json "
-       "in the place of its defaults",
+       "options: needs_config: call ApplyConfig for the preset first",
        kSpecial},
       {[](const Args& c) {
          return !c.options.needs_correction_bias || HasBias(c) ||
                 (HasIds(c) && !c.options.bias_in_weight);
        },
-       "correction_bias: is missing, and the options need one", kSpecial},
+       "correction_bias: not given, but the options need it", kSpecial},
       {[](const Args& c) {
          return !c.options.needs_expert_scale ||
                 internal::Given(c.in.expert_scale);
        },
-       "expert_scale: is missing, and the options need one", kSpecial},
+       "expert_scale: not given, but the options need it", kSpecial},
       {[](const Args& c) {
          return !c.options.needs_groups || c.options.num_expert_group != 0;
        },
-       "options: num_expert_group is 0, and the options need groups (1: none)",
+       "options: num_expert_group is 0, but the options need groups (1: none)",
        kSpecial},
       {[](const Args& c) {
          return !HasGroups(c) ||
@@ -209,7 +208,7 @@ struct RouteCall
          return c.options.num_zero_experts == 0 ||
                 c.options.num_zero_experts < c.sizes.num_experts;
        },
-       "options: num_zero_experts leaves no other expert", kSpecial},
+       "options: num_zero_experts: every expert is a zero expert", kSpecial},
       {[](const Args& c) {
          return !c.options.shared_logits || c.options.num_shared_experts != 0;
        },
@@ -218,49 +217,54 @@ struct RouteCall
          return internal::SameBits(c.options.shared_weight, 1.0f) ||
                 (c.options.num_shared_experts != 0 && !c.options.shared_logits);
        },
-       "options: shared_weight without shared experts whose weight it is",
+       "options: shared_weight: has no effect without num_shared_experts, or "
+       "with shared_logits",
        kSpecial},
       {[](const Args& c) { return !c.options.bias_in_weight || HasBias(c); },
-       "correction_bias: not given, with options.bias_in_weight", kSpecial},
+       "correction_bias: not given, but options.bias_in_weight needs it",
+       kSpecial},
       {[](const Args& c) {
          return !(HasBias(c) && c.options.bias_in_weight && IsOnScore(c)) ||
                 c.options.weight_of == WeightOf::kScore;
        },
-       "options: bias_in_weight: the score that has the bias is not the weight",
+       "options: bias_in_weight: weight_of is not kScore, to which the bias is "
+       "added",
        kSpecial},
       {[](const Args& c) {
          return !c.options.select_on_rounded_score || !HasBias(c) ||
                 IsOnScore(c) || c.options.bias_in_weight;
        },
-       "options: select_on_rounded_score: the bias is on the logit", kSpecial},
+       "options: select_on_rounded_score: has no effect with BiasPlace::kLogit",
+       kSpecial},
       {[](const Args& c) { return !HasIds(c) || !HasGroups(c); },
-       "options: num_expert_group: with given_ids", kSpecial},
+       "options: num_expert_group: has no effect with given_ids", kSpecial},
       {[](const Args& c) {
          return !HasIds(c) || !c.options.select_on_rounded_score;
        },
-       "options: select_on_rounded_score: with given_ids", kSpecial},
+       "options: select_on_rounded_score: has no effect with given_ids",
+       kSpecial},
       {[](const Args& c) {
          return !HasIds(c) || !internal::Given(c.in.bias_index) ||
                 c.options.bias_in_weight;
        },
-       "bias_index: with given_ids, of which no weight has a bias", kSpecial},
+       "bias_index: given_ids are given, and weights have no bias", kSpecial},
       {[](const Args& c) { return !IsSparsemixer(c) || c.sizes.top_k == 2; },
-       "options: score: kSparsemixer selects two", kSpecial},
+       "topk_ids: top_k (cols) is not 2, which kSparsemixer needs", kSpecial},
       {[](const Args& c) {
          return !IsSparsemixer(c) || !c.options.renormalize;
        },
-       "options: renormalize: kSparsemixer's weights are no shares", kSpecial},
+       "options: renormalize: kSparsemixer does not renormalise", kSpecial},
       {[](const Args& c) {
          return !IsSparsemixer(c) || c.options.weight_of == WeightOf::kScore;
        },
-       "options: weight_of: kSparsemixer has weights of its own", kSpecial},
+       "options: weight_of: kSparsemixer computes its own weights", kSpecial},
       {[](const Args& c) {
          return !IsSparsemixer(c) ||
                 !(HasGroups(c) || c.options.select_on_rounded_score ||
                   c.options.shared_logits || HasBias(c) || HasIds(c));
        },
-       "options: score: kSparsemixer goes with no bias, groups, given_ids, "
-       "shared_logits or select_on_rounded_score",
+       "options: score: kSparsemixer cannot be combined with a bias, groups, "
+       "given_ids, shared_logits or select_on_rounded_score",
        kSpecial}};
 };
 

@@ -17,9 +17,9 @@ namespace switchyard::simd {
 // The caller has checked that gate and up have out's shape, or that gate holds
 // both, interleaved, and that out is gate, is up, or overlaps neither.
 struct ActivateArgs {
-  // These are references. To copy views that the caller has just stored means
-  // to wait for these stores. For a call with a single row, this takes as
-  // long as all of its checks.
+  // The views are references. Copying views that the caller has just stored
+  // would wait for the stores. In a call with a single row, this wait takes
+  // as long as all checks of the call.
   const ConstAnyMatrix& gate;
   const ConstAnyMatrix& up;  // without data if ungated or interleaved
   const AnyRows& out;

@@ -70,35 +70,36 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   }
 }
 
-// OfBoth() applies an activation to gates and ups of one type. OfGate() applies
-// only the gate's function, to floats; its caller multiplies by up. OfGate()
-// does not exist for activations that do more with up than multiply by it.
+// ApplyToBoth() applies an activation to gates and ups of one type.
+// ApplyToGate() applies only the gate's function, to floats; its caller
+// multiplies by up. ApplyToGate() does not exist for activations that do more
+// with up than multiply by it.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
 template <class T, class F>
-HWY_NOINLINE void OfBoth(const ActivateOptions& options, const void* gate,
-                         const void* up, size_t n, void* to) {
+HWY_NOINLINE void ApplyToBoth(const ActivateOptions& options, const void* gate,
+                              const void* up, size_t n, void* to) {
   const F function(options);
   Map([&](auto d, auto g, auto u) { return function(d, g, u); },
       static_cast<const T*>(gate), static_cast<const T*>(up), n,
       static_cast<T*>(to));
 }
 template <class F>
-HWY_NOINLINE void OfGate(const ActivateOptions& options, const void* gate,
-                         const void* /*up*/, size_t n, void* to) {
+HWY_NOINLINE void ApplyToGate(const ActivateOptions& options, const void* gate,
+                              const void* /*up*/, size_t n, void* to) {
   const F function(options);
   const float* const gates = static_cast<const float*>(gate);
   Map([&](auto d, auto g, auto) { return function(d, g); }, gates, gates, n,
       static_cast<float*>(to));
 }
 template <class F>
-TileFunction OfBothAs(Type type) {
-  if (type == Type::kF32) return OfBoth<float, F>;
+TileFunction ApplyToBothAs(Type type) {
+  if (type == Type::kF32) return ApplyToBoth<float, F>;
   if constexpr (F::kHalves && HWY_NATIVE_FMA) {  // CPUs without FMA are old
     switch (type) {
 #define SWITCHYARD_CASE(T, ...) \
   case kType<T>:                \
-    return OfBoth<T, F>;
+    return ApplyToBoth<T, F>;
       SWITCHYARD_HALVES(SWITCHYARD_CASE, )
 #undef SWITCHYARD_CASE
       default:
@@ -112,13 +113,13 @@ TileFunction OfBothAs(Type type) {
 // null if it does not exist. A `limited` function applies the limits
 // before the activation. It exists only for activations of models with
 // limits.
-TileFunction OfBothFor(Activation activation, bool limited, Type type) {
+TileFunction FindApplyToBoth(Activation activation, bool limited, Type type) {
   if (limited) {
     if (activation == Activation::kSilu) {
-      return OfBothAs<Limited<TimesUp<SiluOf>>>(type);
+      return ApplyToBothAs<Limited<TimesUp<SiluOf>>>(type);
     }
     if (activation == Activation::kSwigluOai) {
-      return OfBothAs<Limited<SwigluOaiOf>>(type);
+      return ApplyToBothAs<Limited<SwigluOaiOf>>(type);
     }
     return nullptr;
   }
@@ -127,15 +128,15 @@ TileFunction OfBothFor(Activation activation, bool limited, Type type) {
 #define SWITCHYARD_BOTH_false(F) F
 #define SWITCHYARD_CASE(name, text, F, of_gate) \
   case Activation::name:                        \
-    return OfBothAs<SWITCHYARD_BOTH_##of_gate(F)>(type);
+    return ApplyToBothAs<SWITCHYARD_BOTH_##of_gate(F)>(type);
     SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
 #undef SWITCHYARD_CASE
   }
   return nullptr;
 }
-TileFunction OfGateFor(Activation activation) {
+TileFunction FindApplyToGate(Activation activation) {
   switch (activation) {
-#define SWITCHYARD_GATE_true(F) OfGate<F>
+#define SWITCHYARD_GATE_true(F) ApplyToGate<F>
 #define SWITCHYARD_GATE_false(F) nullptr
 #define SWITCHYARD_CASE(name, text, F, of_gate) \
   case Activation::name:                        \
@@ -261,13 +262,13 @@ struct TiledRow {
     const bool rounds = Unfused() != Type::kF32;
     const bool at_once = args.gated && !rounds && after == HUGE_VALF;
     float before = Limit(ActivatePlace::kBefore);
-    TileFunction of_both = nullptr;
+    TileFunction apply_to_both = nullptr;
     if (at_once && before != HUGE_VALF) {
-      of_both = OfBothFor(options.activation, true, Type::kF32);
-      if (of_both != nullptr) before = HUGE_VALF;
+      apply_to_both = FindApplyToBoth(options.activation, true, Type::kF32);
+      if (apply_to_both != nullptr) before = HUGE_VALF;
     }
-    if (of_both == nullptr) {
-      of_both = OfBothFor(options.activation, false, Type::kF32);
+    if (apply_to_both == nullptr) {
+      apply_to_both = FindApplyToBoth(options.activation, false, Type::kF32);
     }
     // Up is clamped to the limit here, whether the limit comes before or after
     // the activation. InSteps() applies a limit after the activation to the
@@ -279,7 +280,7 @@ struct TiledRow {
       Prepare(tile.up, bias.up, scale, -up_limit, up_limit, n, tile.buffers[1]);
     }
     if (at_once) {
-      of_both(options, tile.gate, tile.up, n, to);
+      apply_to_both(options, tile.gate, tile.up, n, to);
     } else {
       InSteps(tile, after, n, to);
     }
@@ -320,8 +321,8 @@ struct TiledRow {
     float* const acted = tile.buffers[0];
     const float* up = tile.up;
     switch (options.activation) {
-#define SWITCHYARD_STEPS_true(F)                                        \
-  OfGateFor(options.activation)(options, tile.gate, nullptr, n, acted); \
+#define SWITCHYARD_STEPS_true(F)                                              \
+  FindApplyToGate(options.activation)(options, tile.gate, nullptr, n, acted); \
   Round(Unfused(), n, acted)
 #define SWITCHYARD_STEPS_false(F) \
   F##InSteps(tile, n, acted);     \
@@ -381,7 +382,7 @@ TileFunction DirectFor(const ActivateTilesArgs& args) {
       args.inputs.row_scale.data == nullptr && args.gate_bias.data == nullptr &&
       args.up_bias.data == nullptr &&
       (!limited || options.limit_place == ActivatePlace::kBefore);
-  return direct ? OfBothFor(options.activation, limited, rows.gate.type)
+  return direct ? FindApplyToBoth(options.activation, limited, rows.gate.type)
                 : nullptr;
 }
 

@@ -3,8 +3,9 @@
 
 // The functors that SWITCHYARD_ACTIVATIONS lists. They are constructed from
 // the options, and called with a vector of gates, or with a vector of gates
-// and one of ups. If kHalves, rows of 16 bits, too, are read and written
-// without tiles, because tiles took 1.2 to 1.4 of the time.
+// and one of ups. If kHalves is true, rows of 16-bit types are also read and
+// written without tiles, because with tiles they took 1.2 to 1.4 times as
+// long.
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ACTIVATIONS_INL_H_) == \
@@ -54,10 +55,10 @@ SWITCHYARD_OF_GATE(Relu2Of, false, hn::Mul(Relu(d, x), Relu(d, x)));
 SWITCHYARD_OF_GATE(IdentityOf, false, x);
 #undef SWITCHYARD_OF_GATE
 
-template <class OfGate>
+template <class Gate>
 struct TimesUp {
-  static constexpr bool kHalves = OfGate::kHalves;
-  OfGate of_gate;
+  static constexpr bool kHalves = Gate::kHalves;
+  Gate of_gate;
   explicit TimesUp(const ActivateOptions& options) : of_gate(options) {}
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -66,18 +67,18 @@ struct TimesUp {
 };
 
 // Clamps gate and up to the limit before the activation.
-template <class OfBoth>
+template <class Both>
 struct Limited {
-  static constexpr bool kHalves = OfBoth::kHalves;
-  OfBoth of_both;
+  static constexpr bool kHalves = Both::kHalves;
+  Both both;
   float limit;
   explicit Limited(const ActivateOptions& options)
-      : of_both(options), limit(options.limit) {}
+      : both(options), limit(options.limit) {}
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
     const V most = hn::Set(d, limit);
-    return of_both(d, MinOrNaN(d, most, gate),
-                   MaxOrNaN(d, hn::Neg(most), MinOrNaN(d, most, up)));
+    return both(d, MinOrNaN(d, most, gate),
+                MaxOrNaN(d, hn::Neg(most), MinOrNaN(d, most, up)));
   }
 };
 

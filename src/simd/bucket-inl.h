@@ -150,8 +150,8 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
 // Ordinary counters would be incremented again before the previous increment
 // has left the store buffer. For 16 experts on AVX2 this saves 0.1 ns a pair,
 // or 0.3 if the ids follow Zipf's law. With vectors of 16 bytes it is faster
-// for up to 8 experts. For 64 experts it is not faster (1.0 to 1.5 of the
-// time).
+// for up to 8 experts. For 64 experts it is not faster (it takes 1.0 to 1.5
+// times as long).
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {
@@ -286,7 +286,7 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
 
 // Stores pair first_pair + i at its expert's cursor, and advances the cursor.
 // (This is not a lambda of PlaceRun, because GCC inlines only some calls of a
-// lambda, which takes 2.3 of the time.)
+// lambda, which takes 2.3 times as long.)
 template <bool kRowIndex, class Id>
 HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          uint32_t num_experts, size_t first_pair,
@@ -321,10 +321,10 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Prefetches the cache line of later stores. The hardware does not do
-      // so, because stores do not train the prefetcher of the L1 cache, and
-      // they leave the store buffer in order. If row_index is larger than
-      // that cache, this halves the time.
+      // Prefetches the cache line of later stores. The hardware does not
+      // prefetch it, because stores do not train the prefetcher of the L1
+      // cache, and they leave the store buffer in order. If row_index is
+      // larger than that cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }

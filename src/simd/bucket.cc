@@ -48,8 +48,9 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
 }
 
 // Each path is a separate function. In one function, GCC spills registers of
-// the loops, and packed pairs take 1.4 of the time on AVX-512. The path for few
-// pairs is so short that saving registers for the other loops would matter.
+// the loops, and packed pairs take 1.4 times as long on AVX-512. The path for
+// few pairs is so short that saving registers for the other loops would
+// matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
   // The cursors are in tokens_per_expert. After all pairs are placed, they are

@@ -25,8 +25,8 @@ struct BucketTotals {
 // Sorts the pairs p of topk_ids, in token order, to out[e * row_stride +
 // position]. The caller has checked all fields, and 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // These are references, because loading a copy of views that were just stored
-  // stalls for longer than one token's pairs take.
+  // The views are references, because loading a copy of views that were just
+  // stored stalls for longer than one token's pairs take.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; a pair's position, -1 if dropped
   size_t num_experts;
@@ -51,8 +51,9 @@ struct BucketArgs {
 // function because for one token each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
-// For blocks [begin, end): counts their pairs in their cursors. With claims it
-// adds the counts to tokens_per_expert, which the caller has cleared.
+// For blocks [begin, end): counts each block's pairs in the block's cursors.
+// If args.claims is true, adds the counts to tokens_per_expert instead, which
+// the caller has cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
 // Completes tokens_per_expert, and computes totals and, if given, offsets.
 // Without claims, it first adds the counters of blocks [0, end) to

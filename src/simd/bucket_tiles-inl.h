@@ -82,8 +82,8 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
 // cache line of a row is written once or twice. PlaceRows() would write it for
 // each pair, and it might leave the cache after each: 0.8 to 1.2 ns a pair
 // instead of up to 10. (Writing each line once, when it is full, is as fast
-// while the branch predictor knows the ids, but takes 1.1 to 1.4 of the time
-// for new ids.)
+// while the branch predictor knows the ids, but takes 1.1 to 1.4 times as
+// long for new ids.)
 template <class Id>
 HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
                                size_t num_experts, size_t first_pair,

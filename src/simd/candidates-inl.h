@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A short list of candidates for the k best of a row, and its sort: each
-// candidate goes to the slot with the number of candidates before it. The
-// order is that of switchyard/route.h: larger numbers first, -0 equal to +0,
+// candidate goes to the slot with the number of candidates before it.
+// switchyard/route.h defines the order: larger numbers first, -0 equal to +0,
 // NaN last, and of equal numbers the smaller index first.
 
 // Per-target include guard
@@ -22,7 +22,7 @@
 
 #include "hwy/highway.h"
 
-// Compiled once, not per target.
+// This part is compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 #define SWITCHYARD_SRC_SIMD_CANDIDATES_TABLES_
 

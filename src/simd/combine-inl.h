@@ -80,8 +80,8 @@ SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
   }
 }
 // Adds a residual to four vectors. (It is inlined. A call in the loop, even if
-// it is never made, keeps rows and weights out of registers: 1.15 of the time
-// for f32.)
+// it is never made, keeps rows and weights out of registers: f32 would take
+// 1.15 times as long.)
 template <class D, class V>
 SWITCHYARD_PIECE void AddResidualFour(D d, const void* residual, Type type,
                                       size_t i, V& v0, V& v1, V& v2, V& v3) {
@@ -153,8 +153,8 @@ struct SumTerms {
   const Tail& tail;
   float* sum;
   // Copies of the terms and the residual stay in registers, because no store
-  // to `sum` can change them. Without copies, it takes 1.08 to 1.17 of the
-  // time.
+  // to `sum` can change them. Without copies, the sum takes 1.08 to 1.17
+  // times as long.
   const In* rows[kTerms + 1];
   float weights[kTerms + 1];
   const void* residual;
@@ -238,8 +238,8 @@ struct SumTerms {
   }
 };
 
-// SumListed() of a type of rows. It writes the sum of the listed terms and the
-// residual to `sum`. With kSquares it returns the sum of its squares.
+// SumListed() for one type of rows. It writes the sum of the listed terms and
+// the residual to `sum`. With kSquares it returns the sum of its squares.
 using SumFunction = float (*)(const Terms& terms, const Tail& tail, float* sum,
                               size_t cols);
 

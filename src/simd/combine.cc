@@ -34,8 +34,8 @@ const float* KeptSum(const void* context, size_t begin, size_t, float*) {
 
 // Computes normed = sum * scale * norm_weight. Because the loop has time for
 // it, it also prefetches the first cache lines of the next token's rows, one
-// line per vector. (MulTile() of the stages took 1.03 to 1.10 of the time for
-// 64 tokens.)
+// line per vector. (MulTile() of the stages took 1.03 to 1.10 times as long
+// for 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -84,7 +84,7 @@ struct NormedRow {
     const float* const from = self.sum.get(self.sum.context, begin, n, buffer);
     const NormKind kind = args.options.norm;
     if (args.options.round_like_unfused && kind == NormKind::kWeight) {
-      // This rounds between the product with the scale and the one with the
+      // Rounds between the product with the scale and the product with the
       // weight.
       TakeTile(TileOperand(from), n, self.scale, buffer);
       RoundTile(args.stages->rounded, n, buffer);
@@ -141,10 +141,11 @@ HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
 //
 // With a norm, the pass also sums the squares, in 32 lanes. A second pass
 // multiplies the sum, which is 8-28 KB and still in L1. The bytes bound this,
-// too: 3 us per token from memory (H = 2048, top_k = 8), 1.01 of the time of a
-// loop that only moves them. A single token in L2 takes 1.12 of that loop's
-// time (0.74 us), because the fold, the root and the divisions are a chain of
-// 70 cycles between the passes, and the second pass reads the sum again.
+// too: a token from memory takes 3 us (H = 2048, top_k = 8), 1.01 times as
+// long as a loop that only moves them. A single token in L2 takes 1.12 times
+// as long as that loop (0.74 us), because the fold, the root and the
+// divisions are a chain of 70 cycles between the passes, and the second pass
+// reads the sum again.
 //
 // Only the sum is compiled for each type of the rows.
 template <bool kNorm>

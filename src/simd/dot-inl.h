@@ -203,8 +203,8 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
     sum = hn::Add(sum, Pairs(codes, row));
     // Prevents GCC from adding up all products of a block in a tree, which
-    // would hold them in memory. With this, 4 rows of q8_0 take 0.7 of the
-    // time. (Zen 3)
+    // would hold them in memory. With this line, 4 rows of q8_0 take 0.7
+    // times as long. (Zen 3)
     asm("" : "+v"(sum.raw));
     return sum;
   }
@@ -232,8 +232,9 @@ struct Dot : ByteDot, SmallDot {
     return Scaled(a, hn::Set(DotIntTag(), 0x10001));
   }
   // Add() with an asm instruction. Otherwise GCC gives the instruction another
-  // destination, and copies that at the loop's end. Bytes take 0.9 of the time
-  // with it, but nibbles would take 1.03. (4 and 32 rows, Zen 3)
+  // destination, and copies that at the loop's end. With it, bytes take 0.9
+  // times as long, but nibbles would take 1.03 times as long. (4 and 32 rows,
+  // Zen 3)
   static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
 #if HWY_TARGET == HWY_AVX2
     asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));

@@ -67,7 +67,7 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 #endif
 #if SWITCHYARD_NATIVE_BF16
 // Converts the floats of a, then the floats of b. Returns false if ToBF16()
-// has to do it.
+// has to convert them.
 HWY_INLINE bool NativeToBF16(hn::Vec512<float> a, hn::Vec512<float> b,
                              hn::Vec512<uint16_t>& to) {
   if (!g_cpu_has_bf16) return false;

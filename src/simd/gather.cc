@@ -51,8 +51,8 @@ HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
   for (size_t r = begin; r < end; ++r) {
     const size_t row = next;
     next = r + 1 < end ? row_of(r + 1) : kNone;
-    // The rows of a single token are all the same, and need no prefetch: 0.98
-    // of the time without.
+    // The rows of a single token are all the same, and need no prefetch:
+    // without it, they take 0.98 times as long.
     if (next != kNone && next != row) PrefetchRow(from, next);
     if (row == kNone) {
       ZeroRow(to, r);
@@ -104,9 +104,10 @@ void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
   }
 }
 
-// The second step: copies it to the token's other rows, in the order of the
-// rows. (Copying a token's row to all others at once, while it is in L1, takes
-// 1.2 times as long, because the hardware does not follow stores that jump.)
+// The second step of two: copies each token's first row to its other rows, in
+// the order of the rows. (Copying a token's row to all others at once, while
+// it is in L1, takes 1.2 times as long, because the hardware does not follow
+// stores that jump.)
 void GatherOther(const GatherArgs& args, size_t begin, size_t end) {
   const GatherInputs& in = args.inputs;
   for (size_t r = begin; r < end; ++r) {

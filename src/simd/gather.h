@@ -30,8 +30,8 @@ RowFunction<GatherArgs> GatherRows() noexcept;
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
-// The caller has checked it as above. The number of row_index values outside
-// [-1, rows) is added to *skipped.
+// The caller has checked the arguments as for GatherArgs. The number of
+// row_index values outside [-1, rows) is added to *skipped.
 struct ScatterArgs {
   const ScatterInputs& inputs;
   const AnyRows& rows;

@@ -36,8 +36,8 @@ HWY_INLINE V Gelu(D d, V x) {
   // squares.
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
-  // Twice the numerator over twice the denominator, so that the numerator's
-  // first term is t. As in Log1p(), 2^-60 avoids denormals.
+  // p is twice the numerator and q twice the denominator, so that the
+  // numerator's first term is t. As in Log1p(), 2^-60 avoids denormals.
   V p = hn::MulAdd(hn::Set(d, 0x1.078188p-7f), t, hn::Set(d, 0x1.4794dep-4f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.7356b4p-2f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.be2852p-1f));

@@ -5,7 +5,7 @@
 // between Highway's targets; no other file does. It has partial loads and
 // stores, masked division, and packing of 32-bit lanes.
 
-// Compiled once, not per target.
+// This part is compiled once, not per target.
 #ifndef SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 #define SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 
@@ -122,9 +122,9 @@ HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 }
 
 // Returns m ? no : a / b. In AVX-512 this is one masked division, which
-// compilers do not make from a division and a blend (SiLU in L1: 0.965 of the
-// time). Highway's MaskedDivOr does so from 1.2 on, but on other ISAs it also
-// inverts the mask (1.02 of the time).
+// compilers do not make from a division and a blend (SiLU in L1 then takes
+// 0.965 times as long). Highway's MaskedDivOr does so from 1.2 on, but on
+// other ISAs it also inverts the mask (1.02 times as long).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86

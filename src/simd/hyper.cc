@@ -38,7 +38,8 @@ HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
                              size_t n, float* to) {
   const SimdgroupTag d;
   const size_t N = hn::Lanes(d), streams = kStreams != 0 ? kStreams : t.n;
-  // Local copies, because no store to `to` can change them.
+  // `pre` and `s` are local copies, because no store to `to` can change
+  // those.
   float pre[kStreams != 0 ? kStreams : kMaxStreams];
   const float* s[kStreams != 0 ? kStreams : kMaxStreams];
   std::copy_n(t.pre, streams, pre);

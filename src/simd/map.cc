@@ -22,7 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The number of pairs with buckets computed at a time, on the stack (8 KB).
+// The number of pairs for which buckets are computed at once: 8 KB on the
+// stack.
 constexpr size_t kMapTile = 2048;
 
 // Returns the buckets of ids[0, n): `tile`, or the ids themselves if each id is
@@ -218,7 +219,8 @@ struct PlaceTokens {
   }
 };
 
-// These are separate functions, so that each keeps its visitor in registers.
+// The functions below are separate, so that each keeps its visitor in
+// registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {

@@ -64,8 +64,8 @@ struct MapTotals {
 struct MapArgs {
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;    // optional; a pair's position, or -1
-  const AnyMatrix& first_index;  // optional, with `tokens`: the same, but only
-                                 // a copy's first pair has it; others have -1
+  const AnyMatrix& first_index;  // optional, with `tokens`: the position of a
+                                 // copy's first pair; other pairs have -1
   IdMap map;
   size_t num_buckets;
   int32_t* counts;   // [num_buckets]; with a capacity, MapScan puts the end of

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled for AVX3_DL too, because dot-inl.h uses its instructions. (See
-// targets.h.)
+// This file is compiled for AVX3_DL too, because dot-inl.h uses its
+// instructions. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/multiply.h"

@@ -160,15 +160,15 @@ HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   return any;
 }
 
-// The kinds of codes. Of() returns the code of a scaled value, in the low byte
-// of 32 bits. kSigned: the code is an int8.
+// The kinds of codes. Encode() returns the code of a scaled value, in the low
+// byte of 32 bits. kSigned: the code is an int8.
 struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // It needs no clamp, because a magnitude times 127 / largest rounds to at
-  // most 127.
-  static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
+  // Encode() needs no clamp, because a magnitude times 127 / largest rounds to
+  // at most 127.
+  static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }
 };
@@ -176,7 +176,7 @@ struct CodeU8 {
   static constexpr bool kSigned = false;
   static constexpr uint8_t kZero = 128;
   static constexpr float kMax = 127.0f;
-  static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
+  static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeIntTag di;
     return hn::Add(NearestSmallInt(QuantizeTag(), v), hn::Set(di, 128));
   }
@@ -186,7 +186,7 @@ struct CodeI8Away {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
+  static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeTag d;
     // The float just below 1/2, because adding 1/2 would round up values just
     // below 1/2.
@@ -199,7 +199,7 @@ struct CodeF8 {
   static constexpr bool kSigned = false;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = Float8::kMax;
-  static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
+  static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     return hn::BitCast(QuantizeIntTag(), Float8::To(QuantizeTag(), v));
   }
 };
@@ -207,10 +207,10 @@ struct CodeF8 {
 template <class Float8>
 struct CodeMx : CodeF8<Float8> {
   static constexpr int kMaxExponent = Float8::kMaxExponent;
-  static HWY_INLINE QuantizeIntVec Of(QuantizeVec v) {
+  static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeTag d;
     const QuantizeVec max = hn::Set(d, Float8::kMax);
-    return CodeF8<Float8>::Of(hn::Min(hn::Max(v, hn::Neg(max)), max));
+    return CodeF8<Float8>::Encode(hn::Min(hn::Max(v, hn::Neg(max)), max));
   }
 };
 
@@ -234,16 +234,17 @@ HWY_INLINE void PutCodes(const float* HWY_RESTRICT p, size_t n,
       s2 = hn::Set(d, inverse[(i + 2 * N) >> shift]);
       s3 = hn::Set(d, inverse[(i + 3 * N) >> shift]);
     }
-    const auto c0 = Code::Of(hn::Mul(hn::LoadU(d, p + i), s0));
-    const auto c1 = Code::Of(hn::Mul(hn::LoadU(d, p + i + N), s1));
-    const auto c2 = Code::Of(hn::Mul(hn::LoadU(d, p + i + 2 * N), s2));
-    const auto c3 = Code::Of(hn::Mul(hn::LoadU(d, p + i + 3 * N), s3));
+    const auto c0 = Code::Encode(hn::Mul(hn::LoadU(d, p + i), s0));
+    const auto c1 = Code::Encode(hn::Mul(hn::LoadU(d, p + i + N), s1));
+    const auto c2 = Code::Encode(hn::Mul(hn::LoadU(d, p + i + 2 * N), s2));
+    const auto c3 = Code::Encode(hn::Mul(hn::LoadU(d, p + i + 3 * N), s3));
     StoreBytes<Code::kSigned>(c0, c1, c2, c3, di, to + i);
   }
   for (; i < n; i += N) {
     const size_t count = HWY_MIN(N, n - i);
     const QuantizeVec s = kGroups ? hn::Set(d, inverse[i >> shift]) : one;
-    const QuantizeIntVec c = Code::Of(hn::Mul(LoadPartial(d, p + i, count), s));
+    const QuantizeIntVec c =
+        Code::Encode(hn::Mul(LoadPartial(d, p + i, count), s));
     HWY_ALIGN int32_t codes[hn::MaxLanes(QuantizeTag())];
     hn::Store(c, di, codes);
     for (size_t j = 0; j < count; ++j) {

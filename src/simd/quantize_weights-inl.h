@@ -78,7 +78,7 @@ HWY_INLINE int NearestWithin(float x, int low, int high) {
   return static_cast<int>((x + magic) - magic);
 }
 
-// The same as GGML's quantize_row_q4_0_ref.
+// Quantises a block like GGML's quantize_row_q4_0_ref.
 HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);
@@ -147,7 +147,8 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
     low = HWY_MIN(low, x[i]);
     high = HWY_MAX(high, x[i]);
   }
-  // Each is divided before the subtraction, because high - low may overflow.
+  // high and low are divided before the subtraction, because high - low may
+  // overflow.
   PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
   const float first = best.scale;
   float least = 0.0f;

@@ -130,16 +130,16 @@ HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
   for (; i + N <= n; i += N) {
     const RowVec v = hn::LoadU(d, x + i);
     if (kEasy) most = hn::Max(most, hn::And(hn::BitCast(di, v), size_bits));
-    RowVec s =
-        RoundTo(round, d, F::template Of<kEasy>(d, v, hn::Set(d, max), round));
+    RowVec s = RoundTo(
+        round, d, F::template Compute<kEasy>(d, v, hn::Set(d, max), round));
     if (kBias) s = hn::Add(s, hn::LoadU(d, bias + i));
     hn::StoreU(s, d, to + i);
   }
   if (i < n) {
     const RowVec v = LoadPartial(d, x + i, n - i);
     if (kEasy) most = hn::Max(most, hn::And(hn::BitCast(di, v), size_bits));
-    RowVec s =
-        RoundTo(round, d, F::template Of<kEasy>(d, v, hn::Set(d, max), round));
+    RowVec s = RoundTo(
+        round, d, F::template Compute<kEasy>(d, v, hn::Set(d, max), round));
     if (kBias) s = hn::Add(s, LoadPartial(d, bias + i, n - i));
     StorePartial(s, d, to + i, n - i);
   }
@@ -208,7 +208,8 @@ struct NearTo {
     const RowVec below = RoundTo(round, d, hn::Sub(top, x));
     const auto far = hn::Gt(RoundTo(round, d, hn::Div(below, factor)),
                             RoundTo(round, d, hn::Set(d, 2.0f * eps)));
-    return hn::IfThenZeroElse(far, SoftmaxOf::Of<false>(d, x, top, Type::kF32));
+    return hn::IfThenZeroElse(far,
+                              SoftmaxOf::Compute<false>(d, x, top, Type::kF32));
   }
 };
 
@@ -329,7 +330,7 @@ struct StoredExps {
   }
   template <class D, class V>
   HWY_INLINE V Exp(D d, V v) const {
-    return SoftmaxOf::Of<true>(d, v, hn::Set(d, max), Type::kF32);
+    return SoftmaxOf::Compute<true>(d, v, hn::Set(d, max), Type::kF32);
   }
 };
 inline HWY_NOINLINE float ExpRow(const float* x, size_t n, float max,

@@ -39,11 +39,11 @@ HWY_INLINE V RoundTo(Type type, D d, V v) {
   }
 }
 
-// A functor's Of<kEasy>(d, x, max, round) is the score of a vector of x, if the
-// row's largest x is `max`. A row is easy if max is finite (kShareOfAll), or if
-// |x| <= kEasyMost (kOfLogit). On easy rows, kEasy skips steps that would not
-// change the bits. A NaN stays a NaN, except with kEasy. Steps within a score
-// are rounded to `round`; the result is not.
+// A functor's Compute<kEasy>(d, x, max, round) is the score of a vector of x,
+// if the row's largest x is `max`. A row is easy if max is finite
+// (kShareOfAll), or if |x| <= kEasyMost (kOfLogit). On easy rows, kEasy skips
+// steps that would not change the bits. A NaN stays a NaN, except with kEasy.
+// Steps within a score are rounded to `round`; the result is not.
 constexpr float kEasyMost = 87.0f;
 
 // exp(x - max), which is 1 for x = max, even if that is infinite. The caller
@@ -66,7 +66,7 @@ struct SoftmaxOf {
     return ExpTerm(d, BelowMax<kFinite>(d, x, max));
   }
   template <bool kEasy, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V Of(D d, V x, V max, Type /*round*/) {
+  static HWY_INLINE V Compute(D d, V x, V max, Type /*round*/) {
     const V e = OfNumber<kEasy>(d, x, max);
     return kEasy ? e : hn::IfThenElse(hn::IsNaN(x), x, e);
   }
@@ -74,7 +74,7 @@ struct SoftmaxOf {
 
 struct SigmoidOf {
   template <bool kEasy, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+  static HWY_INLINE V Compute(D d, V x, V /*max*/, Type /*round*/) {
     if (!kEasy) return Sigmoid(d, x);
     const V one = hn::Set(d, 1.0f);
     return hn::Div(one, hn::Add(one, ExpReduced<Negated>(d, x)));
@@ -83,7 +83,7 @@ struct SigmoidOf {
 
 struct SqrtSoftplusOf {
   template <bool kEasy, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V Of(D d, V x, V /*max*/, Type round) {
+  static HWY_INLINE V Compute(D d, V x, V /*max*/, Type round) {
     if (!kEasy) return hn::Sqrt(RoundTo(round, d, Softplus(d, x)));
     const V e = ExpReduced<Negated>(d, hn::Abs(x));
     const V s = hn::Add(hn::Max(x, hn::Zero(d)), Log1p(d, e));
@@ -94,7 +94,7 @@ struct SqrtSoftplusOf {
 // Gives +0 for -0, so that results do not show which zero was selected.
 struct RawOf {
   template <bool kEasy, class D, class V = hn::Vec<D>>
-  static HWY_INLINE V Of(D d, V x, V /*max*/, Type /*round*/) {
+  static HWY_INLINE V Compute(D d, V x, V /*max*/, Type /*round*/) {
     return hn::Add(x, hn::Zero(d));
   }
 };

@@ -174,7 +174,7 @@ template <class F>
 HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
   ForSlots(slots, [max, round](RowTag d, RowVec v, size_t i) HWY_ATTR {
     const RowVec top = max == nullptr ? hn::Zero(d) : hn::Load(d, max + i);
-    return F::template Of<false>(d, v, top, round);
+    return F::template Compute<false>(d, v, top, round);
   });
 }
 HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,

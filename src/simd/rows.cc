@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled for AVX3_DL too, because route_select.cc and multiply.cc are, and
-// they call these functions. (See targets.h.)
+// This file is compiled for AVX3_DL too, because route_select.cc and
+// multiply.cc are, and call its functions. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>
@@ -101,7 +101,7 @@ void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
 }
 
 // Converts many short rows as few long ones. For rows of 8 floats, the router
-// then takes 1.07 of its time for f32, not 1.27.
+// then takes 1.07 times as long as for f32, not 1.27 times.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to) {
   if (n > 1 && m.stride == m.cols) {
     const ConstAnyMatrix all = m.RowRange(row, row + n);

@@ -84,8 +84,8 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   }
   return FoldLanes(lanes);
 #else
-  // Only the first 32 / N are used. The comparisons of N are constant, except
-  // on SVE.
+  // Only the first 32 / N accumulators are used. The comparisons of N are
+  // constant, except on SVE.
   auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   auto a4 = a0, a5 = a0, a6 = a0, a7 = a0;
   const size_t step = HWY_MAX(kSimdgroup, 4 * N);

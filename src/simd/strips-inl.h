@@ -80,8 +80,8 @@ struct StripArgs {
   BatchRows rows;              // rows.codes is at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
-  // Sums of the rows' codes, instead of corrections, for blocks of 256 columns:
-  // [rows, blocks, 256 / sub_block()].
+  // Weights in blocks of 256 columns use these sums of the rows' codes
+  // instead of corrections: [rows, blocks, 256 / sub_block()].
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
@@ -121,7 +121,7 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotIntTag di;
   const DotInts bits =
       hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, DotTag>(), p));
-  // This is 2^(bits - 127); it is denormal for bits = 0.
+  // `power` is 2^(bits - 127), which is denormal for bits = 0.
   const DotInts power =
       hn::Max(hn::ShiftLeft<23>(bits), hn::Set(di, 0x00400000));
   const DotVec half = hn::Mul(hn::BitCast(d, power), hn::Set(d, 0.5f));
@@ -320,7 +320,7 @@ class Strip {
   // two states, so four rows and their sums need 12 registers; 16 registers do
   // not hold these and the codes. GCC then kept two states in memory,
   // where each addition waits for the store of the previous one. Keeping the
-  // sums in memory instead takes 0.8 of the time. (q8_0, 32 rows, Zen 3)
+  // sums in memory instead takes 0.8 times as long. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

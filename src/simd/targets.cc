@@ -5,7 +5,7 @@
 // compiled. Every kernel file has the same targets, because it is compiled with
 // the same flags, or has AVX3's code in the place of AVX3_DL.
 
-// Compiled for every ISA for which a kernel file is compiled.
+// This file is compiled for every ISA for which a kernel file is compiled.
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/targets.h"

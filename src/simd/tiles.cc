@@ -23,8 +23,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each computes a vector of the new tile from a vector of a tile (v) and one of
-// the operand (x).
+// Each struct below computes a vector of the new tile from a vector of the
+// old tile (v) and a vector of the operand (x).
 struct Take {
   float factor;
   template <class D, class V>

@@ -33,8 +33,8 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// Not for targets with one lane, because a vector of one row would not be
-// faster.
+// Targets with one lane do not use this code, because a vector of one row
+// would not be faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -61,9 +61,10 @@ struct TopKOfLanes {
   HWY_ALIGN int32_t hard[kTopKLanes];
 };
 
-// A row's candidates. Twice the size, because whole vectors are stored to it,
-// and the first of them can begin at any candidate: Collect() appends vectors,
-// and the padding of short lists follows their last candidate.
+// A row's candidates. The arrays have twice the size, because whole vectors
+// are stored to them, and the first of them can begin at any candidate:
+// Collect() appends vectors, and the padding of short lists follows their
+// last candidate.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
@@ -185,7 +186,8 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
 }
 // Returns the k-th largest of two sorted runs of `count` columns. For some i,
 // the k largest are i of the first run and k - i of the second, and the
-// smallest of these is the k-th largest. For any other i it is not larger.
+// smallest of these is the k-th largest. For any other i, the smallest is not
+// larger.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;

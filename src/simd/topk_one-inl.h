@@ -6,10 +6,10 @@
 // own stores. Here one vector carries the candidates from the filter to the
 // weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
-// This is for AVX-512 with VBMI2 only, because it needs compressed bytes and
-// expansion. Several rows are faster in phases, because the CPU's window of
-// waiting instructions does not hold two of these chains (four rows: 1.25 of
-// the time).
+// This code is for AVX-512 with VBMI2 only, because it needs compressed bytes
+// and expansion. Several rows are faster in phases, because the CPU's window
+// of waiting instructions does not hold two of these chains (four rows: 1.25
+// times as long).
 
 // Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # size.sh STRIP ARCHIVE BYTES
-# Checks that ARCHIVE is smaller than BYTES after STRIP has removed all that
-# no link needs.
+# Checks that ARCHIVE is smaller than BYTES after STRIP has removed everything
+# that a linker does not need.
 set -euo pipefail
 
 stripped=$(mktemp)

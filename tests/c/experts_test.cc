@@ -42,7 +42,7 @@ swy_status Multiply(void* context, const swy_expert_tile* c) {
   return {static_cast<int32_t>(status.code()), status.message()};
 }
 
-// Does what ExpertsLayer::Run() does, but through the C ABI.
+// Runs the layer like ExpertsLayer::Run(), but through the C ABI.
 LayerResult RunInC(const ExpertsLayer& layer, const swy_executor* executor) {
   const LayerCase& c = layer.layer_case();
   swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;

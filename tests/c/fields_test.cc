@@ -342,7 +342,7 @@ TEST(Reporting, TellsWhatWasSet) {
 }
 
 // If the C++ type cannot hold an enumerator, the conversion gives a value
-// that is none of its members.
+// that is not an enumerator of the type.
 TEST(Enums, DoNotWrap) {
   for (const int32_t value : {-1, 256, 257, 1 << 30}) {
     swy_route_options options = SWY_ROUTE_OPTIONS_INIT;

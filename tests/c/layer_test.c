@@ -200,7 +200,7 @@ static void TestDownOperands(void) {
     CHECK(swy_experts_scratch_size_of_any(kTokens, kTopK, &layer.shape,
                                           &layer.options, 1) < any);
     format.scale_columns = 48;
-    REFUSED("options: down_operands: is no format of quantize.h");
+    REFUSED("options: down_operands: is not a format of quantize.h");
     CHECK(swy_experts_scratch_size(&layer.plan, &layer.options, 1) == SIZE_MAX);
     format.type = SWY_Q8_0;
     format.scale_columns = 0;
@@ -263,7 +263,7 @@ static void TestErrors(void) {
     REFUSED("combine: is null");
     layer.in.combine = &layer.combine;
     layer.combine.token_order = 1;
-    REFUSED("combine: rows or row_index given, which are this call's own");
+    REFUSED("combine: rows or row_index given, but this call computes them");
     layer.combine.token_order = 0;
     layer.in.scratch.size = least - 1;
     REFUSED("scratch: is fewer than ExpertsScratchSize elements");
@@ -276,7 +276,7 @@ static void TestErrors(void) {
     layer.options.operands.type = SWY_Q8_0;
     layer.options.operands.has_sums = 1;
     layer.gemm.size = (uint32_t)sizeof layer.gemm;
-    REFUSED("options: operands: is no format of quantize.h");
+    REFUSED("options: operands: is not a format of quantize.h");
     layer.options.operands.type = SWY_F32;
     layer.options.operands.has_sums = 0;
     CHECK_OK(Run(&layer, NULL));

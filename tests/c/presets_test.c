@@ -92,9 +92,8 @@ void TestPresets(void) {
   CHECK(i > 70);
   TestOlderPresets();
   preset.top_k = 71;
-  CHECK_INVALID(
-      swy_find_preset("llama", &preset, &options),
-      "FindPreset: family: is none of Presets(); did you mean llama4");
+  CHECK_INVALID(swy_find_preset("llama", &preset, &options),
+                "FindPreset: family: is not in Presets(); did you mean llada");
   CHECK_INVALID(swy_find_preset(NULL, &preset, &options),
                 "FindPreset: family: is null");
   preset.size = 0;
@@ -174,7 +173,7 @@ void TestConfig(void) {
   CHECK_INVALID(
       swy_set_number("n_routed_experts", 65, &config),
       "SetField: config: n_routed_experts differs from moe_num_experts, "
-      "and both name one field");
+      "and both are names of one field");
   CHECK_OK(swy_set_number("n_routed_experts", 64, &config));
   CHECK_OK(swy_set_null("n_routed_experts", &config));
   CHECK(config.num_experts.is_set == 0);
@@ -190,9 +189,18 @@ void TestConfig(void) {
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
   CHECK_INVALID(
       swy_set_number("mlp_beta_factor", 0.5, &config),
-      "SetField: config: too short, of a version that lacks this field");
+      "SetField: config: is from a version without this field");
+  config.size =
+      (uint32_t)offsetof(swy_model_config, moe_primary_router_apply_softmax);
+  CHECK_OK(swy_set_number("mlp_beta_factor", 0.5, &config));
+  CHECK_INVALID(
+      swy_set_number("moe_primary_router_apply_softmax", 1, &config),
+      "SetField: config: is from a version without this field");
+  config.mlp_beta_factor.is_set = 0;
   config.size = (uint32_t)sizeof config;
-  CHECK(config.mlp_beta_factor.is_set == 0);
+  CHECK(config.moe_primary_router_apply_softmax.is_set == 0);
+  CHECK_OK(swy_set_number("moe_primary_router_apply_softmax", 1, &config));
+  CHECK(config.moe_primary_router_apply_softmax.is_set == 1);
 
   // A preset points to several structs. All are checked before any is
   // written.
@@ -216,10 +224,10 @@ void TestConfig(void) {
   CHECK(activate.alpha == 71.0f && route.renormalize == 1);
   preset = no_preset;
   CHECK_INVALID(swy_apply_config(&config, &preset, &route),
-                "ApplyConfig: preset: has no family of Presets()");
+                "ApplyConfig: preset: its family is not in Presets()");
   preset.family = "llama";
   CHECK_INVALID(swy_apply_config(&config, &preset, &route),
-                "ApplyConfig: preset: has no family of Presets()");
+                "ApplyConfig: preset: its family is not in Presets()");
   CHECK_INVALID(swy_apply_config(&config, NULL, &route),
                 "ApplyConfig: preset: is null");
   CHECK_INVALID(swy_apply_config(NULL, &preset, &route),

@@ -35,7 +35,7 @@ void Require(bool right, const char* what) {
 }
 
 // Each of these types uses the library in its destructor, with objects that
-// its constructor made. MakesAll makes new objects there.
+// its constructor made. MakesAll makes new objects in its destructor.
 struct UsesKernels {
   ~UsesKernels() {
     Require(layer.IsRight(SerialExecutor(), expected), "kernels at exit");
@@ -44,7 +44,7 @@ struct UsesKernels {
   const uint64_t expected = layer.Expected();
 };
 struct KeepsExecutor {
-  // In a library without TBB this is null.
+  // `executor` is null if the library was built without TBB.
   std::unique_ptr<Executor> executor = MakeTbbExecutor();
   Layer layer{kShape, 2};
   const uint64_t expected = layer.Expected();

@@ -75,12 +75,12 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
 // With 64 threads, most of them wait for threads that do not have a core at
 // the moment.
 TEST(Callers, SixtyFourThreadsInOneCall) {
-  Crew crew(64);
-  const CrewMember first = crew.Member(0);
+  EngineThreads crew(64);
+  const EngineThread first = crew.Member(0);
   TeamExecutor team(first.num_threads, first.barrier, first.context);
   const auto callers = Callers(8);
   for (const auto& caller : callers) caller->layer.yields = true;
-  crew.Run([&](const CrewMember& member) {
+  crew.Run([&](const EngineThread& member) {
     team.Run(member.thread, [&] {
       for (const auto& caller : callers) caller->Call(team);
     });
@@ -91,7 +91,7 @@ TEST(Callers, SixtyFourThreadsInOneCall) {
 #ifdef SWITCHYARD_WITH_TBB
 
 // The calls come from nested tasks in TBB's default arena. The executor has
-// an arena of its own.
+// its own arena.
 TEST_P(CallersTest, InsideTbbTasks) {
   const auto executor = MakeExecutor(GetParam());
   const auto callers = Callers(24);
@@ -143,10 +143,10 @@ void Expect64Threads(Executor& executor) {
 }
 
 TEST(SixtyFourThreads, OfATeam) {
-  Crew crew(64);
-  const CrewMember member = crew.Member(0);
+  EngineThreads crew(64);
+  const EngineThread member = crew.Member(0);
   TeamExecutor executor(64, member.barrier, member.context);
-  crew.Run([&](const CrewMember& team) {
+  crew.Run([&](const EngineThread& team) {
     executor.Run(team.thread, [&] { Expect64Threads(executor); });
   });
 }

@@ -32,7 +32,8 @@ check() {
 
 check max AVX2
 check Haswell AVX2
-# CPUID lists AVX2 on both, but XGETBV and AVX are illegal instructions.
+# On the next two machines CPUID lists AVX2, but XGETBV and AVX are illegal
+# instructions.
 check max,-xsave SSE4
 check Haswell,-xsave SSE4
 check max,-avx SSE4

@@ -26,10 +26,10 @@ build() {
   "$CMAKE" --build "$WORK/build"
 }
 
-# project CACHE_ARGS...: the same for a project that builds the library
-# itself, with kernels for one ISA. Several tests share it; options that a
-# test does not set have their defaults. (In a Debug build, TBB's package adds
-# a definition to all targets that link it.)
+# project CACHE_ARGS...: configures and builds a project that builds the
+# library itself, with kernels for one ISA. Several tests share it; options
+# that a test does not set have their defaults. (In a Debug build, TBB's
+# package adds a definition to all targets that link it.)
 project() {
   rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
@@ -106,8 +106,8 @@ no_device() {
 }
 
 # runs PROGRAM with|without: checks that the program says whether it has TBB's
-# executor. If there is a device layer, checks the same of device_PROGRAM,
-# which uses it.
+# executor. If there is a device layer, checks this of device_PROGRAM, too,
+# which uses the device layer.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -130,25 +130,28 @@ compile() {
   [[ $DEVICE == OFF ]] || program "$WORK/device_$1" "$here/consumer/device.cc" switchyard-device "${@:2}"
 }
 
-# runs_readme PKG_CONFIG_ARGS...: runs the README's C++ examples, each in a
-# function. Their last `s` has to be ok. Later examples use the headers of the
-# first one.
+# runs_readme PKG_CONFIG_ARGS...: runs the C++ examples of the README and of
+# docs/functions.md, each in a function. The last `s` of each has to be ok.
+# readme_layer.inc has the variables of the README's layer, which is the first
+# example.
 runs_readme() {
-  sed -n '/^```cpp$/,/^```$/p' "$SOURCE/README.md" | awk '
-    /^```cpp$/ { ++n; next }
+  cat "$SOURCE/README.md" "$SOURCE/docs/functions.md" | sed -n '/^```cpp$/,/^```$/p' |
+    awk -v layer="$here/readme_layer.inc" '
+    /^```cpp$/ { if (++n == 1) body[n] = "#include \"" layer "\"\n"; next }
     /^```$/ { body[n] = body[n] "  return s.ok() ? 0 : 1;\n"; next }
     /^(#include|using)/ { head = head $0 "\n"; next }
     { body[n] = body[n] "  " $0 "\n" }
     END {
+      print "#include <algorithm>\n#include <cstdio>\n#include \"switchyard/expert_weights.h\""
       printf "#include \"switchyard/presets.h\"\n%s", head
       for (i = 1; i <= n; ++i) printf "int Example%d() {\n%s}\n", i, body[i]
       printf "int main() {\n  int failed = 0;\n"
       for (i = 1; i <= n; ++i) printf "  failed += Example%d();\n", i
       printf "  return failed;\n}\n"
     }' >"$WORK/readme.cc"
-  grep -q 'RouteTopK(' "$WORK/readme.cc" || die "no example in the README"
+  grep -q 'RunExperts(' "$WORK/readme.cc" || die "no layer in the README"
   program "$WORK/readme" "$WORK/readme.cc" switchyard "$@"
-  "$WORK/readme" || die "the README's example fails with exit code $?"
+  "$WORK/readme" || die "an example of the README or of docs/functions.md fails with exit code $?"
 }
 
 # compile_c PKG_CONFIG_ARGS...: links the C program with the C compiler, also
@@ -168,7 +171,7 @@ compile_c() {
 
 # runs_engines LINK PKG_CONFIG_ARGS...: builds the C++ and the C engine of
 # docs/engines.md with the linker flag LINK, and runs them. Both have to
-# succeed and print the same.
+# succeed and print the same text.
 runs_engines() {
   local language output wanted=
   for language in cpp c; do
@@ -184,6 +187,15 @@ runs_engines() {
     $("$PKG_CONFIG" --cflags --libs "${@:2}" switchyard-c) || die "$CC $1 does not link the engine"
   output=$("$WORK/engine_c") || die "the engine in C fails: $output"
   [[ $output == "$wanted" ]] || die "the engine in C prints $output, that in C++ $wanted"
+}
+
+# runs_recipe FILE: runs the program of a recipe, which has to print the output
+# that docs/cookbook.md shows.
+runs_recipe() {
+  [[ -f $WORK/$1.out ]] || die "docs/cookbook.md shows no output of $1"
+  (cd "$WORK" && "build/${1%.*}") >"$WORK/output" || die "the cookbook's $1 fails with exit code $?"
+  diff "$WORK/$1.out" "$WORK/output" || die "$1: < output in docs/cookbook.md, > output of the program"
+  echo "$1: $(cat "$WORK/output")"
 }
 
 # needs PROGRAM LIBRARY: succeeds if the program needs the shared library.
@@ -215,7 +227,7 @@ case $1 in
     fi
     ;;
   plain)
-    # A fresh clone, on a machine with only Highway and TBB.
+    # Configures a fresh clone on a machine with only Highway and TBB.
     absent=()
     for package in $(cat "$SOURCE"/{tests,examples,programs,tools,bench,fuzz}{,/*}/CMakeLists.txt |
       grep -oE 'find_package\(\w+' | sed 's/.*(//' | sort -u); do
@@ -345,6 +357,33 @@ END
     runs_readme
     runs_engines -g
     ;;
+  cookbook)
+    # The crate's tests run the recipe in Rust, and the Python package's tests
+    # the one in Python.
+    awk -v to="$WORK" -f "$here/blocks.awk" "$SOURCE/docs/cookbook.md"
+    build "$WORK" "-DCMAKE_PREFIX_PATH=$PREFIX"  # by the page's CMakeLists.txt
+    runs_recipe layer.cc
+    packages "$PREFIX"
+    for recipe in $(cd "$WORK" && ls -- *.cc *.c); do
+      flags="-Wall -Wextra -Werror"
+      if grep -q '<omp\.h>' "$WORK/$recipe"; then
+        flags+=" -fopenmp"
+        "$CXX" -fopenmp -x c++ -o /dev/null - <<<'int main() {}' ||
+          { echo "No OpenMP: $recipe is not tested"; continue; }
+      fi
+      case $recipe in
+        layer.cc) continue ;;
+        *.cc) CXXFLAGS+=" $flags" program "$WORK/build/${recipe%.*}" "$WORK/$recipe" switchyard ;;
+        *.c)
+          [[ $CXXFLAGS != *-fsanitize* ]] || continue  # see compile_c
+          # shellcheck disable=SC2046,SC2086
+          "$CC" -std=c99 -pedantic-errors $flags -o "$WORK/build/${recipe%.*}" "$WORK/$recipe" \
+            $("$PKG_CONFIG" --cflags --libs switchyard-c) || die "$CC does not link $recipe"
+          ;;
+      esac
+      runs_recipe "$recipe"
+    done
+    ;;
   add_subdirectory)
     DEVICE=OFF
     project
@@ -370,7 +409,7 @@ END
     grep -q "SWITCHYARD_INSTALL" "$WORK/log" || die "$(cat "$WORK/log")"
     ;;
   without_tbb)
-    # With its own folders, as distributions set them.
+    # Installs to folders with other names, as distributions do.
     project -DSWITCHYARD_TBB=OFF -DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON -DSWITCHYARD_INSTALL=ON \
       "-DSWITCHYARD_DEVICE=$DEVICE" -DCMAKE_INSTALL_LIBDIR=lib/triple -DCMAKE_INSTALL_INCLUDEDIR=headers
     "$CMAKE" --install "$PROJECT" --prefix "$WORK/prefix"
@@ -398,7 +437,7 @@ END
     fi
     ;;
   shared)
-    # Configured as distributions do.
+    # Configures as distributions do.
     project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"

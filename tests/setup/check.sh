@@ -133,7 +133,7 @@ run
 expect "no command" test "$status" -eq 2
 expect "no command" has "$err" "scripts/setup.sh run"
 
-# Help for all commands and for each, in three forms.
+# Asks for the help of each command in three forms.
 for command in $commands; do
   for way in "help $command" "$command --help" "$command -h"; do
     # shellcheck disable=SC2086
@@ -164,7 +164,8 @@ expect "run counts" grep -qxE 'Compiling: 2 of 8 files(, about [0-9]+ s left)?; 
 expect "run runs" has "$out" "moe_layer: --tokens 5"
 expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/calls"
 expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
-# Ends with further commands. moe_layer's exit code is passed on.
+# A run ends with three further commands, and passes on moe_layer's exit
+# code.
 expect "run says what is next" grep -qE '^Next, in .*:$' <<<"$out"
 expect "run ends with three commands" test "$(sed '1,/^Next/d' <<<"$out" | grep -c '^  ')" -eq 3
 for next in $(sed '1,/^Next/d' <<<"$out" | grep -oE '\b(scripts|docs|examples)/[a-z_/.]*[a-z]'); do
@@ -212,7 +213,7 @@ expect "a failing target" has "$err" "fuzz: activate failed"
 expect "a failing target" has "$err" "its input: /a/crash"
 expect "a failing target is the last" test "$(grep -c ' seed ' <<<"$out")" -lt "$(wc -w <<<"$targets")"
 
-# A second run at the same time.
+# Another run holds the lock.
 if command -v flock >/dev/null; then
   before=$(cat "$tree/build/setup.log")
   exec 8>"$tree/build/setup.lock"
@@ -283,7 +284,7 @@ run clean
 run clean
 expect "clean of nothing" test "$status $out$err" == "0 Nothing to remove: no $tree/build"
 
-# Without network, and with a Highway that is too old.
+# The machine has no network, or a Highway that is too old.
 if ((EUID == 0)); then
   STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
   expect "no network" test "$status $err" == \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # check.sh SOURCE_DIR VERSION
-# Checks that each file that repeats the version has this one. `names FILE
+# Checks that each file that repeats the version has VERSION. `names FILE
 # COUNT PATTERN`: the pattern's parentheses enclose the version or its
 # beginning.
 set -euo pipefail

@@ -38,7 +38,8 @@ static_assert(kAreAggregates<
               BucketOptions, AlignedInputs, AlignedBuckets, AlignedOptions,
               MapInputs, MapOutputs, MapOptions, DispatchInputs,
               DispatchOutputs, DispatchOptions>);
-// Traits find no conversion either in what the compiler refuses below.
+// Type traits also report no conversion for the arguments that the compiler
+// refuses below.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
 static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);
 static_assert(!std::is_convertible_v<int, AnyMatrix>);

@@ -35,18 +35,19 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
         ->type_name("N")
         ->capture_default_str();
   };
-  plan->add_option("--workers", options.workers, "A line for each")
+  plan->add_option("--workers", options.workers,
+                   "Numbers of workers, a line each")
       ->check(program::Within(1, 4096))
       ->type_name("N")
       ->capture_default_str();
-  count("--tokens", &options.tokens, "In the batch");
-  count("--experts", &options.layer.num_experts, "Of the layer");
-  count("--top-k", &options.top_k, "Experts of a token");
-  count("--hidden", &options.layer.hidden, "Columns of a token");
+  count("--tokens", &options.tokens, "Tokens in the batch");
+  count("--experts", &options.layer.num_experts, "Experts of the layer");
+  count("--top-k", &options.top_k, "Experts per token");
+  count("--hidden", &options.layer.hidden, "Columns of a hidden state");
   count("--intermediate", &options.layer.intermediate,
         "Columns between an expert's products");
   count("--shared-intermediate", &options.layer.shared_intermediate,
-        "The same of a shared expert; 0: there is none", 0);
+        "Columns between a shared expert's products; 0: no shared expert", 0);
   plan->add_option("--skew", options.skew,
                    "Tokens' choice: uniform, zipf, or hot: the first")
       ->check(CLI::IsMember(kSkews).description(""))
@@ -59,10 +60,10 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
         ->capture_default_str();
   };
   time("--row-us", &options.row_us,
-       "A row's products; its weights take 32 rows");
-  time("--wake-us", &options.costs.wake, "Until the last worker has come");
-  time("--tile-us", &options.costs.tile, "A tile beside its product");
-  time("--claim-us", &options.costs.claim, "A claim");
+       "Time of a row's products; reading weights takes 32 times as long");
+  time("--wake-us", &options.costs.wake, "Time until the last worker starts");
+  time("--tile-us", &options.costs.tile, "Time of a tile besides its product");
+  time("--claim-us", &options.costs.claim, "Time to claim a task");
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -163,13 +164,31 @@ void PrintRow(const Family& family) {
               preset.source);
 }
 
+// Prints three numbers: families, their names, and files of transformers that
+// families follow. A preset with same_as is another name of a family.
+void PrintCounts() {
+  size_t families = 0;
+  std::set<std::string> files;
+  for (const Preset& preset : switchyard::Presets()) {
+    families += preset.same_as == nullptr;
+    const std::string source = preset.source;
+    if (source.rfind("modeling_", 0) == 0) {
+      files.insert(source.substr(0, source.find(':')));
+    }
+  }
+  std::printf(
+      "%zu families under %zu names; the routers of %zu families are those "
+      "of transformers\n",
+      families, switchyard::Presets().size, files.size());
+}
+
 }  // namespace
 
 CLI::App* AddPresets(CLI::App& app, bool& markdown) {
   CLI::App* const presets = app.add_subcommand(
       "presets", "List the model families: experts, top_k, source");
   presets->add_flag("--markdown", markdown,
-                    "The tables of docs/models.md, with the options");
+                    "Print the tables of docs/models.md, with the options");
   return presets;
 }
 
@@ -189,6 +208,7 @@ int PrintPresets(bool markdown) {
     std::printf("%-26s %4zu %3zu  %s\n", preset.family, preset.num_experts,
                 preset.top_k, preset.source);
   }
+  PrintCounts();
   return 0;
 }
 

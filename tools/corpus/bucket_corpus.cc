@@ -85,7 +85,7 @@ const Registration registration("bucket", [](std::vector<Case>& cases) {
             }
           }
         }
-        // These are enough pairs for several threads.
+        // 6,000 tokens have enough pairs for several threads.
         Run(executor, digests, layout, 6000, 8, 40, gap);
       };
       cases.push_back(

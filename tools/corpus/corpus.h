@@ -50,7 +50,8 @@ std::vector<std::string> Kernels();
 // digests.inc. Cases that are not in that file come last.
 std::vector<Case> Cases(const std::vector<std::string>& kernels = {});
 
-// Each <stem>_corpus.cc has one. add(cases) appends the cases of one kernel.
+// Each <stem>_corpus.cc has a Registration. add(cases) appends the cases of
+// one kernel.
 struct Registration {
   Registration(const char* kernel, void (*add)(std::vector<Case>& cases));
 };
@@ -91,7 +92,7 @@ class Rows {
   size_t rows_, cols_, gap_;
 };
 
-// A matrix like this, with a type that is known at run time.
+// A matrix like Rows, with an element type that is known only at run time.
 class TypedRows {
  public:
   TypedRows(Type type, size_t rows, size_t cols, size_t gap = 0)

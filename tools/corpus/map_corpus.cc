@@ -158,7 +158,7 @@ const Registration registration("map", [](std::vector<Case>& cases) {
             }
           }
         }
-        // These are enough pairs for several threads.
+        // 6,000 tokens have enough pairs for several threads.
         kind.run(executor, digests, kind.by_table, 6000, 8, 40, gap);
       };
       cases.push_back({std::string(kind.name) + (gap ? ", gaps" : ""), run});

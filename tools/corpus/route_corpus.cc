@@ -12,8 +12,8 @@
 namespace switchyard::corpus {
 namespace {
 
-// These are enough tokens for a whole vector of rows on every ISA. On most
-// ISAs there is a remainder.
+// 13 tokens reach the code for a vector of rows on every ISA with vectors:
+// with 16 lanes, it needs 12 rows. With 4 or 8 lanes there is a remainder.
 constexpr size_t kTokens = 13;
 constexpr size_t kExperts[] = {1,   2,   3,   5,   8,   16,  17,  31,
                                32,  33,  40,  60,  64,  72,  128, 160,
@@ -222,8 +222,8 @@ const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, RouteOptions> options[] = {
       {"plain", {false, 0x1p-14f}},
       {"renormalized", {true, 0x1p-14f}},
-      // The others run in f32 only, because types matter only before and
-      // after the steps in which these differ.
+      // The options below run in f32 only, because types matter only before
+      // and after the steps that these options change.
       {"clamp 0", {true, 0.0f}},
       {"clamp 1/2", {true, 0.5f}},
       {"clamp 1", {true, 1.0f}}};

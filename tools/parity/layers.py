@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the MoE blocks of moe_layer with those of transformers.
 
-Of each family that it runs a small model with random weights is saved as a checkpoint
-of the hub's names and keys, which moe_layer runs in f32, and checks against double
-precision; its output is compared with that of transformers' own layer. Rows where the
-keys of the router all but tie are skipped and counted.
+For each family, saves a small model with random weights as a checkpoint with the hub's
+names and keys. moe_layer runs the checkpoint in f32 and checks it against double
+precision. Its output is compared with the output of transformers' own layer. Rows where the
+router's keys nearly tie are skipped and counted.
 Exit codes: 0; 1 if a family differs; 2 for wrong input, in a line on stderr.
 """
 

@@ -51,8 +51,8 @@ class Library:
         return {line.split()[0]: line.split() for line in lines}
 
     def norm(self, family, config, is_block, eps, rows, weight):
-        """The preset's norm of each row, with the roundings of its model: the one that opens the
-        next layer, or the one behind the block.
+        """The preset's norm of each row, with the roundings of its model: the norm that opens the
+        next layer, or the norm behind the block.
         """
         out = torch.empty_like(rows)
         arrays = [_Array.of(t) for t in (rows, weight, out)]
@@ -63,7 +63,7 @@ class Library:
         return out
 
     def preset(self, family, config=None):
-        """Its options, by name; with `config`, a dict of a config.json, applied."""
+        """The preset's options by name, with `config`, a dict of a config.json, if it is given."""
         text = self._library.SwitchyardPreset(family.encode(), _lines(config)).decode()
         if text.startswith("!"):
             raise ValueError(f"{family}: {text[1:]}")
@@ -71,7 +71,7 @@ class Library:
         return {name: float(value) for name, value in words}
 
     def route(self, family, config, options, routed):
-        """The preset with `config` applied, and `options` over that, on what a router had:
+        """Runs RouteTopK with the preset, `config` and then `options` on a router's inputs. Returns
         ids, weights [rows, slots] as `routed` has, and identity weights [rows].
         """
         ids = torch.empty(routed.ids.shape, dtype=torch.int64)

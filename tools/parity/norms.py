@@ -91,7 +91,7 @@ HEAD = ("| preset | class | f32: largest error | bf16: largest error | elements 
 
 
 def lines(lib, label, family, name, config):
-    """The preset's lines of the table, each with whether the preset is right."""
+    """Yields the preset's lines of the table, and with each line whether the preset is right."""
     options = lib.preset(family.preset, config)
     if not name.endswith("RMSNorm") or "Gated" in name:  # Combine does not have this norm
         rows = torch.randn(1, WIDTH)

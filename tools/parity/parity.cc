@@ -184,8 +184,8 @@ extern "C" const char* SwitchyardNames() {
   return text.c_str();
 }
 
-// Computes the norm of each row of `rows`: the one that opens the next layer,
-// or the one after the block. Returns null, or the error.
+// Computes the norm of each row of `rows`: the norm that opens the next
+// layer, or the norm after the block. Returns null, or the error.
 extern "C" const char* SwitchyardNorm(const char* family, const char* config,
                                       int is_block, float eps,
                                       const switchyard::Array* rows,

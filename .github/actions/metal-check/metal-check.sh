@@ -11,7 +11,7 @@ install() {
   "${as_root[@]}" apt-get -qq update
   "${as_root[@]}" apt-get -qq install -y --no-install-recommends "$@" >/dev/null
 }
-# need COMMAND PACKAGE...: installs them unless the command is there.
+# need COMMAND PACKAGE...: installs the packages unless the command exists.
 need() { command -v "$1" >/dev/null || install "${@:2}"; }
 
 # unpack FILE FOLDER: copies swy from an archive or a wheel to FOLDER/bin.

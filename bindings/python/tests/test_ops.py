@@ -268,7 +268,7 @@ WRONG = [
     ("layout", "ungated", "down: not of the columns of up"),
     ("limit", -1.0, "limit"),
     ("limits", 1.0, "options: 'limits=1.0': .*did you mean activate.limit"),
-    ("renormalize", 1, "options: 'renormalize=1': SetOption: name: no option has it"),
+    ("renormalize", 1, "options: 'renormalize=1': SetOption: name: no option has this name"),
     ("alpha", float("nan"), "alpha"),
 ]
 

@@ -84,8 +84,8 @@ impl MoeBlock {
                 ..Default::default()
             },
             experts: ExpertsOptions {
-                // The preset's layout is that of checkpoints, with gate and up in one
-                // matrix.
+                // The preset has the layout of checkpoints, with gate and up in one
+                // matrix. `Weights` has two matrices.
                 activate: ActivateOptions { layout: GateUpLayout::Split, ..preset.activate },
                 combine: preset.combine,
                 ..Default::default()

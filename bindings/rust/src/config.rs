@@ -172,7 +172,8 @@ impl ModelConfig {
                 Value::Number(number) => unsafe { sys::swy_set_number(key.as_ptr(), *number, raw) },
                 Value::Text(text) => {
                     let text = Some(text.clone()).to_c(texts)?;
-                    // SAFETY: the same; texts lives longer than raw.
+                    // SAFETY: passes a string, and a struct with its size;
+                    // texts lives longer than raw.
                     unsafe { sys::swy_set_text(key.as_ptr(), text, raw) }
                 }
                 // SAFETY: as above.
@@ -197,7 +198,8 @@ impl Preset {
             |_, preset, route| unsafe { sys::swy_apply_config(&config, preset, route) },
         )
     }
-    /// Does the same with the text of a config.json. Its model_type is the family.
+    /// Returns the preset for the text of a config.json. The file's model_type
+    /// is the family.
     pub fn from_json(text: &str) -> Result<Preset, Error> {
         let config = read(text)?;
         let (fields, family) = text_part(&config)?;

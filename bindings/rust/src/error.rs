@@ -9,7 +9,7 @@ use std::fmt;
 /// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// An argument is wrong whatever the data. Nothing is written.
+    /// An argument, not the data, is wrong. Nothing is written.
     InvalidArgument,
     /// The executor could not allocate memory. Outputs are unspecified.
     OutOfMemory,

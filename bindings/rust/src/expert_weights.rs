@@ -41,7 +41,8 @@ impl<'a> ExpertWeights<'a> {
         ExpertWeights { format, rows, cols, ..Default::default() }
     }
     /// Makes a view of weights as a GGUF or a checkpoint stores them. The length of the
-    /// slice gives the number of experts. It is an error if it ends within an expert.
+    /// slice gives the number of experts. It is an error if the slice ends within an
+    /// expert.
     ///
     /// `WeightFormat::Int8` needs `scales` as well, which the caller sets.
     pub fn stored(
@@ -96,7 +97,9 @@ pub fn expert_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_expert_weights_size(&weights.to_c()) }
 }
-/// Returns the same for the packed layout, whatever `weights.layout` is.
+/// Returns the bytes of one expert in the packed layout, for any
+/// `weights.layout`. Returns `usize::MAX` in the cases of
+/// `expert_weights_size`.
 pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_packed_weights_size(&weights.to_c()) }
@@ -236,17 +239,18 @@ pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> 
 pub struct LayerWeights<'a> {
     /// Gate and up in one matrix.
     pub gate_up: ExpertWeights<'a>,
-    /// These two with `GateUpLayout::Split`.
+    /// The gate alone, with `GateUpLayout::Split`.
     pub gate: ExpertWeights<'a>,
-    /// The second of them.
+    /// Up alone, with `GateUpLayout::Split`.
     pub up: ExpertWeights<'a>,
-    /// From the intermediate columns back to the hidden ones.
+    /// The down product, from the intermediate columns back to the hidden
+    /// columns.
     pub down: ExpertWeights<'a>,
     /// The shared expert's gate and up in one matrix.
     pub shared_gate_up: ExpertWeights<'a>,
-    /// These two with `GateUpLayout::Split`.
+    /// The shared expert's gate alone, with `GateUpLayout::Split`.
     pub shared_gate: ExpertWeights<'a>,
-    /// The second of them.
+    /// The shared expert's up alone, with `GateUpLayout::Split`.
     pub shared_up: ExpertWeights<'a>,
     /// The shared expert's down product.
     pub shared_down: ExpertWeights<'a>,

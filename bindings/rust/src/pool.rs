@@ -67,7 +67,7 @@ impl Tbb {
 }
 impl Drop for Tbb {
     fn drop(&mut self) {
-        // SAFETY: `new` made it, and only `drop` destroys it.
+        // SAFETY: `new` made the executor, and only `drop` destroys it.
         unsafe { sys::swy_tbb_executor_destroy(self.0) }
     }
 }

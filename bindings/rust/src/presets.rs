@@ -85,7 +85,7 @@ impl Preset {
         check(call(name.as_ptr(), &mut preset, &mut route), Report::default())?;
         let newer = Error::invalid("FindPreset: options: this crate does not know them");
         Ok(Preset {
-            // This is the library's string literal, not `name`.
+            // preset.family is the library's string literal, not `name`.
             family: text(preset.family).unwrap_or(""),
             same_as: text(preset.same_as),
             source: text(preset.source).unwrap_or(""),

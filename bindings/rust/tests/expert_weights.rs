@@ -267,7 +267,7 @@ fn weights_are_checked() {
     assert_eq!(packed(4, size), "PackWeights: memory: is not [num_experts, PackedWeightsSize]");
     assert!(memory.iter().all(|&x| x == 7));
     let result = pack(&weights, Matrix::new(&[1.0f32; 96], 3, 32).unwrap(), &mut memory);
-    assert_eq!(message(result), "PackWeights: weights.data: not given, nor floats, or both");
+    assert_eq!(message(result), "PackWeights: weights.data: give either weights.data or floats");
 
     // The library refuses experts, columns and rows outside the weights, and reads
     // none of them.

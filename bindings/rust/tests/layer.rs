@@ -286,15 +286,15 @@ fn arguments_are_checked() {
     );
     assert_eq!(
         refused(options, CombineInputs { row_index: RowIndex::TokenOrder, ..sums }, 0),
-        "RunExperts: combine: rows or row_index given, which are this call's own"
+        "RunExperts: combine: rows or row_index given, but this call computes them"
     );
     assert_eq!(
         refused(ExpertsOptions { operands: q8_1, ..options }, sums, 0),
-        "RunExperts: options: operands: is no format of quantize.h"
+        "RunExperts: options: operands: is not a format of quantize.h"
     );
     assert_eq!(
         refused(ExpertsOptions { down_operands: Some(q8_1), ..options }, sums, 0),
-        "RunExperts: options: down_operands: is no format of quantize.h"
+        "RunExperts: options: down_operands: is not a format of quantize.h"
     );
     let i8 = RowFormat { r#type: Type::I8, ..Default::default() };
     let narrow = ExpertsOptions { down_operands: Some(i8), ..options };

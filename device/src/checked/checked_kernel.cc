@@ -14,7 +14,7 @@
 namespace switchyard::device::kernel_internal {
 
 void CalledInside(RunningThread& thread, const char* what) {
-  CheckedThreadgroup::Of(thread).FailThread(
+  CheckedThreadgroup::From(thread).FailThread(
       FindingKind::kMisuse,
       std::string(what) +
           " is called inside for_each_thread: all threads meet there, so the "
@@ -22,28 +22,28 @@ void CalledInside(RunningThread& thread, const char* what) {
 }
 void NoteSimdFunction(RunningThread& thread) {
   if (thread.inside) CalledInside(thread, "a simd function");
-  CheckedThreadgroup::Of(thread).SimdFunction();
+  CheckedThreadgroup::From(thread).SimdFunction();
 }
 void LaneIsNotThere(RunningThread& thread, const char* function,
                     size_t simdgroup, size_t lane) {
-  CheckedThreadgroup::Of(thread).Fail(
+  CheckedThreadgroup::From(thread).Fail(
       FindingKind::kDivergentSimd,
       std::string(function) + ": lane " + std::to_string(lane) +
-          " of simdgroup " + std::to_string(simdgroup) + " is not there");
+          " of simdgroup " + std::to_string(simdgroup) + " does not exist");
 }
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind) {
-  CheckedThreadgroup::Of(*view.thread).Check(view, offset, size, kind);
+  CheckedThreadgroup::From(*view.thread).Check(view, offset, size, kind);
 }
 void IndexOverflows(const View& view, size_t size) {
-  CheckedThreadgroup::Of(*view.thread)
+  CheckedThreadgroup::From(*view.thread)
       .FailThread(FindingKind::kBounds,
                   "an index overflows: " + CheckedThreadgroup::NameOf(view) +
                       " has " + std::to_string(view.length / size) +
                       " elements");
 }
 void NotAligned(const View& view, ptrdiff_t offset, size_t alignment) {
-  CheckedThreadgroup::Of(*view.thread)
+  CheckedThreadgroup::From(*view.thread)
       .FailThread(FindingKind::kMisuse,
                   "pointer_cast: " + CheckedThreadgroup::NameOf(view) +
                       ", byte " + std::to_string(offset) +
@@ -51,21 +51,21 @@ void NotAligned(const View& view, ptrdiff_t offset, size_t alignment) {
 }
 const View& BufferView(const ThreadgroupContext& context, size_t index,
                        size_t alignment, bool only_reads) {
-  return CheckedThreadgroup::Of(context).Buffer(context, index, alignment,
-                                                only_reads);
+  return CheckedThreadgroup::From(context).Buffer(context, index, alignment,
+                                                  only_reads);
 }
 const View& MemoryView(const ThreadgroupContext& context, size_t index) {
-  return CheckedThreadgroup::Of(context).Memory(context, index);
+  return CheckedThreadgroup::From(context).Memory(context, index);
 }
 const View& ArrayView(const ThreadgroupContext& context, size_t length,
                       DeclaredArrays* arrays) {
-  CheckedThreadgroup& checker = CheckedThreadgroup::Of(context);
+  CheckedThreadgroup& checker = CheckedThreadgroup::From(context);
   if (checker.inside) CalledInside(checker, "threadgroup_array");
   return checker.Array(context, length, arrays);
 }
 void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to) {
-  CheckedThreadgroup::Of(context).Params(context, index, length, to);
+  CheckedThreadgroup::From(context).Params(context, index, length, to);
 }
 void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags) {
@@ -73,16 +73,16 @@ void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
     CalledInside(thread,
                  simdgroup ? "simdgroup_barrier" : "threadgroup_barrier");
   }
-  CheckedThreadgroup::Of(thread).Barrier(threads, simdgroup, flags);
+  CheckedThreadgroup::From(thread).Barrier(threads, simdgroup, flags);
 }
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count) {
   if (thread.inside) CalledInside(thread, "for_each_thread");
   thread.inside = true;
-  return CheckedThreadgroup::Of(thread).OrderOfThreads(count);
+  return CheckedThreadgroup::From(thread).OrderOfThreads(count);
 }
 void ThreadsDisagree(RunningThread& thread, size_t first, size_t second,
                      const std::string& values) {
-  CheckedThreadgroup::Of(thread).Fail(
+  CheckedThreadgroup::From(thread).Fail(
       FindingKind::kDivergentBarrier,
       "threads disagree on a uniform() value: threads " +
           std::to_string(first) + " and " + std::to_string(second) +

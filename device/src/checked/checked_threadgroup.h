@@ -54,11 +54,11 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void* local_memory() { return local_; }
   bool list_is_full() const { return checker_.list_is_full(); }
 
-  static CheckedThreadgroup& Of(RunningThread& thread) {
+  static CheckedThreadgroup& From(RunningThread& thread) {
     return static_cast<CheckedThreadgroup&>(thread);
   }
-  static CheckedThreadgroup& Of(const ThreadgroupContext& context) {
-    return Of(*context.thread_);
+  static CheckedThreadgroup& From(const ThreadgroupContext& context) {
+    return From(*context.thread_);
   }
   // These implement the functions of kernel.h. views.cc defines the functions
   // that return memory, meetings.cc the functions in which threads meet.

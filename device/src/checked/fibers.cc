@@ -10,8 +10,8 @@
 
 namespace switchyard::device {
 
-CheckedFibers& CheckedFibers::Of(const ThreadgroupContext& context) {
-  return kernel_internal::CheckedThreadgroup::Of(context);
+CheckedFibers& CheckedFibers::From(const ThreadgroupContext& context) {
+  return kernel_internal::CheckedThreadgroup::From(context);
 }
 
 namespace kernel_internal {

@@ -53,7 +53,7 @@ std::string CheckedThreadgroup::NameOf(const View& view) {
                          ? view.name
                          : kNames[view.kind] + std::to_string(view.index);
   if (view.kind == kBufferView) {
-    const std::string label = Of(*view.thread).running_->LabelOf(view.index);
+    const std::string label = From(*view.thread).running_->LabelOf(view.index);
     if (!label.empty()) name += " \"" + label + "\"";
   }
   return name;
@@ -145,9 +145,8 @@ bool CheckedThreadgroup::IsBeforeOffset(const View& view,
                            element.size, element.kind};
     Report(FindingKind::kBeforeOffset, ThreadOf(device.stamp), where, nullptr,
            Access(own, there, checker_.PlaceOf(checker_.dispatch(), where)) +
-               ", which is in the buffer, and in front of the offset that is "
-               "bound",
-           "if it is meant, bind a smaller offset, or allow it");
+               ", which is in the buffer, but before the bound offset",
+           "if the read is intended, bind a smaller offset, or allow it");
     return true;
   }
   return false;
@@ -187,8 +186,8 @@ void CheckedThreadgroup::ReportMisaligned(const View& view, ptrdiff_t offset,
   const Place place = checker_.PlaceOf(checker_.dispatch(), code);
   Report(FindingKind::kMisaligned, ThreadOf(device.stamp), code, nullptr,
          "accesses " + ElementOf(view, offset, 1) + At(place) +
-             ", whose address is no multiple of " + std::to_string(alignment) +
-             " bytes, as its type's is",
+             ", whose address is not a multiple of " +
+             std::to_string(alignment) + " bytes, the alignment of its type",
          "align it, or use a packed_ type");
 }
 

@@ -62,7 +62,7 @@ void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
 
 void Checker::NoteBinding(RunningThread& thread, size_t index, bool only_reads,
                           size_t length) {
-  CheckedThreadgroup::Of(thread).NoteBinding(index, only_reads, length);
+  CheckedThreadgroup::From(thread).NoteBinding(index, only_reads, length);
 }
 
 CheckedThreadgroup& Checker::Threadgroup(size_t i) {

@@ -75,20 +75,22 @@ void Shadow::Cover(const void* data, size_t length) {
   regions_.insert(regions_.erase(first, last), covered);
 }
 
-const Shadow::Region& Shadow::Of(const void* data) const {
+const Shadow::Region& Shadow::FindRegion(const void* data) const {
   const uintptr_t word = reinterpret_cast<uintptr_t>(data) / 4;
   return *std::find_if(regions_.begin(), regions_.end(),
                        [&](const Region& r) { return r.end > word; });
 }
 uintptr_t Shadow::Base(const void* data) const {
-  const Region& r = Of(data);
+  const Region& r = FindRegion(data);
   return reinterpret_cast<uintptr_t>(r.cells) - r.begin * sizeof(Cell);
 }
 uintptr_t Shadow::HalvesBase(const void* data) const {
-  const Region& r = Of(data);
+  const Region& r = FindRegion(data);
   return reinterpret_cast<uintptr_t>(r.halves()) - 2 * r.begin * sizeof(Cell);
 }
-size_t Shadow::Trails(const void* data) const { return Of(data).trails(); }
+size_t Shadow::Trails(const void* data) const {
+  return FindRegion(data).trails();
+}
 
 void Shadow::Clear() {
   for (const Region& r : regions_) {

@@ -66,7 +66,7 @@ class Shadow {
     size_t mapped_size() const { return 4 * trails(); }
     Cell* halves() const { return cells + (end - begin); }
   };
-  const Region& Of(const void* data) const;
+  const Region& FindRegion(const void* data) const;
   std::vector<Region> regions_;  // sorted by address, without overlaps
   size_t bytes_ = 0;
 };

@@ -72,7 +72,7 @@ std::string Suppressions::Parse(const std::string& line) {
     const size_t number = rule.file.rfind(':');
     if (number != std::string::npos) {
       if (!ParseLine(rule.file.substr(number + 1), &rule.line)) {
-        return "\"" + rule.file.substr(number + 1) + "\" is no line";
+        return "\"" + rule.file.substr(number + 1) + "\" is not a line number";
       }
       rule.file.resize(number);
     }

@@ -33,7 +33,7 @@ class Places {
   virtual bool AllowSameValue() const { return false; }
 };
 
-// A threadgroup in checked mode, run by fibers. Get it with Of() and call
+// A threadgroup in checked mode, run by fibers. Get it with From() and call
 // Begin(). Then call SwitchTo() before another thread continues, Access()
 // before each access, and the other functions when threads have met.
 //
@@ -44,7 +44,7 @@ class Places {
 class CheckedFibers {
  public:
   // Call this only in KernelFunction::checked.
-  static CheckedFibers& Of(const ThreadgroupContext& context);
+  static CheckedFibers& From(const ThreadgroupContext& context);
 
   // Call this before the threadgroup's `threads` threads start. `places` may
   // be null. It must live until the command buffer has completed, because a

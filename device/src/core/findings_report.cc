@@ -114,18 +114,18 @@ std::string PhysicalLocation(const Place& place,
 }
 
 constexpr const char* kDescriptions[] = {
-    "An access outside of what is bound or declared",
+    "An access outside the bound or declared memory",
     "A read of memory that nothing has written",
     "Threadgroups of one dispatch race",
     "Threads of a threadgroup race: no barrier is between them",
     "Threads of a threadgroup race: the barrier is for other memory",
     "Dispatches of a concurrent encoder race: memoryBarrier is missing",
     "A race of writes that write the same value",
-    "A barrier that not all threads come to",
-    "A simd function that needs a lane which is not there",
-    "Something that a kernel must not do",
-    "An access at an address that its type is not aligned to",
-    "A read in front of the offset that a buffer is bound with",
+    "A barrier that not all threads reach",
+    "A simd function that reads a lane that does not exist",
+    "An operation that a kernel must not do",
+    "An access to a misaligned address",
+    "A read before the offset at which a buffer is bound",
     "A division of an integer by zero, or one that overflows",
 };
 static_assert(std::size(kDescriptions) ==

@@ -33,9 +33,10 @@ size_t BitsOf(std::string_view type) {
   return 0;
 }
 
-class Reader {
+class AccessReader {
  public:
-  Reader(std::string_view llvm, std::string* out) : llvm_(llvm), out_(out) {
+  AccessReader(std::string_view llvm, std::string* out)
+      : llvm_(llvm), out_(out) {
     ForEachLine(llvm_, [this](std::string_view line) { ReadGlobals(line); });
   }
 
@@ -388,7 +389,7 @@ class Reader {
 Accesses InstrumentRest(std::string& llvm) {
   std::string out;
   out.reserve(llvm.size() + llvm.size() / 16);
-  const Accesses counts = Reader(llvm, &out).Run();
+  const Accesses counts = AccessReader(llvm, &out).Run();
   const Accesses after = CountAccesses(out);
   if (after.all != counts.all ||
       after.by_clang != counts.by_clang + counts.added) {
@@ -401,7 +402,7 @@ Accesses InstrumentRest(std::string& llvm) {
 }
 
 Accesses CountAccesses(const std::string& llvm) {
-  return Reader(llvm, nullptr).Run();
+  return AccessReader(llvm, nullptr).Run();
 }
 
 }  // namespace switchyard::device::metal

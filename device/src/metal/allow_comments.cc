@@ -40,10 +40,10 @@ std::string ParseKinds(std::string_view list, FindingKinds* all) {
 }
 
 // Reads the allow() comments of one file.
-class Reader {
+class CommentReader {
  public:
-  Reader(std::string_view text, const std::string& file,
-         AllowComments* comments)
+  CommentReader(std::string_view text, const std::string& file,
+                AllowComments* comments)
       : text_(text), name_(file), comments_(comments) {}
 
   void Run() {
@@ -96,10 +96,11 @@ class Reader {
         // In the middle of a sentence, "switchyard:" may be just the
         // project's name.
         if (begin != first) continue;
-        Fail(comment, "what there is is allow(KIND, ...)");
+        Fail(comment, "expected allow(KIND, ...)");
       }
       const size_t close = rest.find(')', open);
-      if (close == rest.npos) Fail(comment, "allow(...) has no end");
+      if (close == rest.npos)
+        Fail(comment, "allow(...) has no closing parenthesis");
       const std::string_view kinds =
           Trimmed(rest.substr(open + 1, close - open - 1));
       const std::string why = ParseKinds(kinds, &comment.bits);
@@ -119,7 +120,7 @@ class Reader {
     };
     const uint32_t token =
         c.token != 0 && on_line(c.token - 1) ? c.token - 1 : c.token;
-    if (token >= text_.size()) Fail(comment, "there is no code behind it");
+    if (token >= text_.size()) Fail(comment, "no code follows it");
     comment.file = File(text_.token(token).file);
     comment.code_line = text_.token(token).line;
   }
@@ -137,8 +138,8 @@ class Reader {
     place.file = File(pragma.file);
     SetPlace(pragma.begin + at, pragma.begin, pragma.begin, pragma.line, place);
     Fail(place,
-         "a directive reads and writes nothing: a macro's accesses are where "
-         "it is used");
+         "a directive makes no accesses: put the comment where the macro is "
+         "used");
   }
 
   const Text text_;
@@ -151,7 +152,7 @@ class Reader {
 void AllowComments::Read(std::string_view text, const std::string& file) {
   // Most files have no allow() comment, so the lexer need not run.
   if (text.find(kName) == text.npos) return;
-  Reader(text, file, this).Run();
+  CommentReader(text, file, this).Run();
 }
 
 void AllowComments::Add(const AllowComment& comment) {

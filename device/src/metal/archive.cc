@@ -28,9 +28,9 @@ class Writer {
   std::string bytes{kMagic};
 };
 
-class Reader {
+class ArchiveReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {
+  explicit ArchiveReader(std::string_view bytes) : rest_(bytes) {
     Take(kMagic.size());
   }
   void operator()(uint32_t& number) {
@@ -43,7 +43,7 @@ class Reader {
     return number;
   }
   void End() const {
-    if (!rest_.empty()) throw std::runtime_error("has bytes behind its end");
+    if (!rest_.empty()) throw std::runtime_error("has bytes after its end");
   }
 
  private:
@@ -101,7 +101,7 @@ std::string ToBytes(const Archive& archive) {
 }
 
 void FromBytes(std::string_view bytes, Archive* archive) {
-  Reader read(bytes);
+  ArchiveReader read(bytes);
   Texts(read, *archive);
   for (uint64_t left = read.Number(); left != 0; --left) {
     archive->unsupported.emplace_back();

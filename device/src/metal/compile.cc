@@ -71,7 +71,7 @@ std::string ReadShader(const CompileRequest& request) {
   if (file.text.compare(0, 4, "MTLB") == 0) {
     throw std::runtime_error(request.path +
                              ": is compiled for Apple's GPUs; give the .metal "
-                             "file that it was made of");
+                             "file from which it was compiled");
   }
   return std::move(file.text);
 }
@@ -370,7 +370,7 @@ std::string FindCompiler(const std::string& asked) {
   }
   if (!program.empty()) return program;
   throw std::runtime_error(
-      "no Clang in PATH, which compiles .metal files: install clang (14 or "
+      "no clang++ in PATH to compile .metal files: install clang (14 or "
       "later), or name it in DeviceOptions::metal_compiler");
 }
 
@@ -419,7 +419,8 @@ class Compilation {
     // The output is never empty after a success, because it contains at least
     // the shim.
     if (metal.empty()) {
-      throw std::runtime_error("metal_compiler: " + compiler_ + " is no Clang");
+      throw std::runtime_error("metal_compiler: " + compiler_ +
+                               " is not Clang");
     }
     if (request_.path.empty()) {
       // The temporary folder's name is replaced, because it becomes part of

@@ -41,7 +41,8 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   ranges_.clear();
   wait_ = {};
   waits_ = 0;
-  checked_ = context.thread_ == nullptr ? nullptr : &CheckedFibers::Of(context);
+  checked_ =
+      context.thread_ == nullptr ? nullptr : &CheckedFibers::From(context);
   Bind(context);
   SetThreads(context);
   if (checked_ != nullptr) checked_->Begin(count_, around_.places);

@@ -74,9 +74,9 @@ void Crew::GiveWay() {
   throw std::runtime_error(
       Thread(thread) + " waits at " +
       around_.places->PlaceOf(calls_[thread].where).text() +
-      " for what another threadgroup has to write" +
+      " for a write of another threadgroup" +
       (order_.empty() ? ", which does not run before this one ends"
-                      : ": all that run wait"));
+                      : ": all running threadgroups wait"));
 }
 
 // True if an access that is outside of all ranges is allowed.
@@ -123,7 +123,7 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
               std::to_string(bytes) + " bytes at " +
               around_.places->PlaceOf(where).text() +
               " that are in no buffer and no threadgroup memory",
-          "look at the pointer, and at the index it was made of");
+          "check the pointer, and the index from which it was computed");
     }
     const ptrdiff_t offset = static_cast<ptrdiff_t>(at - range->begin);
     if ((kind & (abi::kAtomically | abi::kVolatile)) != 0) {
@@ -161,8 +161,8 @@ void Crew::Divides(bool by_zero, const void* where) {
                         : "divides the least number of its type by -1 at ") +
             around_.places->PlaceOf(where).text() +
             ": Metal leaves the result unspecified",
-        by_zero ? "look at the divisor before the division"
-                : "look at both numbers before the division");
+        by_zero ? "test the divisor before the division"
+                : "test both numbers before the division");
     return;
   } catch (...) {
     if (failure_ == nullptr) failure_ = std::current_exception();
@@ -218,13 +218,13 @@ void Crew::MeetAtBarrier() {
     checked_->EndThreadgroup(
         FindingKind::kDivergentBarrier, waits, calls_[waits].where, nullptr,
         at + Thread(gone) + " has returned",
-        "let every thread of the threadgroup come to the barrier");
+        "let every thread of the threadgroup reach the barrier");
   }
   if (other != count_) {
     checked_->EndThreadgroup(
         FindingKind::kDivergentBarrier, waits, calls_[waits].where,
         calls_[other].where, at + Thread(other) + " at another",
-        "let every thread of the threadgroup come to the same barrier");
+        "let every thread of the threadgroup reach the same barrier");
   }
   checked_->ThreadgroupBarrier(flags);
 }
@@ -252,7 +252,7 @@ void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        Thread(begin) + " waits at a simdgroup_barrier, " +
                            Thread(elsewhere) +
                            (gone ? " has returned" : " is elsewhere"),
-                       "let every lane of the simdgroup come to the barrier");
+                       "let every lane of the simdgroup reach the barrier");
     }
     checked_->SimdgroupBarrier(simdgroup, here, call.flags);
   } else {

@@ -16,22 +16,22 @@ namespace {
 
 // Reads bytes from front to back. Reading beyond the end gives 0, and from
 // then on ok() is false.
-class Reader {
+class ByteReader {
  public:
-  Reader() = default;
-  Reader(const unsigned char* begin, size_t size)
+  ByteReader() = default;
+  ByteReader(const unsigned char* begin, size_t size)
       : at_(begin), end_(begin + size) {}
 
   bool ok() const { return ok_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
   // Returns a reader for the next `size` bytes, or for the remaining bytes if
   // there are fewer.
-  Reader Take(uint64_t size) {
+  ByteReader Take(uint64_t size) {
     if (size > left()) {
       ok_ = false;
       size = left();
     }
-    const Reader part(at_, static_cast<size_t>(size));
+    const ByteReader part(at_, static_cast<size_t>(size));
     at_ += size;
     return part;
   }
@@ -90,7 +90,7 @@ class Reader {
 };
 
 struct Sections {
-  Reader lines;
+  ByteReader lines;
   // The pieces of the file that hold code: the addresses of their beginning
   // and end.
   std::vector<std::pair<uint64_t, uint64_t>> code;
@@ -114,12 +114,12 @@ std::string FindSections(const unsigned char* bytes, size_t size,
     return "its sections are not all there";
   }
   std::memcpy(sections.data(), bytes + header.e_shoff, length);
-  const auto contents = [&](const Elf64_Shdr& s, Reader* reader) {
+  const auto contents = [&](const Elf64_Shdr& s, ByteReader* reader) {
     if (s.sh_offset > size || s.sh_size > size - s.sh_offset) return false;
-    *reader = Reader(bytes + s.sh_offset, static_cast<size_t>(s.sh_size));
+    *reader = ByteReader(bytes + s.sh_offset, static_cast<size_t>(s.sh_size));
     return true;
   };
-  Reader names;
+  ByteReader names;
   if (!contents(sections[header.e_shstrndx], &names)) {
     return "its sections' names are not all there";
   }
@@ -129,7 +129,7 @@ std::string FindSections(const unsigned char* bytes, size_t size,
       found->code.emplace_back(section.sh_addr,
                                section.sh_addr + section.sh_size);
     }
-    Reader name = names;
+    ByteReader name = names;
     name.Take(section.sh_name);
     if (section.sh_type == SHT_NOBITS || name.Text() != ".debug_line") continue;
     if ((section.sh_flags & SHF_COMPRESSED) != 0) {
@@ -149,12 +149,12 @@ class LineProgram {
   LineProgram(const Sections& sections, LineTable* table)
       : sections_(sections), table_(table) {}
 
-  std::string Run(Reader unit, size_t offset_bytes) {
+  std::string Run(ByteReader unit, size_t offset_bytes) {
     const uint16_t version = unit.Get<uint16_t>();
     if (version < 2 || version > 4) {
       return "its .debug_line has version " + std::to_string(version);
     }
-    Reader header = unit.Take(unit.Unsigned(offset_bytes));
+    ByteReader header = unit.Take(unit.Unsigned(offset_bytes));
     min_length_ = header.Get<uint8_t>();
     // Skips the operations per instruction.
     if (version >= 4) header.Get<uint8_t>();
@@ -188,7 +188,7 @@ class LineProgram {
     table_->files_.push_back(name);
     return static_cast<uint32_t>(table_->files_.size() - 1);
   }
-  void AddFile(std::string name, Reader* reader) {
+  void AddFile(std::string name, ByteReader* reader) {
     const uint64_t folder = reader->Leb();
     reader->Leb();  // skips the time of the last change
     reader->Leb();  // skips the size
@@ -231,8 +231,8 @@ class LineProgram {
     if (!is_code) rows.resize(begin_);
     Start();
   }
-  void Extended(Reader* unit) {
-    Reader operands = unit->Take(unit->Leb());
+  void Extended(ByteReader* unit) {
+    ByteReader operands = unit->Take(unit->Leb());
     const uint8_t opcode = operands.Get<uint8_t>();
     if (opcode == 1) {
       EndPiece();
@@ -242,7 +242,7 @@ class LineProgram {
       AddFile(operands.Text(), &operands);
     }
   }
-  void Step(Reader* unit) {
+  void Step(ByteReader* unit) {
     const uint8_t opcode = unit->Get<uint8_t>();
     if (opcode >= opcode_base_) return Special(opcode);
     switch (opcode) {
@@ -290,12 +290,12 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
   files_.clear();
   Sections sections;
   std::string error = FindSections(bytes, size, &sections);
-  Reader lines = sections.lines;
+  ByteReader lines = sections.lines;
   while (error.empty() && lines.left() != 0) {
     uint64_t length = lines.Get<uint32_t>();
     const bool is_long = length == 0xFFFFFFFFu;
     if (is_long) length = lines.Get<uint64_t>();
-    const Reader unit = lines.Take(length);
+    const ByteReader unit = lines.Take(length);
     error = lines.ok() ? LineProgram(sections, this).Run(unit, is_long ? 8 : 4)
                        : "its .debug_line is cut off";
   }

@@ -104,9 +104,9 @@ std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   return at;
 }
 
-class Reader {
+class MessageReader {
  public:
-  Reader(const std::string& shim, const TextOf& text_of)
+  MessageReader(const std::string& shim, const TextOf& text_of)
       : shim_(shim), text_of_(text_of) {}
 
   std::string Run(const std::string& messages) {
@@ -234,7 +234,7 @@ class Reader {
 
 std::string Readable(const std::string& messages, const std::string& shim,
                      const TextOf& text_of) {
-  return Reader(shim, text_of).Run(messages);
+  return MessageReader(shim, text_of).Run(messages);
 }
 
 std::string ReadableOfLinker(const std::string& messages) {
@@ -251,7 +251,7 @@ std::string ReadableOfLinker(const std::string& messages) {
     const size_t place = program == std::string::npos ? 0 : program + 2;
     const std::string told = line.substr(place, at - place) + ": error: '" +
                              line.substr(name, end - name) +
-                             "' is declared and used, and defined nowhere\n";
+                             "' is declared and used, but not defined\n";
     if (result.find(told) == std::string::npos) result += told;
   }
   return result.empty() ? messages : result;

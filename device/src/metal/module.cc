@@ -101,7 +101,7 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
       dlsym(handle_, "switchyard_metal_module"));
   if (table_ == nullptr) {
     dlclose(handle_);
-    throw std::runtime_error(path + ": is no compiled .metal file");
+    throw std::runtime_error(path + ": is not a compiled .metal file");
   }
   *table_->runtime = &kRuntime;
   around_ = Loaded(handle_);

@@ -379,9 +379,8 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
     }
     if (i < piece.last) {
       AddUnsupported(
-          "the initializer of a threadgroup variable: it has no effect, "
-          "threads "
-          "have to write what they are to read",
+          "the initializer of a threadgroup variable: it has no effect; let a "
+          "thread write the variable before others read it",
           name, "");
       text_.Erase(i, piece.last);
     }

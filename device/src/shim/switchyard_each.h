@@ -104,7 +104,7 @@ constexpr auto Pick(const A& a, int i) {
   }
 }
 
-// Converts each element of the arguments to T, and applies F::Of to them. T
+// Converts each element of the arguments to T, and applies F::Apply to them. T
 // is the element type of R, or float for functions that are computed in
 // float.
 template <class R, class T, class F, class... A>
@@ -113,11 +113,11 @@ constexpr R EachAs(const A&... a) {
   if constexpr (kIsVector<R>) {
     R r(E(0));
     _Pragma("unroll") for (int i = 0; i < Shape<R>::kSize; ++i) {
-      r[i] = static_cast<E>(F::Of(static_cast<T>(Pick(a, i))...));
+      r[i] = static_cast<E>(F::Apply(static_cast<T>(Pick(a, i))...));
     }
     return r;
   } else {
-    return static_cast<R>(F::Of(static_cast<T>(a)...));
+    return static_cast<R>(F::Apply(static_cast<T>(a)...));
   }
 }
 
@@ -157,37 +157,39 @@ constexpr R EachAs(const A&... a) {
 
 #define SWITCHYARD_FLOAT_1(name, ...)       \
   SWITCHYARD_OF_1(name, FloatCommon, float, \
-                  static constexpr float Of(float x), __VA_ARGS__)
+                  static constexpr float Apply(float x), __VA_ARGS__)
 #define SWITCHYARD_FLOAT_2(name, ...)       \
   SWITCHYARD_OF_2(name, FloatCommon, float, \
-                  static constexpr float Of(float x, float y), __VA_ARGS__)
-#define SWITCHYARD_FLOAT_3(name, ...)                                   \
-  SWITCHYARD_OF_3(name, FloatCommon, float,                             \
-                  static constexpr float Of(float x, float y, float z), \
+                  static constexpr float Apply(float x, float y), __VA_ARGS__)
+#define SWITCHYARD_FLOAT_3(name, ...)                                      \
+  SWITCHYARD_OF_3(name, FloatCommon, float,                                \
+                  static constexpr float Apply(float x, float y, float z), \
                   __VA_ARGS__)
 
-#define SWITCHYARD_ANY_1(name, ...)                              \
-  SWITCHYARD_OF_1(name, Common, switchyard_metal::ElementOf<R_>, \
-                  template <class T> static constexpr T Of(T x), __VA_ARGS__)
-#define SWITCHYARD_ANY_2(name, ...)                                   \
-  SWITCHYARD_OF_2(name, Common, switchyard_metal::ElementOf<R_>,      \
-                  template <class T> static constexpr T Of(T x, T y), \
+#define SWITCHYARD_ANY_1(name, ...)                                 \
+  SWITCHYARD_OF_1(name, Common, switchyard_metal::ElementOf<R_>,    \
+                  template <class T> static constexpr T Apply(T x), \
                   __VA_ARGS__)
-#define SWITCHYARD_ANY_3(name, ...)                                        \
-  SWITCHYARD_OF_3(name, Common, switchyard_metal::ElementOf<R_>,           \
-                  template <class T> static constexpr T Of(T x, T y, T z), \
+#define SWITCHYARD_ANY_2(name, ...)                                      \
+  SWITCHYARD_OF_2(name, Common, switchyard_metal::ElementOf<R_>,         \
+                  template <class T> static constexpr T Apply(T x, T y), \
+                  __VA_ARGS__)
+#define SWITCHYARD_ANY_3(name, ...)                                           \
+  SWITCHYARD_OF_3(name, Common, switchyard_metal::ElementOf<R_>,              \
+                  template <class T> static constexpr T Apply(T x, T y, T z), \
                   __VA_ARGS__)
 
 #define SWITCHYARD_INTEGER_1(name, ...)                                 \
   SWITCHYARD_OF_1(name, IntegerCommon, switchyard_metal::ElementOf<R_>, \
-                  template <class T> static constexpr T Of(T x), __VA_ARGS__)
-#define SWITCHYARD_INTEGER_2(name, ...)                                 \
-  SWITCHYARD_OF_2(name, IntegerCommon, switchyard_metal::ElementOf<R_>, \
-                  template <class T> static constexpr T Of(T x, T y),   \
+                  template <class T> static constexpr T Apply(T x),     \
                   __VA_ARGS__)
-#define SWITCHYARD_INTEGER_3(name, ...)                                    \
-  SWITCHYARD_OF_3(name, IntegerCommon, switchyard_metal::ElementOf<R_>,    \
-                  template <class T> static constexpr T Of(T x, T y, T z), \
+#define SWITCHYARD_INTEGER_2(name, ...)                                  \
+  SWITCHYARD_OF_2(name, IntegerCommon, switchyard_metal::ElementOf<R_>,  \
+                  template <class T> static constexpr T Apply(T x, T y), \
+                  __VA_ARGS__)
+#define SWITCHYARD_INTEGER_3(name, ...)                                       \
+  SWITCHYARD_OF_3(name, IntegerCommon, switchyard_metal::ElementOf<R_>,       \
+                  template <class T> static constexpr T Apply(T x, T y, T z), \
                   __VA_ARGS__)
 
 #endif  // SWITCHYARD_DEVICE_SRC_SHIM_SWITCHYARD_EACH_H_

@@ -50,7 +50,7 @@ struct ToAll {
   template <class T>
   SWITCHYARD_NOT_CHECKED static void Run(void* const* slots, u32 lanes,
                                          const void*) {
-    const T all = Reduction::template Of<T>(ValueAt<T>{slots}, lanes);
+    const T all = Reduction::template Apply<T>(ValueAt<T>{slots}, lanes);
     for (u32 i = 0; i < lanes; ++i) {
       if (slots[i] != nullptr) LaneAt<T>(slots, i)->result = all;
     }
@@ -78,7 +78,7 @@ using ExclusiveSum = ToEach<Prefix<LaneSum, false>>;
 using InclusiveProduct = ToEach<Prefix<LaneProduct, true>>;
 using ExclusiveProduct = ToEach<Prefix<LaneProduct, false>>;
 
-// A shuffle. From::Of computes from which lane a lane reads.
+// A shuffle. From::Apply computes from which lane a lane reads.
 template <class From>
 struct Move {
   template <class T>
@@ -87,7 +87,7 @@ struct Move {
     for (u32 i = 0; i < lanes; ++i) {
       if (slots[i] == nullptr) continue;
       Lane<T>* const lane = LaneAt<T>(slots, i);
-      const u32 from = From::Of(i, lane->number, lanes);
+      const u32 from = From::Apply(i, lane->number, lanes);
       if (from < lanes && slots[from] != nullptr) {
         lane->result = LaneAt<T>(slots, from)->value;
       } else {
@@ -199,7 +199,7 @@ inline u32 ThisLane() { return swy_lane(); }
     return switchyard_metal::Meet<                                          \
         switchyard_metal::Move<switchyard_metal::Operation>>(               \
         value, value, number, 0, #prefix "_" #name,                         \
-        #prefix "_" #name " reads from a lane that is not there", kQuad);   \
+        #prefix "_" #name " reads from a lane that does not exist", kQuad); \
   }
 #define SWITCHYARD_FILL(name, kUp, prefix, kQuad)                             \
   template <class A, class B, class T = switchyard_metal::IfAny<A>>           \
@@ -210,7 +210,7 @@ inline u32 ThisLane() { return swy_lane(); }
     const T other = static_cast<T>(filling);                                  \
     return switchyard_metal::Meet<switchyard_metal::Fill<kUp>>(               \
         value, other, delta, modulo, #prefix "_" #name,                       \
-        #prefix "_" #name " reads from a lane that is not there", kQuad);     \
+        #prefix "_" #name " reads from a lane that does not exist", kQuad);   \
   }
 // Calls the macro X for each function with the function's name, its
 // operation, and the other arguments.

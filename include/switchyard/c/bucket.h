@@ -17,7 +17,7 @@ extern "C" {
 // The order of pairs inside one expert's bucket.
 enum swy_bucket_order {
   SWY_ORDER_ASCENDING = 0,
-  // In the order in which threads claim slots: may differ between runs.
+  // In the order of the threads' claims, which may differ between runs.
   SWY_ORDER_CLAIM = 1
 };
 
@@ -29,8 +29,8 @@ enum swy_bucket_order {
 typedef struct swy_bucket_inputs {
   uint32_t size;
   swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
-  // Optional working memory. With swy_bucket_scratch_size elements, several
-  // threads work.
+  // Optional working memory. With at least swy_bucket_scratch_size elements,
+  // several threads sort; with fewer, one thread does.
   swy_i32_span scratch;
 } swy_bucket_inputs;
 #define SWY_BUCKET_INPUTS_INIT \
@@ -89,8 +89,8 @@ SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// Returns the number of int32 elements of scratch with which several threads
-// work, or 0 if one thread is best.
+// Returns the number of int32 elements of scratch that a sort on several
+// threads needs, or 0 if one thread is best.
 SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;

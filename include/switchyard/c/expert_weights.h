@@ -56,7 +56,8 @@ typedef struct swy_expert_weights {
 // format does not take this number of columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
-// Returns the same for SWY_WEIGHTS_PACKED, whatever weights->layout is.
+// Returns the bytes of one expert in the layout SWY_WEIGHTS_PACKED, for any
+// weights->layout, or SIZE_MAX as above.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 

@@ -32,8 +32,8 @@ typedef struct swy_expert_tile {
   int32_t product;  // enum swy_expert_product
   int32_t expert;   // or SWY_SHARED_EXPERT
   size_t first_column;
-  // Below the executor's concurrency. No two tiles have the same number at
-  // the same time.
+  // The worker's number, which is below the executor's concurrency. No two
+  // tiles have the same number at the same time.
   size_t worker;
   swy_rows rows;
   swy_matrix out;

@@ -40,7 +40,7 @@ typedef struct swy_combine_form {
   int32_t has_block_norm;        // the layer needs inputs.norms.block
   int32_t has_vectors;           // the layer needs some of inputs.vectors
   int32_t has_expert_biases;     // the experts' products have biases
-  // Pass topk_weights to swy_activate as row_scale.
+  // 1: pass topk_weights to swy_activate as row_scale.
   int32_t has_weights_on_input;
 } swy_combine_form;
 #define SWY_COMBINE_FORM_INIT                                                  \
@@ -145,7 +145,7 @@ typedef struct swy_model_config {
   swy_optional_number
       moe_router_logit_softcapping;         // router_logit_softcapping: Laguna
   swy_optional_number router_jitter_noise;  // Phi-3.5-MoE
-  swy_optional_count zero_expert_num;       // LongCat-Flash
+  swy_optional_count zero_expert_num;       // LongCat-Flash, ZEDA
   swy_optional_count
       n_shared_experts;  // num_shared_experts, moe_num_shared_experts
   swy_optional_count shared_intermediate_size;  // Granite; 0: no shared expert
@@ -159,10 +159,11 @@ typedef struct swy_model_config {
   swy_optional_number mlp_up_softcap;       // Inkling-2, Kimi K3
   swy_optional_number rms_norm_eps;         // norm_eps, layer_norm_epsilon
   swy_optional_number post_norm_eps;        // Muse Spark
-  swy_optional_number residual_multiplier;  // Granite
+  swy_optional_number residual_multiplier;  // Granite, IQuest-Q1
   swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
   swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
   swy_config_names names;                   // written by swy_set_... only
+  swy_optional_flag moe_primary_router_apply_softmax;  // SmallThinker
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \
@@ -171,7 +172,7 @@ typedef struct swy_model_config {
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
         SWY_UNSET, SWY_UNSET, NULL, SWY_UNSET, NULL, SWY_UNSET, SWY_UNSET, \
         SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET, SWY_UNSET,  \
-        SWY_UNSET, SWY_NO_CONFIG_NAMES                                     \
+        SWY_UNSET, SWY_NO_CONFIG_NAMES, SWY_UNSET                          \
   }
 
 // Sets the field of `config` that has the name `key` in a config.json; all
@@ -206,11 +207,11 @@ SWY_API swy_status swy_set_null(const char* key,
 // needs another value than the default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
-// Does the same for preset->family, with the values of a checkpoint's
-// config.json. It writes all fields, so change options only after the call.
-// Returns SWY_INVALID_ARGUMENT and writes nothing in the cases above, and
-// also if a field that changes the family's results is missing (the message
-// names it), or if a value is not valid for the family.
+// Writes the structs of swy_find_preset for preset->family, with the values
+// of a checkpoint's config.json. It writes all fields, so change options only
+// after the call. Returns SWY_INVALID_ARGUMENT and writes nothing in the
+// cases above, and also if a field that changes the family's results is
+// missing (the message names it), or if a value is not valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;

@@ -124,8 +124,8 @@ typedef struct swy_route_options {
   int32_t shared_logits;  // logits has further columns, for shared experts
   int32_t round_to;  // enum swy_type, the type to which each step is rounded
   float jitter_eps;  // for SWY_SCORE_SPARSEMIXER
-  // Presets set this flag and the next three. With this one, a call without
-  // correction_bias is refused.
+  // Presets set this flag and the next three. With needs_correction_bias, a
+  // call without correction_bias is refused.
   int32_t needs_correction_bias;
   int32_t needs_expert_scale;  // a call without expert_scale is refused
   int32_t needs_groups;        // a num_expert_group of 0 is refused

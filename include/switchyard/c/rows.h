@@ -53,7 +53,8 @@ SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
 
 // Inputs of swy_scatter_rows, the inverse of swy_gather_rows: rows[token *
 // top_k + slot, :] = packed[row_index[token, slot], :]. The row is zeros if
-// row_index is -1, or if it is outside [-1, num_rows). The latter is counted.
+// row_index is -1, or if it is outside [-1, num_rows). Values outside are
+// counted.
 typedef struct swy_scatter_inputs {
   uint32_t size;
   swy_rows packed;       // [num_rows, hidden]

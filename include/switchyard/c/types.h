@@ -27,7 +27,7 @@ extern "C" {
 
 enum swy_status_code {
   SWY_OK = 0,
-  // An argument is wrong whatever the data: shape, stride, null, overlap,
+  // An argument, not the data, is wrong: shape, stride, null, overlap,
   // overflow. Nothing is written.
   SWY_INVALID_ARGUMENT = 1,
   // The executor could not allocate memory. Outputs are unspecified.

@@ -268,8 +268,8 @@ ggml_backend_device_i DeviceCalls() {
 
 // The device "Switchyard packing". llama.cpp tries its buffers for weights
 // before the CPU's. It is separate from the computing device, because a
-// device's results lie in the device's buffers, and for the computing device
-// these are the CPU's. The packing device computes nothing, because ggml asks
+// device's results lie in the device's buffers, and the computing device has
+// the CPU's buffers. The packing device computes nothing, because ggml asks
 // the computing device first.
 ggml_backend_device_i PackingDeviceCalls() {
   ggml_backend_device_i calls = DeviceCalls();

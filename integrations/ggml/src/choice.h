@@ -40,9 +40,9 @@ struct ExpertType {
   // If set, Switchyard multiplies the weights in this format. If empty, oneDNN
   // multiplies them.
   std::optional<switchyard::WeightFormat> format;
-  // For each Cpu: the least mean number of (token, slot) pairs per expert from
-  // which the plug-in multiplies weights as stored faster than ggml. 0 means
-  // any batch, even one token.
+  // For each Cpu: the smallest batch for which the plug-in is faster than
+  // ggml with weights as stored, as a mean number of (token, slot) pairs per
+  // expert. 0 means any batch, even one token.
   double min_pairs[4];
 };
 

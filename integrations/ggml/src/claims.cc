@@ -75,7 +75,7 @@ class Least {
   std::map<std::pair<const void*, std::string>, double> weights_;
 };
 
-// Never destroyed, because other threads may still run at exit.
+// The map is never destroyed, because other threads may still run at exit.
 Least& LeastOfLayers() {
   static auto* least = new Least;
   return *least;

@@ -25,7 +25,7 @@ using Tag = memory::format_tag;
 
 constexpr size_t kAlignment = 64;
 
-// Never destroyed, because other threads may still run at exit.
+// The engine is never destroyed, because other threads may still run at exit.
 const dnnl::engine& Engine() {
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;

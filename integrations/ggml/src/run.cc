@@ -134,8 +134,8 @@ class Experts {
     // outputs in the memory of tensors that the chain still reads. And if a
     // product fails, ggml's memory must be unchanged.
     switchyard::CombineOutputs outputs;
-    outputs.out = Instead(sum.outputs.out, workspace_.out);
-    outputs.normed = Instead(sum.outputs.normed, workspace_.normed);
+    outputs.out = MakeScratchFor(sum.outputs.out, workspace_.out);
+    outputs.normed = MakeScratchFor(sum.outputs.normed, workspace_.normed);
     const Status done = RunExperts(
         inputs, outputs, options,
         [this](const switchyard::ExpertTile& tile) { return Multiply(tile); },
@@ -147,7 +147,7 @@ class Experts {
   }
 
  private:
-  static AnyMatrix Instead(const AnyMatrix& of, Scratch& place) {
+  static AnyMatrix MakeScratchFor(const AnyMatrix& of, Scratch& place) {
     if (of.data == nullptr) return of;
     return {place.AtLeast<float>(of.rows * of.cols), of.rows, of.cols};
   }

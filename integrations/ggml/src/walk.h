@@ -24,8 +24,8 @@ class Cursor {
   }
   // Returns the current node. Returns nullptr after the last node, and for a
   // node that ggml does not compute. Also returns nullptr for a node that is
-  // computed in another tensor's memory, because it depends on the order of
-  // the nodes which value a reader of this memory gets.
+  // computed in another tensor's memory, because the order of the nodes
+  // decides which value a reader of this memory gets.
   const ggml_tensor* Get() const {
     if (at_ >= graph_->n_nodes) return nullptr;
     const ggml_tensor* node = graph_->nodes[at_];

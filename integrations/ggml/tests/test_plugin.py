@@ -93,8 +93,8 @@ class PluginTest(unittest.TestCase):
 
     def start(self, model, *arguments, plugin=None, **environment):
         """Runs run_model.py."""
-        # Passive waiting, because on a busy machine spinning threads would
-        # delay the threads they wait for.
+        # Threads wait passively, because on a busy machine spinning threads
+        # would delay the threads they wait for.
         variables = dict(os.environ, SWITCHYARD_GGML_REPORT="1", OMP_WAIT_POLICY="passive",
                          **environment)
         variables.pop("GGML_BACKEND_PATH", None)
@@ -225,8 +225,8 @@ class PluginTest(unittest.TestCase):
                              0 if way is AS_STORED else 10)
 
     def test_layers_of_a_type_that_no_product_takes(self):
-        # As stored, ggml runs the whole layer, because two of its three
-        # products gain less than a split of the graph costs.
+        # If weights are as stored, ggml runs the whole layer, because two of
+        # its three products gain less than a split of the graph costs.
         done, declined = self.compare("qwen3moe", "q5_K down", **AS_STORED)
         self.assertEqual([what for what in done if "experts" in what], [])
         # llama.cpp first asks about a batch of one token, and about each layer's

@@ -57,7 +57,7 @@ struct Simd {
   template <class Reduction, class T>
   static PerSimdgroup<T> Reduce(const PerThread<T>& v) {
     return ForEach<T>(v, [](T& result, const auto& lanes, size_t) {
-      result = Reduction::template Of<T>(lanes, uint32_t{kSimdWidth});
+      result = Reduction::template Apply<T>(lanes, uint32_t{kSimdWidth});
     });
   }
   template <class Prefix, class T>
@@ -82,8 +82,8 @@ struct Simd {
     for (size_t i = 0; i < threads.count; ++i) {
       if (!threads.IsLeft(i)) continue;
       const size_t lane =
-          From::Of(static_cast<uint32_t>(i % kSimdWidth),
-                   static_cast<uint32_t>(number(i)), uint32_t{kSimdWidth});
+          From::Apply(static_cast<uint32_t>(i % kSimdWidth),
+                      static_cast<uint32_t>(number(i)), uint32_t{kSimdWidth});
       const size_t source = i - i % kSimdWidth + lane;
       if (lane < kSimdWidth && source < threads.count &&
           threads.IsLeft(source)) {

@@ -384,7 +384,8 @@ TEST(ShimSimd, CheckedLanesThatAreNotThere) {
   std::vector<std::string> failures = ShimModule::TakeFailures();
   EXPECT_EQ(failures.size(), 12u);
   for (const std::string& failure : failures) {
-    EXPECT_EQ(failure, "simd_shuffle_xor reads from a lane that is not there");
+    EXPECT_EQ(failure,
+              "simd_shuffle_xor reads from a lane that does not exist");
   }
   ShimModule::RunLanes(31, [&](uint32_t) {
     multiply(memory.data(), memory.data(), memory.data(), memory.data(), 8,
@@ -392,7 +393,8 @@ TEST(ShimSimd, CheckedLanesThatAreNotThere) {
   });
   failures = ShimModule::TakeFailures();
   EXPECT_EQ(failures.size(), 2 * 31u);
-  EXPECT_EQ(failures[0], "simdgroup_multiply_accumulate: a lane is not there");
+  EXPECT_EQ(failures[0],
+            "simdgroup_multiply_accumulate: a lane does not exist");
   ShimModule::TakeAccesses();
 }
 

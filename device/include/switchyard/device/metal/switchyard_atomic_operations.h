@@ -19,12 +19,12 @@ using AtomicBits = typename BitsOf<sizeof(T)>::Type;
 
 // Each operation computes the new value from the old one and the operand.
 // Sums of integers wrap around.
-#define SWITCHYARD_FETCH(name, ...)                \
-  struct name {                                    \
-    template <class T>                             \
-    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) { \
-      __VA_ARGS__;                                 \
-    }                                              \
+#define SWITCHYARD_FETCH(name, ...)                   \
+  struct name {                                       \
+    template <class T>                                \
+    SWITCHYARD_NOT_CHECKED static T Apply(T a, T b) { \
+      __VA_ARGS__;                                    \
+    }                                                 \
   };
 #define SWITCHYARD_FETCH_SUM(name, op)                               \
   SWITCHYARD_FETCH(                                                  \
@@ -50,7 +50,7 @@ SWITCHYARD_NOT_CHECKED T Fetch(volatile AtomicBits<T>* bits, T operand) {
   B before = __atomic_load_n(bits, __ATOMIC_RELAXED);
   for (;;) {
     const T value = __builtin_bit_cast(T, before);
-    const T after = Operation::Of(value, operand);
+    const T after = Operation::Apply(value, operand);
     if (__atomic_compare_exchange_n(bits, &before, __builtin_bit_cast(B, after),
                                     true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
       return value;

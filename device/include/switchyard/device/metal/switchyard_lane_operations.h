@@ -20,7 +20,7 @@ namespace switchyard_metal {
 // promoted to int.
 struct LaneSum {
   template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+  SWITCHYARD_NOT_CHECKED static T Apply(T a, T b) {
     if constexpr (kIsIntegral<T>) {
       using U = typename BitsOf<sizeof(T)>::Type;
       return static_cast<T>(static_cast<U>(a) + 0u + static_cast<U>(b));
@@ -32,7 +32,7 @@ struct LaneSum {
 };
 struct LaneProduct {
   template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+  SWITCHYARD_NOT_CHECKED static T Apply(T a, T b) {
     if constexpr (kIsIntegral<T>) {
       using U = typename BitsOf<sizeof(T)>::Type;
       return static_cast<T>(1u * static_cast<U>(a) * static_cast<U>(b));
@@ -47,9 +47,9 @@ struct LaneProduct {
 template <bool kMost>
 struct LaneBest {
   template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {
+  SWITCHYARD_NOT_CHECKED static T Apply(T a, T b) {
     if constexpr (kIsVector<T>) {
-      for (int i = 0; i < Shape<T>::kSize; ++i) a[i] = Of(a[i], b[i]);
+      for (int i = 0; i < Shape<T>::kSize; ++i) a[i] = Apply(a[i], b[i]);
       return a;
     } else {
       return a != a || (kMost ? b > a : b < a) ? b : a;
@@ -62,7 +62,7 @@ using LaneMin = LaneBest<false>;
 #define SWITCHYARD_LANE_BITS(name, op)                                        \
   struct name {                                                               \
     template <class T>                                                        \
-    SWITCHYARD_NOT_CHECKED static T Of(T a, T b) {                            \
+    SWITCHYARD_NOT_CHECKED static T Apply(T a, T b) {                         \
       if constexpr (kIsScalar<T> && !kIsIntegral<T>) {                        \
         using U = typename BitsOf<sizeof(T)>::Type;                           \
         return __builtin_bit_cast(T, static_cast<U>(__builtin_bit_cast(       \
@@ -82,7 +82,7 @@ SWITCHYARD_LANE_BITS(LaneXor, ^)
 template <class F>
 struct Halve {
   template <class T, class At>
-  SWITCHYARD_NOT_CHECKED static T Of(const At& at, uint32_t lanes) {
+  SWITCHYARD_NOT_CHECKED static T Apply(const At& at, uint32_t lanes) {
     T all[32];
     for (uint32_t i = 0; i < lanes; ++i) {
       const T* const value = at(i);
@@ -94,7 +94,7 @@ struct Halve {
     }
     for (uint32_t width = lanes / 2; width != 0; width /= 2) {
       for (uint32_t i = 0; i < width; ++i)
-        all[i] = F::Of(all[i], all[i + width]);
+        all[i] = F::Apply(all[i], all[i + width]);
     }
     return all[0];
   }
@@ -103,20 +103,20 @@ struct Halve {
 template <class F>
 struct Fold {
   template <class T, class At>
-  SWITCHYARD_NOT_CHECKED static T Of(const At& at, uint32_t lanes) {
+  SWITCHYARD_NOT_CHECKED static T Apply(const At& at, uint32_t lanes) {
     uint32_t i = 0;
     while (at(i) == nullptr) ++i;
     T all = *at(i);
     for (++i; i < lanes; ++i) {
       const T* const value = at(i);
-      if (value != nullptr) all = F::Of(all, *value);
+      if (value != nullptr) all = F::Apply(all, *value);
     }
     return all;
   }
 };
 struct First {
   template <class T>
-  SWITCHYARD_NOT_CHECKED static T Of(T a, T) {
+  SWITCHYARD_NOT_CHECKED static T Apply(T a, T) {
     return a;
   }
 };
@@ -131,23 +131,23 @@ struct Prefix {
     for (uint32_t i = 0; i < lanes; ++i) {
       const T* const value = at(i);
       if (value == nullptr) continue;
-      const T next = F::Of(all, *value);
+      const T next = F::Apply(all, *value);
       put(i, kInclusive ? next : all);
       all = next;
     }
   }
 };
 
-// For shuffles, From::Of(i, n, lanes) is the lane that lane i reads; n is a
+// For shuffles, From::Apply(i, n, lanes) is the lane that lane i reads; n is a
 // lane, a mask or a distance. With FromBelow and FromAbove, a lane reads its
 // own value if the other lane would lie outside of the simdgroup.
-#define SWITCHYARD_LANE_FROM(name, lane)         \
-  struct name {                                  \
-    SWITCHYARD_NOT_CHECKED static uint32_t Of(   \
-        [[maybe_unused]] uint32_t i, uint32_t n, \
-        [[maybe_unused]] uint32_t lanes) {       \
-      return lane;                               \
-    }                                            \
+#define SWITCHYARD_LANE_FROM(name, lane)          \
+  struct name {                                   \
+    SWITCHYARD_NOT_CHECKED static uint32_t Apply( \
+        [[maybe_unused]] uint32_t i, uint32_t n,  \
+        [[maybe_unused]] uint32_t lanes) {        \
+      return lane;                                \
+    }                                             \
   };
 SWITCHYARD_LANE_FROM(FromLane, n)
 SWITCHYARD_LANE_FROM(FromXor, i ^ n)
