@@ -19,6 +19,7 @@
 #include "tools/cli/isas.h"
 #include "tools/cli/plan.h"
 #include "tools/cli/presets.h"
+#include "tools/cli/vectors.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 #ifdef SWITCHYARD_WITH_DEVICE
@@ -135,6 +136,8 @@ int Main(int argc, char** argv) {
   CLI::App* const plan = AddPlan(app, plan_options);
   bool markdown = false;
   CLI::App* const presets = AddPresets(app, markdown);
+  std::string folder;
+  CLI::App* const vectors = AddVectors(app, folder);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // Turns "help verify" into "verify --help". Checks the command first,
@@ -158,6 +161,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("metal")) return run_metal();
   if (plan->parsed()) return PrintPlan(plan_options);
   if (presets->parsed()) return PrintPresets(markdown);
+  if (vectors->parsed()) return WriteVectors(folder);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

@@ -1,0 +1,236 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Tests the conformance vectors: this library gives the expected results on
+// every ISA, the text form is exact, and the files in conformance/ are fresh.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "programs/conformance/cases.h"
+#include "programs/conformance/reference.h"
+#include "programs/conformance/text.h"
+#include "programs/program.h"
+#include "switchyard/presets.h"
+#include "switchyard/route.h"
+#include "testing/inputs.h"
+#include "tests/swy_program.h"
+#include "tests/target_test.h"
+
+namespace switchyard {
+namespace {
+
+namespace fs = std::filesystem;
+using conformance::Answer;
+using conformance::Case;
+
+const std::vector<Case>& Cases() {
+  static const auto& cases = *new std::vector<Case>(conformance::MakeCases());
+  return cases;
+}
+
+// Routes a case by RouteTopK().
+Status Route(const Case& c, Answer* answer) {
+  const RouteOptions options = c.Options();
+  const size_t slots = c.Slots();
+  answer->ids.assign(c.tokens * slots, -7);
+  answer->weights.assign(c.tokens * slots, -7.0f);
+  if (options.num_zero_experts != 0) {
+    answer->identity_weights.assign(c.tokens, -7.0f);
+  }
+  RouteInputs in;
+  in.logits = {c.logits.data(), c.tokens, c.Columns()};
+  if (!c.correction_bias.empty()) {
+    in.correction_bias = {c.correction_bias.data(),
+                          c.correction_bias.size() / c.num_experts,
+                          c.num_experts};
+  }
+  in.bias_index = c.bias_index;
+  in.expert_scale = c.expert_scale;
+  const std::vector<uint8_t> mask(c.token_mask.begin(), c.token_mask.end());
+  in.token_mask = mask;
+  RouteOutputs out = {{answer->ids.data(), c.tokens, slots},
+                      {answer->weights.data(), c.tokens, slots}};
+  out.identity_weights = answer->identity_weights;
+  return RouteTopK(in, out, options);
+}
+
+class Vectors : public testing_support::IsaTest {};
+
+TEST_P(Vectors, AreTheResultsOfRouteTopK) {
+  for (const Case& c : Cases()) {
+    Answer got;
+    const Status status = Route(c, &got);
+    ASSERT_TRUE(status.ok()) << c.name << ": " << status.message();
+    ASSERT_EQ(got.ids, c.ids) << c.name;
+    const auto compare = [&](const std::vector<float>& is,
+                             const std::vector<float>& expected) {
+      ASSERT_EQ(is.size(), expected.size()) << c.name;
+      for (size_t i = 0; i < is.size(); ++i) {
+        EXPECT_TRUE(conformance::IsRightWeight(is[i], expected[i], c.tolerance))
+            << c.name << " " << i << ": " << is[i] << ", expected "
+            << expected[i];
+      }
+    };
+    compare(got.weights, c.weights);
+    compare(got.identity_weights, c.identity_weights);
+  }
+}
+SWITCHYARD_FOR_EVERY_ISA(Vectors);
+
+TEST(VectorsText, ReadsBackExactly) {
+  std::string all;
+  std::set<std::string> names;
+  for (const Case& c : Cases()) {
+    const std::string text = conformance::Write(c);
+    EXPECT_EQ(conformance::Write(conformance::Read(text)), text) << c.name;
+    EXPECT_TRUE(names.insert(c.name).second) << c.name << ": twice";
+    all += text;
+  }
+  EXPECT_EQ(conformance::ReadCases(all).size(), Cases().size());
+}
+
+TEST(VectorsText, ReadsEveryFloat) {
+  for (const float value : {0.1f, -0.0f, 1e-41f, 3.4028235e38f, 0x1p-126f,
+                            16777216.0f, -1.0f / 3.0f}) {
+    Case c = Cases()[0];
+    c.logits[0] = value;
+    const Case read = conformance::Read(conformance::Write(c));
+    EXPECT_EQ(testing_support::Bits(read.logits[0]),
+              testing_support::Bits(value));
+  }
+  EXPECT_EQ(conformance::TextOf(-std::nanf("")), "nan");
+  EXPECT_EQ(conformance::TextOf(-HUGE_VALF), "-inf");
+}
+
+TEST(VectorsText, NamesTheErrorAndItsLine) {
+  const std::string good =
+      "switchyard-router 1\ncase a\ntokens 1\nnum_experts 2\ntop_k 1\n"
+      "tolerance 0.5\noption score sigmoid\nlogits 1 2\n0 1\nids 1 1\n1\n"
+      "weights 1 1\n1\nend\n";
+  EXPECT_EQ(conformance::Read(good).name, "a");
+  struct Wrong {
+    const char *from, *to, *error;
+  };
+  const Wrong wrongs[] = {
+      {"router 1", "router 2", "line 1: is not \"switchyard-router 1\""},
+      {"top_k 1", "top_k x", "line 5: top_k: \"x\" is not a number"},
+      {"top_k 1", "topk 1", "line 5: topk: is not a key of a case"},
+      {"top_k 1", "tokens 1", "line 5: tokens: comes twice"},
+      {"tolerance 0.5", "", "tolerance: is not above 0"},
+      {"score sigmoid", "score tanh", "case a: option score tanh"},
+      {"score sigmoid", "limit 3", "option limit 3: is not an option"},
+      {"0 1\n", "0 1 2\n", "line 9: logits: a row has 3 values, not 2"},
+      {"0 1\n", "0 1e\n", "line 9: logits: \"1e\" is not a number"},
+      {"logits 1 2", "logits 1", "line 8: logits: \"\" is not a number"},
+      {"num_experts 2", "num_experts 3", "logits: is 1 by 2, not 1 by 3"},
+      {"ids 1 1\n1\n", "", "ids: is missing"},
+      {"1\nend\n", "1\n", "the text ends before \"end\""},
+      {"1\nend\n", "", "the text ends before the last row of a block"},
+      {"end\n", "end\nend\n", "line 15: is not \"switchyard-router 1\""}};
+  for (const Wrong& wrong : wrongs) {
+    std::string text = good;
+    text.replace(text.find(wrong.from), std::string(wrong.from).size(),
+                 wrong.to);
+    try {
+      conformance::Read(text);
+      ADD_FAILURE() << "accepts " << text;
+    } catch (const program::InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(wrong.error), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_THROW(conformance::Read(good + good), program::InputError);
+  EXPECT_THROW(conformance::Read(""), program::InputError);
+}
+
+TEST(VectorsText, ReadsAnswers) {
+  Answer answer;
+  answer.name = "a";
+  answer.ids = {3, 1, 0, 2};
+  answer.weights = {0.5f, 0.25f, NAN, 1e-7f};
+  answer.identity_weights = {0, 1};
+  Answer none;
+  none.name = "b";
+  none.unsupported = "no groups";
+  const std::string text =
+      conformance::Write(answer, 2) + conformance::Write(none, 2);
+  const std::vector<Answer> read = conformance::ReadAnswers(text);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].ids, answer.ids);
+  EXPECT_EQ(conformance::Write(read[0], 2) + conformance::Write(read[1], 2),
+            text);
+  EXPECT_EQ(read[1].unsupported, "no groups");
+  EXPECT_THROW(conformance::ReadAnswers("switchyard-router 1\nids 1 1\n1\nend"),
+               program::InputError);
+}
+
+// Each family's routing is in exactly one case, with its own options.
+TEST(VectorsFamilies, EachIsInOneCase) {
+  std::multiset<std::string> families;
+  for (const Case& c : Cases()) {
+    families.insert(c.families.begin(), c.families.end());
+  }
+  EXPECT_EQ(families.size(), Presets().size);
+  for (const Preset& preset : Presets()) {
+    EXPECT_EQ(families.count(preset.family), 1u) << preset.family;
+  }
+}
+
+// A selection of a family's case does not depend on rounding.
+TEST(VectorsFamilies, SelectWithoutRounding) {
+  for (const Case& c : Cases()) {
+    if (c.families.empty()) continue;
+    EXPECT_GE(conformance::RouteExactly(c, c.Options()).closest, 0x1p-10)
+        << c.name;
+  }
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The folder conformance/ has the files that `swy vectors` writes.
+TEST(VectorsFiles, AreFresh) {
+  const fs::path fresh = fs::path(testing::TempDir()) / "swy_vectors_fresh";
+  fs::remove_all(fresh);
+  testing_support::SwyOk("vectors " + fresh.string());
+  size_t bytes = 0, files = 0;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(fresh)) {
+    if (!entry.is_regular_file()) continue;
+    const fs::path name = fs::relative(entry.path(), fresh);
+    EXPECT_EQ(ReadFile(entry.path()),
+              ReadFile(fs::path(SWY_CONFORMANCE) / name))
+        << name << ": run `swy vectors conformance`";
+    bytes += fs::file_size(entry.path());
+    ++files;
+  }
+  EXPECT_GE(files, Cases().size());
+  EXPECT_LT(bytes, 4u << 20);
+  // Writes over its own files, and refuses another file.
+  testing_support::SwyOk("vectors " + fresh.string());
+  std::ofstream(fresh / "routing" / "mine.txt") << "mine";
+  fs::remove(fresh / "routing" / "ties.txt");
+  testing_support::ExpectError(
+      testing_support::Swy("vectors " + fresh.string()),
+      "mine.txt is not a file of the vectors");
+  EXPECT_FALSE(fs::exists(fresh / "routing" / "ties.txt"));
+  fs::remove_all(fresh);
+  testing_support::ExpectError(testing_support::Swy("vectors"), "DIR");
+  testing_support::ExpectError(testing_support::Swy("vectors /dev/null/x"),
+                               "DIR: ");
+}
+
+}  // namespace
+}  // namespace switchyard
