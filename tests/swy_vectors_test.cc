@@ -15,12 +15,18 @@
 
 #include "gtest/gtest.h"
 #include "programs/conformance/cases.h"
+#include "programs/conformance/layers.h"
 #include "programs/conformance/reference.h"
 #include "programs/conformance/text.h"
 #include "programs/program.h"
+#include "switchyard/expert_weights.h"
+#include "switchyard/isa.h"
+#include "switchyard/layer.h"
 #include "switchyard/presets.h"
 #include "switchyard/route.h"
+#include "testing/formats.h"
 #include "testing/inputs.h"
+#include "testing/reference_multiply.h"
 #include "tests/swy_program.h"
 #include "tests/target_test.h"
 
@@ -30,6 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 using conformance::Answer;
 using conformance::Case;
+using conformance::Layer;
+using testing_support::CanonicalBits;
 
 const std::vector<Case>& Cases() {
   static const auto& cases = *new std::vector<Case>(conformance::MakeCases());
@@ -193,6 +201,99 @@ TEST(VectorsFamilies, SelectWithoutRounding) {
   }
 }
 
+// A view of codes with f32 scales.
+ConstAnyRows CodesOf(const testing_support::FormatRows& rows) {
+  ConstAnyRows view(
+      ConstAnyMatrix(reinterpret_cast<const int8_t*>(rows.codes.data()),
+                     rows.rows, rows.cols));
+  view.scales =
+      ConstAnyMatrix(reinterpret_cast<const float*>(rows.scales.data()),
+                     rows.rows, rows.format.NumScales(rows.cols));
+  return view;
+}
+
+// The products have the bits of the definition, one weight after the other.
+void ExpectDefinition(const testing_support::WeightBytes& weights,
+                      const testing_support::FormatRows& codes,
+                      const Layer& layer, size_t pairs_per_row,
+                      const std::vector<float>& product) {
+  const size_t cols = product.size() / Layer::kPairs;
+  for (size_t p = 0; p < Layer::kPairs; ++p) {
+    const size_t row = p / pairs_per_row;
+    const auto naive = testing_support::MultiplyNaively(
+        weights.View(), static_cast<size_t>(layer.ids[p]),
+        CodesOf(codes).RowRange(row, row + 1), 0, cols);
+    const std::vector<float> is(&product[p * cols],
+                                &product[0] + (p + 1) * cols);
+    EXPECT_EQ(CanonicalBits(is), CanonicalBits(naive.values)) << p;
+  }
+}
+
+// Runs the layer by RunExperts().
+std::vector<float> RunLayer(const Layer& layer) {
+  const WeightFormat format = layer.gate.format;
+  ExpertsPlanOptions shape;
+  shape.num_experts = Layer::kExperts;
+  shape.hidden = Layer::kHidden;
+  shape.intermediate = Layer::kIntermediate;
+  SetCosts(format, &shape);
+  std::vector<int32_t> ids = layer.ids;
+  std::vector<int32_t> memory(
+      ExpertsPlanSize(Layer::kTokens, Layer::kTopK, shape));
+  ExpertsPlan plan;
+  EXPECT_OK(
+      PlanExperts({ConstAnyMatrix(ids.data(), Layer::kTokens, Layer::kTopK)},
+                  {memory, &plan}, shape));
+  ExpertsOptions options;
+  options.activate.layout = GateUpLayout::kSplit;
+  options.operands = OperandsOf(format);
+  std::vector<int32_t> scratch(ExpertsScratchSize(plan, options, 1));
+  ExpertsInputs in;
+  in.plan = &plan;
+  in.hidden =
+      ConstAnyMatrix(layer.hidden.data(), Layer::kTokens, Layer::kHidden);
+  in.combine.topk_weights = {layer.weights.data(), Layer::kTokens,
+                             Layer::kTopK};
+  in.scratch = scratch;
+  LayerWeights weights;
+  weights.gate = layer.gate.View();
+  weights.up = layer.up.View();
+  weights.down = layer.down.View();
+  std::vector<float> out(Layer::kTokens * Layer::kHidden);
+  EXPECT_OK(RunExperts(in,
+                       {AnyMatrix(out.data(), Layer::kTokens, Layer::kHidden)},
+                       options, weights));
+  return out;
+}
+
+TEST(VectorsLayers, HaveTheBitsOfDefinitionAndRunExperts) {
+  testing_support::ExpectFmaIsasAgree([] {
+    std::string texts;
+    for (const Layer& layer : conformance::MakeLayers()) {
+      SCOPED_TRACE(layer.name);
+      ExpectDefinition(layer.gate, layer.hidden_codes, layer, Layer::kTopK,
+                       layer.gate_product);
+      ExpectDefinition(layer.up, layer.hidden_codes, layer, Layer::kTopK,
+                       layer.up_product);
+      ExpectDefinition(layer.down, layer.activated_codes, layer, 1,
+                       layer.down_product);
+      EXPECT_EQ(CanonicalBits(RunLayer(layer)), CanonicalBits(layer.output));
+      // No expert is idle, and activations are not all saturated.
+      EXPECT_EQ(std::set<int32_t>(layer.ids.begin(), layer.ids.end()).size(),
+                Layer::kExperts - 1);
+      size_t negative = 0;
+      for (const float gate : layer.gate_product) {
+        EXPECT_LT(std::fabs(gate), 30.0f);
+        negative += gate < 0;
+      }
+      EXPECT_GT(negative, layer.gate_product.size() / 4);
+      EXPECT_LT(negative, layer.gate_product.size() * 3 / 4);
+      texts += conformance::Write(layer);
+    }
+    return texts;
+  });
+}
+
 std::string ReadFile(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -202,6 +303,7 @@ std::string ReadFile(const fs::path& path) {
 
 // The folder conformance/ has the files that `swy vectors` writes.
 TEST(VectorsFiles, AreFresh) {
+  if (!ActiveIsa().fma) GTEST_SKIP() << "layers need fused multiply-add";
   const fs::path fresh = fs::path(testing::TempDir()) / "swy_vectors_fresh";
   fs::remove_all(fresh);
   testing_support::SwyOk("vectors " + fresh.string());
@@ -216,7 +318,7 @@ TEST(VectorsFiles, AreFresh) {
     bytes += fs::file_size(entry.path());
     ++files;
   }
-  EXPECT_GE(files, Cases().size());
+  EXPECT_EQ(files, Cases().size() + 3);  // three layers
   EXPECT_LT(bytes, 4u << 20);
   // Writes over its own files, and refuses another file.
   testing_support::SwyOk("vectors " + fresh.string());

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <stdexcept>
+#include <utility>
 
 #include "programs/conformance/draw.h"
 #include "programs/conformance/options.h"
 #include "programs/conformance/reference.h"
-#include "programs/program.h"
-#include "src/calls/names.h"
 #include "switchyard/presets.h"
 
 namespace switchyard::conformance {
@@ -91,13 +88,15 @@ std::vector<Routing> DifferentRoutings() {
 }
 
 // Makes the case of families with equal routing. It has the sizes and the
-// name of the family with the most experts.
+// name of the family with the most experts; a copy of a family comes last.
 Case FamilyCase(const Routing& routing, size_t seed) {
+  const auto size = [](const Preset* preset) {
+    return std::make_pair(preset->num_experts * preset->top_k,
+                          preset->same_as == nullptr);
+  };
   const Preset& largest = **std::max_element(
       routing.families.begin(), routing.families.end(),
-      [](const Preset* a, const Preset* b) {
-        return a->num_experts * a->top_k < b->num_experts * b->top_k;
-      });
+      [&](const Preset* a, const Preset* b) { return size(a) < size(b); });
   Case c;
   c.name = largest.family;
   c.about = std::string("the defaults of ") + largest.family +

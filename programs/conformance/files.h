@@ -17,7 +17,8 @@ struct File {
   std::string text;
 };
 
-// Returns all files: a case of MakeCases() each, and the layers.
+// Returns all files: each case of MakeCases(), and each layer of MakeLayers(),
+// which may throw.
 std::vector<File> MakeFiles();
 
 }  // namespace switchyard::conformance
