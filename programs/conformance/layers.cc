@@ -150,7 +150,7 @@ Layer::Layer(WeightFormat format)
   }
   for (size_t t = 0; t < kTokens; ++t) {
     ids.push_back(static_cast<int32_t>(3 * t % kExperts));
-    ids.push_back(static_cast<int32_t>((5 * t + 1) % kExperts));
+    ids.push_back(static_cast<int32_t>((5 * t + 3) % kExperts));
   }
   for (size_t p = 0; p < kPairs; ++p) {
     weights.push_back(0.5f + Uniform(8, p, 0.25f));
