@@ -192,6 +192,62 @@ TEST(VectorsFamilies, EachIsInOneCase) {
   }
 }
 
+// The cases of known bugs fail a router that has the bug.
+TEST(VectorsKnownBugs, AreFound) {
+  const auto case_of = [](const std::string& name) {
+    const auto found =
+        std::find_if(Cases().begin(), Cases().end(),
+                     [&](const Case& c) { return c.name == name; });
+    EXPECT_NE(found, Cases().end()) << name;
+    return found == Cases().end() ? Cases()[0] : *found;
+  };
+  const auto ids_of = [](const Case& c, const RouteOptions& options,
+                         const conformance::Steps& steps = {}) {
+    return conformance::RouteExactly(c, options, steps).ids;
+  };
+
+  // Selects the largest key k times, and marks a selected expert by -inf.
+  const Case infinite = case_of("bias_minus_infinity_vllm_omni_7175");
+  std::vector<double> keys;
+  conformance::Steps repeats;
+  repeats.change_keys = [&](std::vector<double>& all) { keys = all; };
+  repeats.change_results = [&](std::vector<int32_t>& ids,
+                               std::vector<double>&) {
+    for (int32_t& id : ids) {
+      const auto largest = std::max_element(keys.begin(), keys.end());
+      id = static_cast<int32_t>(largest - keys.begin());
+      *largest = -HUGE_VAL;
+    }
+  };
+  EXPECT_NE(ids_of(infinite, infinite.Options(), repeats), infinite.ids);
+
+  const Case ties = case_of("near_ties_sglang_31768");
+  conformance::Steps noise;
+  noise.change_keys = [](std::vector<double>& all) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i] -= 3e-7 * static_cast<double>(i);
+    }
+  };
+  EXPECT_NE(ids_of(ties, ties.Options(), noise), ties.ids);
+
+  const Case groups = case_of("groups_ik_llama_836");
+  for (const size_t score_of : {1, 3}) {
+    RouteOptions options = groups.Options();
+    options.group_score_of = score_of;
+    EXPECT_NE(ids_of(groups, options), groups.ids) << score_of;
+  }
+  RouteOptions none = groups.Options();
+  none.num_expert_group = 0;
+  EXPECT_NE(ids_of(groups, none), groups.ids);
+
+  const Case sigmoid = case_of("sigmoid_llama_cpp_18980");
+  RouteOptions softmax = sigmoid.Options();
+  softmax.score = Score::kSoftmax;
+  EXPECT_NE(ids_of(sigmoid, softmax), sigmoid.ids);
+
+  EXPECT_EQ(case_of("experts_144_vllm_51521").num_experts, 144u);
+}
+
 // A selection of a family's case does not depend on rounding.
 TEST(VectorsFamilies, SelectWithoutRounding) {
   for (const Case& c : Cases()) {

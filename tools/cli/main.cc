@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy shows which ISAs this machine runs, whether it computes the released
-// bits, what .metal files contain, how workers share a layer, and which model
-// families there are. Each command prints to stdout and returns the exit
-// code.
+// swy shows the ISAs of this machine, the contents of .metal files, how
+// workers share a layer, and the model families. It checks that the machine
+// computes the released bits, and writes the conformance vectors. Each command
+// prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
