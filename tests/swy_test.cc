@@ -179,7 +179,7 @@ TEST(Swy, VersionIsTheProjects) {
 
 TEST(Swy, AnUnknownCommandIsNamed) {
   const std::string choices =
-      "there are isa, verify, metal, plan, presets, help";
+      "there are isa, verify, metal, plan, presets, vectors, help";
   for (const char* const arguments :
        {"vrify", "vrify --isa AVX2", "help vrify"}) {
     ExpectRefused(Swy(arguments), "swy: 'vrify' is no command; " + choices);

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swy shows which ISAs this machine runs, whether it computes the released
-// bits, what .metal files contain, how workers share a layer, and which model
-// families there are. Each command prints to stdout and returns the exit
-// code.
+// swy shows the ISAs of this machine, the contents of .metal files, how
+// workers share a layer, and the model families. It checks that the machine
+// computes the released bits, and writes the conformance vectors. Each command
+// prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "tools/cli/isas.h"
 #include "tools/cli/plan.h"
 #include "tools/cli/presets.h"
+#include "tools/cli/vectors.h"
 #include "tools/cli/verify.h"
 #include "tools/corpus/corpus.h"
 #ifdef SWITCHYARD_WITH_DEVICE
@@ -136,6 +137,8 @@ int Main(int argc, char** argv) {
   CLI::App* const plan = AddPlan(app, plan_options);
   bool markdown = false;
   CLI::App* const presets = AddPresets(app, markdown);
+  std::string folder;
+  CLI::App* const vectors = AddVectors(app, folder);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // Turns "help verify" into "verify --help". Checks the command first,
@@ -159,6 +162,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("metal")) return run_metal();
   if (plan->parsed()) return PrintPlan(plan_options);
   if (presets->parsed()) return PrintPresets(markdown);
+  if (vectors->parsed()) return WriteVectors(folder);
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

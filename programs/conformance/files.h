@@ -1,0 +1,26 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The files of the conformance vectors.
+
+#ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_FILES_H_
+#define SWITCHYARD_PROGRAMS_CONFORMANCE_FILES_H_
+
+#include <string>
+#include <vector>
+
+namespace switchyard::conformance {
+
+struct File {
+  std::string folder;  // "routing" or "layers"
+  std::string name;    // such as "ties.txt"
+  std::string text;
+};
+
+// Returns all files: each case of MakeCases(), and each layer of MakeLayers(),
+// which may throw.
+std::vector<File> MakeFiles();
+
+}  // namespace switchyard::conformance
+
+#endif  // SWITCHYARD_PROGRAMS_CONFORMANCE_FILES_H_

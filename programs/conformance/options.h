@@ -1,0 +1,30 @@
+// Copyright 2026 The Switchyard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Options of routing as text, by the names of SetOption().
+
+#ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_OPTIONS_H_
+#define SWITCHYARD_PROGRAMS_CONFORMANCE_OPTIONS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "switchyard/route.h"
+
+namespace switchyard::conformance {
+
+using OptionText = std::pair<std::string, std::string>;  // name, value
+
+// Returns the options that differ from their defaults, in the order of
+// RouteOptions.
+std::vector<OptionText> TextOf(const RouteOptions& options);
+
+// Returns the defaults with these options set. Throws program::InputError,
+// which starts with `where`, if RouteOptions does not have a name or value.
+RouteOptions OptionsFrom(const std::vector<OptionText>& texts,
+                         const std::string& where);
+
+}  // namespace switchyard::conformance
+
+#endif  // SWITCHYARD_PROGRAMS_CONFORMANCE_OPTIONS_H_
