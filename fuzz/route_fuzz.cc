@@ -13,11 +13,13 @@
 
 using namespace switchyard;        // NOLINT(build/namespaces)
 using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
+using switchyard::testing_support::CanReplay;
 using switchyard::testing_support::DrawRouteCase;
 using switchyard::testing_support::kScores;
 using switchyard::testing_support::RouteCase;
 using switchyard::testing_support::RouteResult;
 using switchyard::testing_support::RunRouteCase;
+using switchyard::testing_support::WrongReplay;
 using switchyard::testing_support::WrongRouteCase;
 
 namespace {
@@ -31,6 +33,10 @@ void AnyOptions(Bytes& bytes) {
     FUZZ_CHECK(status.ok(), status.message());
     const std::string wrong = WrongRouteCase(c, result);
     FUZZ_CHECK(wrong.empty(), std::string(isa.name) + ", " + wrong);
+    if (CanReplay(c)) {
+      const std::string other = WrongReplay(c, result, executor);
+      FUZZ_CHECK(other.empty(), std::string(isa.name) + ", " + other);
+    }
     std::vector<uint32_t> words(result.ids.begin(), result.ids.end());
     Append(words, result.weights);
     Append(words, result.identity);

@@ -237,6 +237,9 @@ bool Agree(const WalkedCall& call, const Takes& takes) {
                     : !sizes.MayBe(words, a.sizes[axis])) {
           return false;
         }
+        // Without it, topk_ids and topk_weights of different widths would
+        // agree if nothing else gave top_k.
+        if (!is_name) sizes.Solve(words, a.sizes[axis]);
       }
     }
   }

@@ -45,7 +45,11 @@ class Restatement {
     const size_t slots = c_.top_k + o_.num_shared_experts;
     const auto ids = RowOf(result.ids, token_, slots);
     const auto weights = RowOf(result.weights, token_, slots);
+    const auto record = RowOf(result.record, token_, c_.top_k);
     if (!c_.token_mask.empty() && c_.token_mask[token_] == 0) {
+      for (size_t i = 0; i < record.size(); ++i) {
+        if (record[i] != -1) return Wrong("recorded id", i, record[i], -1);
+      }
       for (size_t i = 0; i < slots; ++i) {
         if (ids[i] != -1) return Wrong("id", i, ids[i], -1);
         if (Bits(weights[i]) != 0) return Wrong("masked weight", i, 1, 0);
@@ -58,6 +62,10 @@ class Restatement {
     std::string wrong = Map();
     if (wrong.empty()) wrong = Select(ids);
     if (!wrong.empty()) return wrong;
+    for (size_t i = 0; i < record.size(); ++i) {
+      const int32_t id = std::max(ids_[i], -1);
+      if (record[i] != id) return Wrong("recorded id", i, record[i], id);
+    }
     Weigh();
     return Compare(result, ids, weights, invalid, elsewhere);
   }
@@ -153,7 +161,12 @@ class Restatement {
     if (!given_.empty()) {
       for (const int64_t id : given_) {
         const bool valid = id >= 0 && id < static_cast<int64_t>(experts);
-        ids_.push_back(valid ? static_cast<int32_t>(id) : -1);
+        const bool is_mark =
+            SizeOf(c_.given_type) <= 2 &&
+            id == static_cast<int64_t>(MostExperts(c_.given_type));
+        ids_.push_back(valid     ? static_cast<int32_t>(id)
+                       : is_mark ? kNoExpert
+                                 : -1);
       }
       return "";
     }
@@ -204,7 +217,7 @@ class Restatement {
   void Weigh() {
     std::vector<size_t> columns;
     for (const int32_t id : ids_) {
-      columns.push_back(static_cast<size_t>(id));  // -1: beyond the columns
+      columns.push_back(static_cast<size_t>(id));  // < 0: beyond the columns
     }
     for (size_t i = c_.experts; i < c_.columns; ++i) columns.push_back(i);
     for (size_t i = c_.experts; i < c_.columns; ++i) {
@@ -333,8 +346,9 @@ class Restatement {
       if (nan_ || none_) weight = nan_ ? HUGE_VAL - HUGE_VAL : 0.0;
       int32_t id = ids_[i];
       if (id < 0) {
-        ++invalid;
+        invalid += id != kNoExpert;
         weight = 0.0;
+        id = -1;
       } else if (e >= c_.experts) {
       } else if (e >= c_.experts - o_.num_zero_experts) {
         identity += weight;
@@ -395,7 +409,8 @@ class Restatement {
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
   // The selected experts, and the shared experts that have a logit, before
-  // the options change ids.
+  // the options change ids. -1 is an invalid id, and kNoExpert a mark.
+  static constexpr int32_t kNoExpert = -2;
   std::vector<int32_t> ids_;
   std::vector<double> weights_;
   bool exact_ = true;  // weights have to be equal; otherwise, within the bounds

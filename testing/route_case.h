@@ -29,7 +29,10 @@ struct RouteCase {
   size_t columns = 1;  // the columns of the logits
   Type logit_type = Type::kF32, bias_type = Type::kF32,
        weight_type = Type::kF32, id_type = Type::kI32;
+  Type given_type = Type::kI32;
   bool in_place = false;  // given_ids and topk_ids are the same memory
+  bool records = false;
+  Type record_type = Type::kI32;
   bool identity = false;  // the call computes identity_weights
   std::vector<float> logits, bias, expert_scale;
   std::vector<int32_t> bias_index, expert_map;
@@ -41,6 +44,7 @@ struct RouteCase {
 struct RouteResult {
   std::vector<int32_t> ids;
   std::vector<float> weights, identity;
+  std::vector<int32_t> record;  // -1: all bits are set
   Report report;
 };
 Status RunRouteCase(const RouteCase& c, Executor& executor,
@@ -52,6 +56,20 @@ Status RunRouteCase(const RouteCase& c, Executor& executor,
 // that they are close to their formulas. Ids have to be exact. Weights that
 // are computed from scores alone have to have the same bits.
 std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
+
+// Gives the record of a case to a second call, which is to compute the same
+// ids and bits of weights. Returns a description of the first difference, or
+// "". Requires CanReplay(c).
+inline bool CanReplay(const RouteCase& c) {
+  return c.records && c.options.score != Score::kSparsemixer;
+}
+std::string WrongReplay(const RouteCase& c, const RouteResult& result,
+                        Executor& executor);
+
+// The most experts that ids of a type may have in given_ids and in a record.
+inline size_t MostExperts(Type type) {
+  return type == Type::kU8 ? 255 : type == Type::kU16 ? 65535 : INT32_MAX;
+}
 
 // Draws a case. `source` has size_t Below(size_t n).
 template <class Source>
@@ -213,6 +231,25 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     }
     c.in_place = one_in(2);
   }
+  // Draws a type that has room for the experts.
+  const auto any_ids = [&] {
+    Type type;
+    do {
+      type = of(Type::kI32, Type::kU32, Type::kI64, Type::kU8, Type::kU16);
+    } while (MostExperts(type) < c.experts);
+    return type;
+  };
+  c.given_type = c.id_type;
+  if (given && !c.in_place && one_in(2)) c.given_type = any_ids();
+  if (SizeOf(c.given_type) <= 2) {
+    const int64_t mark = static_cast<int64_t>(MostExperts(c.given_type)),
+                  beyond = static_cast<int64_t>(c.experts);
+    for (int64_t& id : c.given_ids) {
+      if (id < 0 || id >= beyond) id = one_in(2) ? mark : beyond;
+    }
+  }
+  c.records = one_in(2);
+  c.record_type = any_ids();
   return c;
 }
 

@@ -28,7 +28,9 @@ std::string WrongCase(uint64_t seed, size_t num_experts = 0) {
   RouteResult result;
   const Status status = RunRouteCase(c, SerialExecutor(), &result);
   if (!status.ok()) return status.message();
-  return WrongRouteCase(c, result);
+  const std::string wrong = WrongRouteCase(c, result);
+  if (!wrong.empty() || !CanReplay(c)) return wrong;
+  return WrongReplay(c, result, SerialExecutor());
 }
 
 TEST_P(RouteRecipeTest, AnyOptions) {
@@ -53,6 +55,7 @@ TEST_P(RouteRecipePoolTest, SameAsSerial) {
     ASSERT_OK(RunRouteCase(c, executor(), &pooled));
     ExpectSame({pooled.ids, pooled.weights}, {serial.ids, serial.weights});
     ASSERT_EQ(CanonicalBits(pooled.identity), CanonicalBits(serial.identity));
+    ASSERT_EQ(pooled.record, serial.record);
     ASSERT_EQ(pooled.report, serial.report);
   }
 }
@@ -94,6 +97,106 @@ TEST_P(RouteRecipeTest, OutputsWithGaps) {
   }
 }
 
+// Records three layers in one array, between guard pages. Then replays it
+// with the tokens in reverse order, one call for each token.
+template <class Id>
+void CheckRecordOfLayers(size_t slack) {
+  constexpr size_t kTokens = 13, kLayers = 3, kExperts = 40, kTopK = 5,
+                   kGap = 2, kStride = kLayers * kTopK + kGap, kMasked = 4;
+  constexpr Id kNone = static_cast<Id>(-1);
+  RouteOptions options;
+  options.score = Score::kSigmoid;
+  std::vector<uint8_t> mask(kTokens, 1);
+  mask[kMasked] = 0;
+  const Guarded<Id> record(kTokens, kLayers * kTopK, kStride, slack);
+  const auto layer = [&](size_t i) {
+    return AnyMatrix(record.data() + i * kTopK, kTokens, kTopK, kStride);
+  };
+  // The layers are recorded in this order. Before that, each has canaries.
+  for (const size_t l : {size_t{1}, size_t{0}, size_t{2}}) {
+    const std::vector<float> logits =
+        Random(l + 1).Uniforms(kTokens * kExperts, -4.0f, 4.0f);
+    std::vector<int32_t> ids(kTokens * kTopK);
+    std::vector<float> weights(kTokens * kTopK);
+    RouteInputs in = {{logits.data(), kTokens, kExperts}};
+    in.token_mask = mask;
+    RouteOutputs out = {{ids.data(), kTokens, kTopK},
+                        {weights.data(), kTokens, kTopK}};
+    out.record = layer(l);
+    const std::vector<Id> before = record.Values();
+    ASSERT_OK(RouteTopK(in, out, options));
+    record.ExpectIntact("record");
+    const std::vector<Id> after = record.Values();
+    for (size_t i = 0; i < after.size(); ++i) {
+      const size_t t = i / (kLayers * kTopK), slot = i % (kLayers * kTopK);
+      if (slot / kTopK != l) {
+        ASSERT_EQ(after[i], before[i]) << "token " << t << " slot " << slot;
+        continue;
+      }
+      const int32_t id = ids[t * kTopK + slot % kTopK];
+      ASSERT_EQ(id == -1, t == kMasked);
+      ASSERT_EQ(after[i], t == kMasked ? kNone : static_cast<Id>(id)) << i;
+    }
+    for (size_t t = kTokens; t-- > 0;) {
+      int32_t again[kTopK];
+      float weights_again[kTopK];
+      RouteInputs replay = {{logits.data() + t * kExperts, 1, kExperts}};
+      replay.given_ids = ConstAnyMatrix(layer(l)).RowRange(t, t + 1);
+      Report report;
+      ASSERT_OK(RouteTopK(
+          replay, {{again, 1, kTopK}, {weights_again, 1, kTopK}, {}, &report},
+          options));
+      ExpectSame(
+          {{again, again + kTopK}, {weights_again, weights_again + kTopK}},
+          {RowOf(ids, t, kTopK), RowOf(weights, t, kTopK)});
+      const bool is_counted = t == kMasked && sizeof(Id) > 2;
+      ASSERT_EQ(report.invalid_ids, is_counted ? kTopK : 0);
+    }
+  }
+}
+TEST_P(RouteRecipeTest, RecordOfLayers) {
+  for (size_t slack = 0; slack < 4; ++slack) {
+    SCOPED_TRACE(slack);
+    CheckRecordOfLayers<uint8_t>(slack);
+    CheckRecordOfLayers<uint16_t>(slack);
+    CheckRecordOfLayers<int32_t>(slack);
+    CheckRecordOfLayers<uint32_t>(slack);
+    CheckRecordOfLayers<int64_t>(slack);
+  }
+}
+
+// Marks and invalid ids both become -1 with weight 0, and both are recorded
+// as marks. Only invalid ids are counted.
+TEST_P(RouteRecipeTest, MarksOfGivenIds) {
+  const std::vector<float> logits = {3, 2, 1, 0};
+  const auto check = [&](auto mark) {
+    using Id = decltype(mark);
+    const std::vector<Id> given = {2, mark, 4, 1};
+    std::vector<Id> record(4);
+    std::vector<int32_t> ids(4);
+    std::vector<float> weights(4);
+    RouteOptions options;
+    options.score = Score::kRaw;
+    options.renormalize = false;
+    RouteInputs in = {{logits.data(), 1, 4}};
+    in.given_ids = {given.data(), 1, 4};
+    Report report;
+    RouteOutputs out = {{ids.data(), 1, 4}, {weights.data(), 1, 4}};
+    out.report = &report;
+    out.record = {record.data(), 1, 4};
+    ASSERT_OK(RouteTopK(in, out, options));
+    EXPECT_EQ(ids, (std::vector<int32_t>{2, -1, -1, 1}));
+    EXPECT_EQ(weights, (std::vector<float>{1, 0, 0, 2}));
+    EXPECT_EQ(record, (std::vector<Id>{2, mark, mark, 1}));
+    EXPECT_EQ(report.invalid_ids, sizeof(Id) <= 2 ? 1u : 2u);
+  };
+  check(uint8_t{255});
+  check(uint16_t{65535});
+  check(int32_t{-1});
+  check(UINT32_MAX);
+  check(int64_t{-1});
+}
+
 // Some rows are too long for the kernel's buffer, and some are just short
 // enough.
 TEST_P(RouteRecipeTest, LongRows) {
@@ -121,6 +224,43 @@ RouteResult RunRow(const RouteCase& c) {
   EXPECT_OK(RunRouteCase(c, SerialExecutor(), &result));
   EXPECT_EQ(WrongRouteCase(c, result), "");
   return result;
+}
+
+// The record has the indices from before expert_map, also of zero experts.
+TEST_P(RouteRecipeTest, RecordBeforeIdsChange) {
+  RouteOptions options;
+  options.num_zero_experts = 1;
+  options.num_shared_experts = 2;
+  RouteCase c = OneRow({1, 4, 2, 3}, options, 3);
+  c.expert_map = {7, -1, 5, 6};
+  c.records = true;
+  for (const Type type : {Type::kU8, Type::kU16, Type::kI32}) {
+    c.record_type = type;
+    const RouteResult result = RunRow(c);
+    EXPECT_EQ(result.ids, (std::vector<int32_t>{-1, -1, 5, 4, 5}));
+    EXPECT_EQ(result.record, (std::vector<int32_t>{1, 3, 2}));
+    EXPECT_EQ(result.report.elsewhere, 1u);
+    EXPECT_EQ(WrongReplay(c, result, SerialExecutor()), "");
+  }
+}
+
+// The kernel selects up to 32 slots in one step, and stores up to 1024. 255 and
+// 65,535 experts are the most that the types of records can hold.
+TEST_P(RouteRecipeTest, RecordOfTheMostExperts) {
+  for (const Type type : {Type::kU8, Type::kU16}) {
+    for (const size_t top_k : {1u, 8u, 33u, 255u, 1100u}) {
+      const size_t experts = MostExperts(type);
+      if (top_k > experts) break;
+      RouteCase c =
+          OneRow(Random(top_k).Uniforms(experts, -4.0f, 4.0f), {}, top_k);
+      c.logits[experts - 1] = 5.0f;
+      c.records = true;
+      c.record_type = type;
+      const RouteResult result = RunRow(c);
+      EXPECT_EQ(result.record[0], static_cast<int32_t>(experts - 1));
+      EXPECT_EQ(WrongReplay(c, result, SerialExecutor()), "");
+    }
+  }
 }
 
 // A row of more than 16,384 experts is computed in pieces, unless x is just
@@ -299,14 +439,16 @@ class RouteRecipeErrors
       : CallErrors("RouteTopK", RouteTopK),
         ids_(kTokens, kTopK),
         weights_(kTokens, kTopK),
-        identity_(kTokens, 1) {
+        identity_(kTokens, 1),
+        record_(kTokens, kTopK) {
     call_.in.logits = {logits_.data(), kTokens, kExperts};
     call_.in.correction_bias = {bias_.data(), 2, kExperts};
     call_.in.bias_index = {index_.data(), kTokens, 1};
     call_.in.expert_scale = {bias_.data(), 1, kExperts};
     call_.in.token_mask = {mask_.data(), kTokens, 1};
     call_.in.expert_map = {map_.data(), 1, kExperts};
-    call_.out = {ids_.view(), weights_.view(), identity_.view(), &report_};
+    call_.out = {ids_.view(), weights_.view(), identity_.view(), &report_,
+                 record_.view()};
     call_.options.score = Score::kSigmoid;
     call_.options.num_expert_group = 4;
     call_.options.topk_group = 2;
@@ -330,6 +472,7 @@ class RouteRecipeErrors
     ids_.ExpectUntouched("topk_ids");
     weights_.ExpectUntouched("topk_weights");
     identity_.ExpectUntouched("identity_weights");
+    record_.ExpectUntouched("record");
   }
 
   const std::vector<float> logits_ = std::vector<float>(64, 1.0f);
@@ -341,18 +484,21 @@ class RouteRecipeErrors
   const Guarded<int64_t> ids_;
   const Guarded<float> weights_;
   const Guarded<float> identity_;
+  const Guarded<uint16_t> record_;
 };
 
 TEST_F(RouteRecipeErrors, ValidAreTheCallsThatAreSpoilt) {
   std::vector<int32_t> ids(kTokens * kTopK);
   std::vector<float> weights(kTokens * kTopK), identity(kTokens);
+  std::vector<uint16_t> record(kTokens * kTopK);
   Report report;
   for (int kind = 0; kind < 3; ++kind) {
     Call c = call_;
     c.out = {{ids.data(), kTokens, kTopK},
              {weights.data(), kTokens, kTopK},
              {identity.data(), kTokens, 1},
-             &report};
+             &report,
+             {record.data(), kTokens, kTopK}};
     if (kind == 1) Give(c, given_);
     if (kind == 2) Mix(c);
     EXPECT_OK(Run(c)) << kind;
@@ -366,6 +512,7 @@ TEST_F(RouteRecipeErrors, EveryLineOfItsTable) {
   ExpectSpoiltCallsAreRefused<calls::RouteCall>();
   call_.in = {call_.in.logits};
   call_.out.identity_weights = {};
+  call_.out.record = {};
   call_.options = {};
   ExpectSpoiltCallsAreRefused<calls::RouteCall>();
 }
@@ -403,11 +550,42 @@ TEST_F(RouteRecipeErrors, Shapes) {
 
 TEST_F(RouteRecipeErrors, Overlaps) {
   Give(call_, given_);
-  EXPECT_ERROR("topk_ids: overlaps given_ids without being the same view",
-               c.in.given_ids = {ids_.data() + 1, 3, 2, 2},
-               c.in.logits.rows = 3,
-               c.in.token_mask.rows = c.out.identity_weights.rows =
-                   c.out.topk_ids.rows = c.out.topk_weights.rows = 3);
+  EXPECT_ERROR(
+      "topk_ids: overlaps given_ids without being the same view",
+      c.in.given_ids = {ids_.data() + 1, 3, 2, 2}, c.in.logits.rows = 3,
+      c.in.token_mask.rows = c.out.identity_weights.rows = c.out.topk_ids.rows =
+          c.out.topk_weights.rows = c.out.record.rows = 3);
+  EXPECT_ERROR("record: overlaps given_ids",
+               c.in.given_ids = {record_.data(), kTokens, kTopK});
+}
+
+TEST_F(RouteRecipeErrors, TypesWithoutRoomForTheExperts) {
+  const std::string room = ": uint8 has room for 255 experts, uint16 for 65535";
+  const std::vector<float> logits(65536);
+  std::vector<int32_t> memory(2);
+  for (const auto& [type, most] :
+       {std::pair{Type::kU8, size_t{255}}, {Type::kU16, size_t{65535}}}) {
+    for (const size_t experts : {most, most + 1}) {
+      SCOPED_TRACE(experts);
+      const AnyMatrix small(static_cast<void*>(memory.data()), type, 1, 2, 2);
+      call_ = {{{logits.data(), 1, experts}},
+               {ids_.view().RowRange(0, 1), weights_.view().RowRange(0, 1)},
+               {}};
+      if (experts > most) {
+        EXPECT_ERROR("given_ids" + room, c.in.given_ids = small);
+        EXPECT_ERROR("record" + room, c.out.record = small);
+        continue;
+      }
+      int64_t ids[2];
+      float weights[2];
+      call_.out = {{ids, 1, 2}, {weights, 1, 2}};
+      Call records = call_, replays = call_;
+      records.out.record = small;
+      replays.in.given_ids = small;
+      EXPECT_OK(Run(records));
+      EXPECT_OK(Run(replays));
+    }
+  }
 }
 
 TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
@@ -539,8 +717,9 @@ TEST_F(RouteRecipeErrors, WhatDoesNotGoTogether) {
 
 TEST_F(RouteRecipeErrors, Sparsemixer) {
   Mix(call_);
-  EXPECT_ERROR("topk_ids: top_k (cols) is not 2, which kSparsemixer needs",
-               c.out.topk_ids.cols = c.out.topk_weights.cols = 1);
+  EXPECT_ERROR(
+      "topk_ids: top_k (cols) is not 2, which kSparsemixer needs",
+      c.out.topk_ids.cols = c.out.topk_weights.cols = c.out.record.cols = 1);
   EXPECT_ERROR("options: renormalize: kSparsemixer does not renormalise",
                c.options.renormalize = true);
   EXPECT_ERROR("options: weight_of: kSparsemixer computes its own weights",

@@ -52,7 +52,7 @@ static_assert(std::is_convertible_v<const std::vector<BFloat16>&,  //
 static_assert(!std::is_convertible_v<const std::vector<BFloat16>&, AnyMatrix>);
 static_assert(!std::is_convertible_v<std::vector<double>&, ConstAnyMatrix>);
 static_assert(std::is_convertible_v<std::vector<uint8_t>&, AnyMatrix>);
-static_assert(!std::is_convertible_v<std::vector<uint16_t>&, ConstAnyMatrix>);
+static_assert(!std::is_convertible_v<std::vector<int16_t>&, ConstAnyMatrix>);
 static_assert(std::is_constructible_v<ConstAnyMatrix, const float*, int, int>);
 static_assert(!std::is_constructible_v<AnyMatrix, const float*, int, int>);
 static_assert(!std::is_constructible_v<AnyMatrix, double*, int, int>);
@@ -66,14 +66,15 @@ static_assert(kType<const float> == Type::kF32 &&
               kType<BFloat16> == Type::kBF16 && kType<Float16> == Type::kF16 &&
               kType<int32_t> == Type::kI32 && kType<uint32_t> == Type::kU32 &&
               kType<int64_t> == Type::kI64 && kType<int8_t> == Type::kI8 &&
-              kType<uint8_t> == Type::kU8 &&
+              kType<uint8_t> == Type::kU8 && kType<uint16_t> == Type::kU16 &&
               kType<Float8E4M3> == Type::kF8E4M3 &&
               kType<Float8E5M2> == Type::kF8E5M2 &&
               kType<Scale8E8M0> == Type::kE8M0);
 static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ8_1) == 36 &&
               sizeof(BlockQ8_K) == 292);
 static_assert(BytesOf(Type::kQ8_0, 64) == 68 &&
-              BytesOf(Type::kQ8_K, 512) == 584 && BytesOf(Type::kI8, 5) == 5);
+              BytesOf(Type::kQ8_K, 512) == 584 && BytesOf(Type::kI8, 5) == 5 &&
+              BytesOf(Type::kU16, 5) == 10 && BlockOf(Type::kU16) == 1);
 // AnyRows are made like matrices, or with scales and sums.
 static_assert(std::is_convertible_v<Matrix<float>, AnyRows>);
 static_assert(std::is_convertible_v<AnyMatrix, AnyRows>);

@@ -49,6 +49,16 @@ void Route() {
       {{logits.data(), kTokens, kExperts}},
       {{ids.data(), kTokens, kTopK}, {weights.data(), kTokens, kTopK}},
       options));
+  // For reinforcement learning: records the experts, and replays them later.
+  std::vector<uint16_t> record(kTokens * kTopK);
+  RouteOutputs outputs = {{ids.data(), kTokens, kTopK},
+                          {weights.data(), kTokens, kTopK}};
+  outputs.record = {record.data(), kTokens, kTopK};
+  Require(RouteTopK({{logits.data(), kTokens, kExperts}}, outputs, options));
+  RouteInputs replay = {{logits.data(), kTokens, kExperts}};
+  replay.given_ids = {record.data(), kTokens, kTopK};
+  outputs.record = {};
+  Require(RouteTopK(replay, outputs, options));
   //! [RouteTopK]
 }
 

@@ -67,11 +67,14 @@ struct RouteInputs {
   // Optional [tokens, 1] or [1, tokens] of uint8 (torch.bool): 0 marks a
   // padding token, which gets ids of -1 and weights of 0.
   ConstAnyMatrix token_mask = {};
-  // Optional [tokens, top_k] of int32, uint32 or int64: these experts are
-  // used instead of a selection (hash layers, replay), and the call only
-  // computes their weights. given_ids may be the first top_k columns of
-  // topk_ids. An id outside [0, num_experts) becomes -1 with weight 0, and is
-  // counted.
+  // Optional [tokens, top_k] of int32, uint32, int64, uint8 or uint16: these
+  // experts are used instead of a selection (hash layers, replay of a
+  // record), and the call only computes their weights. given_ids may be the
+  // first top_k columns of topk_ids. An id outside [0, num_experts) becomes
+  // -1 with weight 0, and is counted as invalid. In uint8 and uint16, 255 and
+  // 65535 mark a slot without an expert: it becomes -1 with weight 0 and is
+  // not counted. So uint8 is refused with more than 255 experts, and uint16
+  // with more than 65535.
   ConstAnyMatrix given_ids = {};
   // Optional [1, num_experts] of int32: the id that is written to topk_ids
   // for each expert, such as its index on this node. -1 marks an expert on
@@ -89,6 +92,23 @@ struct RouteOutputs {
   // Optional. The call sets invalid_ids (for given_ids and bias_index) and
   // elsewhere, without padding tokens of token_mask.
   Report* report = nullptr;
+  // Optional [tokens, top_k] of int32, uint32, int64, uint8 (up to 255
+  // experts) or uint16 (up to 65535). Gets the index of the expert in each
+  // slot, as selected or given: before expert_map, and also of zero experts.
+  // All bits of a slot without an expert are 1 (255, 65535, -1): the slots of
+  // a padding token, and of a given id that becomes -1.
+  //
+  // In a record [tokens, layers, top_k] of several layers, the rows of a
+  // layer start layers * top_k elements apart, the first one at element
+  // layer * top_k.
+  //
+  // Replay: a later call gets the record, or any rows of it, as given_ids.
+  // With equal logits, inputs and options, it computes equal topk_ids and
+  // bits of topk_weights. given_ids are refused with options and inputs of
+  // selection only, so a replay sets num_expert_group to 1, topk_group to 0
+  // and select_on_rounded_score to false, and gets correction_bias and
+  // bias_index only with bias_in_weight. kSparsemixer has no replay.
+  AnyMatrix record = {};
 };
 struct RouteOptions {
   // Divide the selected weights by their sum (Hugging Face: norm_topk_prob).

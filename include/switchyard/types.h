@@ -63,10 +63,11 @@ enum class Type : uint8_t {
   kF8E4M3,
   kF8E5M2,
   kE8M0,  // for scales only
-  // Types of blocks come last, because code compares with kQ8_0.
+  // Types of blocks. BytesOf() has a fast path for the types before kQ8_0.
   kQ8_0,
   kQ8_1,
   kQ8_K,
+  kU16,  // for recorded ids only: see route.h
 };
 
 // TypeOf<float>::value is Type::kF32, and so on; other C++ types have no
@@ -93,6 +94,8 @@ struct TypeOf<int8_t> : std::integral_constant<Type, Type::kI8> {};
 template <>
 struct TypeOf<uint8_t> : std::integral_constant<Type, Type::kU8> {};
 template <>
+struct TypeOf<uint16_t> : std::integral_constant<Type, Type::kU16> {};
+template <>
 struct TypeOf<Float8E4M3> : std::integral_constant<Type, Type::kF8E4M3> {};
 template <>
 struct TypeOf<Float8E5M2> : std::integral_constant<Type, Type::kF8E5M2> {};
@@ -111,6 +114,7 @@ constexpr size_t SizeOf(Type type) noexcept {
       return 4;
     case Type::kBF16:
     case Type::kF16:
+    case Type::kU16:
       return 2;
     case Type::kI64:
       return 8;

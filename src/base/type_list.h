@@ -26,7 +26,8 @@
   X(kE8M0, "e8m0", kScale)         \
   X(kQ8_0, "q8_0", kBlock)         \
   X(kQ8_1, "q8_1", kBlock)         \
-  X(kQ8_K, "q8_k", kBlock)
+  X(kQ8_K, "q8_k", kBlock)         \
+  X(kU16, "u16", kRecordedId)
 
 // The row types for which kernels are compiled; each kernel picks one list. The
 // types of outputs do not matter, because rows.cc converts outputs, a tile at a
@@ -52,14 +53,16 @@ namespace switchyard::internal {
 
 // The kinds of types. Codes have their scales beside the rows: integer codes
 // have f32 scales and may have sums, and float codes have f32 or e8m0 scales.
-// Blocks contain their scales.
+// Blocks contain their scales. A recorded id is of a type that only records
+// of routing have.
 enum class TypeKind : uint8_t {
   kFloat,
   kId,
   kIntegerCode,
   kFloatCode,
   kScale,
-  kBlock
+  kBlock,
+  kRecordedId
 };
 
 constexpr TypeKind KindOf(Type type) {

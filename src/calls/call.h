@@ -164,6 +164,8 @@ inline constexpr Types kFloats = {internal::kFloatSet, "f32, bf16 or f16"};
 inline constexpr Types kIds = {internal::kIdSet, "int32, uint32 or int64"};
 inline constexpr Types kIdsOrU8 = {internal::kIdSet | SetOf(Type::kU8),
                                    "int32, uint32, int64 or uint8"};
+inline constexpr Types kAnyIds = {kIdsOrU8.set | SetOf(Type::kU16),
+                                  "int32, uint32, int64, uint8 or uint16"};
 inline constexpr Types kI32 = {SetOf(Type::kI32), "int32"};
 inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
 // Rows of any type, with scales if the type needs them.

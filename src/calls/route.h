@@ -55,13 +55,20 @@ struct RouteCall
       {INPUT(bias_index), kIdsOrU8, {kPerToken}, kRare},
       {INPUT(expert_scale), kFloats, {{"[1, num_experts]"}}, kRare},
       {INPUT(token_mask), kU8, {kPerToken}, kRare},
-      {INPUT(given_ids), kIds, {{"[tokens, top_k]"}}, kRare, 0, {}, "topk_ids"},
+      {INPUT(given_ids),
+       kAnyIds,
+       {{"[tokens, top_k]"}},
+       kRare,
+       0,
+       {},
+       "topk_ids"},
       {INPUT(expert_map), kI32, {{"[1, num_experts]"}}, kRare}};
   static constexpr Argument kOutputs[] = {
       {OUTPUT(topk_ids), kIds, {kSlots}},
       {OUTPUT(topk_weights), kFloats, {kSlots}},
       {OUTPUT(identity_weights), kFloats, {kPerToken}, kRare},
-      {OUTPUT(report), {}, {}, kRare}};
+      {OUTPUT(report), {}, {}, kRare},
+      {OUTPUT(record), kAnyIds, {{"[tokens, top_k]"}}, kRare}};
 
   static constexpr Range kNotNegative =
       UpTo(FLT_MAX, " is negative or not a finite number");
@@ -104,6 +111,13 @@ struct RouteCall
     return internal::Given(c.in.correction_bias);
   }
   static bool HasIds(const Args& c) { return internal::Given(c.in.given_ids); }
+  // True if `ids` has a value for each expert and another one for the mark.
+  template <class M>
+  static bool HasRoomForIds(const M& ids, const Args& c) {
+    return c.sizes.num_experts <= (ids.type == Type::kU8    ? UINT8_MAX
+                                   : ids.type == Type::kU16 ? UINT16_MAX
+                                                            : INT32_MAX);
+  }
   static bool HasGroups(const Args& c) {
     return c.options.num_expert_group > 1;
   }
@@ -236,6 +250,10 @@ struct RouteCall
        },
        "options: select_on_rounded_score: has no effect with BiasPlace::kLogit",
        kSpecial},
+      {[](const Args& c) { return HasRoomForIds(c.in.given_ids, c); },
+       "given_ids: uint8 has room for 255 experts, uint16 for 65535", kSpecial},
+      {[](const Args& c) { return HasRoomForIds(c.out.record, c); },
+       "record: uint8 has room for 255 experts, uint16 for 65535", kSpecial},
       {[](const Args& c) { return !HasIds(c) || !HasGroups(c); },
        "options: num_expert_group: has no effect with given_ids", kSpecial},
       {[](const Args& c) {

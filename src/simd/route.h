@@ -83,7 +83,7 @@ struct RoutePlan {
   SelectMode select_mode;  // of SelectRows(), with either _by_select
   bool weights_by_select;
   bool remaps_ids;       // the output's ids are not the selected experts
-  bool stores_as_slots;  // both outputs have the layout of Slots
+  bool stores_as_slots;  // no record, and both outputs are laid out as Slots
 
   explicit RoutePlan(const RouteArgs& args) {
     const RouteInputs& in = args.inputs;
@@ -138,14 +138,15 @@ struct RoutePlan {
                     &weights = args.outputs.topk_weights;
     stores_as_slots = !remaps_ids && o.num_shared_experts == 0 &&
                       in.bias_index.data == nullptr &&
-                      in.token_mask.data == nullptr && ids.type != Type::kI64 &&
-                      weights.type == Type::kF32 && ids.stride == ids.cols &&
-                      weights.stride == weights.cols;
-    weights_by_select = values_by_select && !maps_logits && !remaps_ids &&
-                        o.num_shared_experts == 0 && !rounds &&
-                        o.routed_scaling_factor == 1.0f &&
-                        in.expert_scale.data == nullptr &&
-                        in.token_mask.data == nullptr;
+                      in.token_mask.data == nullptr &&
+                      args.outputs.record.data == nullptr &&
+                      ids.type != Type::kI64 && weights.type == Type::kF32 &&
+                      ids.stride == ids.cols && weights.stride == weights.cols;
+    weights_by_select =
+        values_by_select && !maps_logits && !remaps_ids &&
+        o.num_shared_experts == 0 && !rounds &&
+        o.routed_scaling_factor == 1.0f && in.expert_scale.data == nullptr &&
+        in.token_mask.data == nullptr && args.outputs.record.data == nullptr;
     select_mode = of_selected ? SoftmaxMode(true, 0.0f) : softmax;
   }
 };

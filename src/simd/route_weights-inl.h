@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "src/base/type_list.h"
@@ -40,8 +41,9 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Slots of some rows, `count` of each row from its slot `first` on, row after
-// row. `ids` are the experts (-1: none). `at` is x first, then v, then the
-// weight. Both are defined up to a vector behind the last slot.
+// row. `ids` are the experts (-1: an invalid id; kNoExpert: a mark instead of
+// an id). `at` is x first, then v, then the weight. Both are defined up to a
+// vector behind the last slot.
 constexpr size_t kSlots = kSelectBatch * kTopKMax;
 constexpr size_t kSlotsRoom = kSlots + HWY_MAX_BYTES / sizeof(float);
 struct Slots {
@@ -50,9 +52,10 @@ struct Slots {
   size_t rows, first, count;
 };
 enum class SlotsHave : uint8_t { kNothing, kIds, kX, kValues };
+constexpr int32_t kNoExpert = -2;
 
-// Gathers columns ids[0], ids[1], ... of a row. For an id of -1 it takes the
-// first column.
+// Gathers columns ids[0], ids[1], ... of a row. For a negative id it takes
+// the first column.
 template <class T>
 HWY_INLINE void GatherColumns(const T* HWY_RESTRICT row,
                               const int32_t* HWY_RESTRICT ids, size_t n,
@@ -84,22 +87,50 @@ inline HWY_NOINLINE void Gather(const ConstAnyMatrix& m, size_t row,
 }
 
 // Loads the ids of a row's slots [first, first + n) as int32. Ids outside of
-// [0, experts) become -1.
+// [0, experts) become -1, and the marks of uint8 and uint16 kNoExpert.
 inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
                        size_t n, size_t experts, int32_t* to) {
   const auto load = [&](const auto* from) {
+    using Id = std::decay_t<decltype(*from)>;
     for (size_t i = 0; i < n; ++i) {
-      const auto id = from[first + i];
+      const Id id = from[first + i];
       const bool valid = static_cast<uint64_t>(id) < experts;
-      to[i] = valid ? static_cast<int32_t>(id) : -1;
+      const bool is_mark =
+          sizeof(Id) <= 2 && id == std::numeric_limits<Id>::max();
+      to[i] = valid ? static_cast<int32_t>(id) : is_mark ? kNoExpert : -1;
     }
   };
-  if (m.type == Type::kI64) {
-    load(m.Row<int64_t>(row));
-  } else if (m.type == Type::kU32) {
-    load(m.Row<uint32_t>(row));
-  } else {
-    load(m.Row<int32_t>(row));
+  switch (m.type) {
+    case Type::kI64:
+      return load(m.Row<int64_t>(row));
+    case Type::kU32:
+      return load(m.Row<uint32_t>(row));
+    case Type::kU16:
+      return load(m.Row<uint16_t>(row));
+    case Type::kU8:
+      return load(m.Row<uint8_t>(row));
+    default:
+      return load(m.Row<int32_t>(row));
+  }
+}
+// Stores ids into a record. All bits of a negative id's slot become 1.
+inline void StoreRecord(const int32_t* from, size_t n, const AnyMatrix& m,
+                        size_t row, size_t first) {
+  const auto store = [&](auto* to) {
+    using Id = std::decay_t<decltype(*to)>;
+    for (size_t i = 0; i < n; ++i) {
+      to[first + i] = static_cast<Id>(std::max(from[i], int32_t{-1}));
+    }
+  };
+  switch (m.type) {
+    case Type::kI64:
+      return store(m.Row<int64_t>(row));
+    case Type::kU16:
+      return store(m.Row<uint16_t>(row));
+    case Type::kU8:
+      return store(m.Row<uint8_t>(row));
+    default:  // int32 or uint32, with the same bits
+      return store(m.Row<int32_t>(row));
   }
 }
 inline void StoreIds(const int32_t* from, size_t n, const AnyMatrix& m,
@@ -451,6 +482,7 @@ struct WeightMaker {
         const size_t token = rows.token + r;
         if (IsMasked(token)) continue;
         if (s.first == 0) invalid += HasNoBias(token);
+        if (out.record.data != nullptr) Record(s, r, token);
         if (plan.remaps_ids) Remap(s, r, identity[r]);
         StoreIds(s.ids + r * s.count, s.count, out.topk_ids, token, s.first);
         StoreWeights(s.at + r * s.count, s.count, out.topk_weights, token,
@@ -475,6 +507,11 @@ struct WeightMaker {
         hn::BitCast(d, hn::Set(di, facts.has_nan ? int32_t{0x7FC00000} : 0)));
     std::fill_n(s.at + r * s.count, s.count, same);
   }
+  void Record(const Slots& s, size_t r, size_t token) const {
+    if (s.first >= plan.top_k) return;  // a piece with shared experts only
+    StoreRecord(s.ids + r * s.count, HWY_MIN(s.count, plan.top_k - s.first),
+                args.outputs.record, token, s.first);
+  }
   // Changes the ids of zero experts, invalid ids, and ids that expert_map maps.
   void Remap(Slots& s, size_t r, float& identity) {
     const ConstAnyMatrix& map = args.inputs.expert_map;
@@ -484,7 +521,8 @@ struct WeightMaker {
       if (id >= plan.experts) {
         if (s.ids[i] >= 0) continue;  // a shared expert
         s.at[i] = 0.0f;
-        ++invalid;
+        invalid += s.ids[i] != kNoExpert;
+        s.ids[i] = -1;
       } else if (id >= real) {
         identity += s.at[i];
         s.at[i] = 0.0f;
@@ -507,6 +545,10 @@ struct WeightMaker {
       const AnyMatrix& to = out.identity_weights;
       const bool column = to.cols == 1;
       FloatsToRow(&identity, 1, to, column ? token : 0, column ? 0 : token);
+    }
+    for (size_t i = 0; masked && i < out.record.cols; ++i) {
+      const int32_t none = -1;
+      StoreRecord(&none, 1, out.record, token, i);
     }
     for (size_t i = masked ? 0 : plan.slots; i < out.topk_ids.cols; ++i) {
       const size_t id = plan.experts + i - plan.top_k;

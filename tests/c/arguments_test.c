@@ -279,7 +279,8 @@ void TestTypes(void) {
   CHECK(swy_size_of(SWY_Q8_0) == sizeof(swy_block_q8_0));
   CHECK(swy_size_of(SWY_Q8_1) == sizeof(swy_block_q8_1));
   CHECK(swy_size_of(SWY_Q8_K) == sizeof(swy_block_q8_k));
-  CHECK(swy_size_of(-1) == 0 && swy_size_of(14) == 0 && swy_size_of(256) == 0);
+  CHECK(swy_size_of(SWY_U16) == 2 && swy_bytes_of(SWY_U16, 3) == 6);
+  CHECK(swy_size_of(-1) == 0 && swy_size_of(15) == 0 && swy_size_of(256) == 0);
   CHECK(swy_block_of(SWY_Q8_K) == 256 && swy_block_of(SWY_BF16) == 1);
   CHECK(swy_bytes_of(SWY_Q8_0, 64) == 68 && swy_bytes_of(SWY_BF16, 3) == 6);
   CHECK(part.data == f + 3 && part.rows == 1 && part.cols == 3);

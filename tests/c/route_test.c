@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "tests/c/check.h"
@@ -14,6 +15,53 @@
 static const float kLogits[3][4] = {
     {0.0f, LN2, LN3, LN4}, {LN3, LN4, 0.0f, LN2}, {LN2, LN2, LN2, LN2}};
 static const int32_t kBest[3][2] = {{3, 2}, {1, 0}, {0, 1}};
+
+// Records two layers in one array, with a padding token, and replays each.
+static void TestRecord(void) {
+  float logits[3][4], weights[3][2], again[3][2];
+  int32_t ids[3][2];
+  uint16_t record[3][2][2];
+  uint8_t mask[3] = {1, 0, 1};
+  swy_report report = SWY_REPORT_INIT;
+  swy_route_inputs in = SWY_ROUTE_INPUTS_INIT;
+  swy_route_outputs out = SWY_ROUTE_OUTPUTS_INIT;
+  size_t t, i;
+  memcpy(logits, kLogits, sizeof logits);
+  memset(record, 0, sizeof record);
+  in.logits = swy_dense(logits, SWY_F32, 3, 4);
+  in.token_mask = swy_dense(mask, SWY_U8, 3, 1);
+  out.topk_ids = swy_dense(ids, SWY_I32, 3, 2);
+  out.topk_weights = swy_dense(weights, SWY_F32, 3, 2);
+  out.record = swy_strided(&record[0][1], SWY_U16, 3, 2, 4);
+  out.report = &report;
+  CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
+  for (t = 0; t < 3; ++t) {
+    for (i = 0; i < 2; ++i) {
+      CHECK(record[t][0][i] == 0);
+      CHECK(record[t][1][i] == (t == 1 ? 65535 : kBest[t][i]));
+    }
+  }
+  // Without the mask, the marks still give -1 and a weight of 0.
+  in.token_mask.data = NULL;
+  in.token_mask.rows = in.token_mask.cols = in.token_mask.stride = 0;
+  in.given_ids = out.record;
+  memset(&out.record, 0, sizeof out.record);
+  out.topk_weights = swy_dense(again, SWY_F32, 3, 2);
+  CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
+  for (i = 0; i < 6; ++i) {
+    CHECK(ids[i / 2][i % 2] == (i / 2 == 1 ? -1 : kBest[i / 2][i % 2]));
+  }
+  CHECK(memcmp(weights, again, sizeof weights) == 0);
+  CHECK(report.invalid_ids == 0);
+  // A struct of an older version ends before the record.
+  memset(record, 0, sizeof record);
+  in.given_ids.data = NULL;
+  in.given_ids.rows = in.given_ids.cols = in.given_ids.stride = 0;
+  out.record = swy_strided(record, SWY_U16, 3, 2, 4);
+  out.size = (uint32_t)offsetof(swy_route_outputs, record);
+  CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
+  CHECK(record[0][0][0] == 0 && record[0][0][1] == 0);
+}
 
 void TestRoute(void) {
   float logits[3][4], weights[3][2];
@@ -53,4 +101,5 @@ void TestRoute(void) {
   in.logits.data = NULL;
   CHECK_INVALID(swy_route_top_k(&in, &out, NULL, NULL),
                 "RouteTopK: logits: data is null");
+  TestRecord();
 }

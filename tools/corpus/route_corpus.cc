@@ -214,6 +214,73 @@ const Registration recipes("route", [](std::vector<Case>& cases) {
   }
 });
 
+// Records the experts of two layers in one array, with a padding token, and
+// replays both. Adds the results of the records and of the replays.
+template <class Id>
+void RunRecord(Executor& executor, Digests& digests, size_t experts,
+               size_t top_k) {
+  constexpr size_t kLayers = 2;
+  TypedRows bias(Type::kF32, 1, experts, 0,
+                 [](size_t i) { return Uniform(8, i, 0.0625f); });
+  Rows<uint8_t> mask(kTokens, 1, 0, [](size_t i) { return i != 5; });
+  Rows<Id> record(kTokens, kLayers * top_k, 1);
+  Rows<int32_t> ids(kTokens, top_k + 1, 0);
+  TypedRows weights(Type::kF32, kTokens, top_k + 1, 2),
+      identity(Type::kF32, kTokens, 1, 0);
+  for (const bool replay : {false, true}) {
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      TypedRows logits(Type::kF32, kTokens, experts, 3,
+                       [=](size_t i) { return Random(i * kLayers + layer); });
+      RouteInputs in = {logits.view()};
+      in.token_mask = mask.view();
+      RouteOutputs out = {ids.view(), weights.view(), identity.view()};
+      RouteOptions options;
+      options.score = Score::kSigmoid;
+      options.num_zero_experts = 4;
+      options.num_shared_experts = 1;
+      const AnyMatrix layer_record =
+          AnyMatrix(record.view()).ColRange(layer * top_k, (layer + 1) * top_k);
+      if (replay) {
+        in.given_ids = layer_record;
+      } else {
+        in.correction_bias = bias.view();
+        options.num_expert_group = 4;
+        options.topk_group = 2;
+        out.record = layer_record;
+      }
+      digests.Check(RouteTopK(in, out, options, executor));
+      digests.floats.Add(ids.view());
+      AddFloats(digests.floats, weights.view());
+      AddFloats(digests.floats, identity.view());
+    }
+    for (size_t t = 0; t < kTokens; ++t) {
+      for (size_t i = 0; i < kLayers * top_k; ++i) {
+        digests.floats.Add(static_cast<uint32_t>(record.view().Row(t)[i]));
+      }
+    }
+  }
+}
+
+const Registration records("route", [](std::vector<Case>& cases) {
+  const auto add = [&](auto id, const char* type, size_t most) {
+    using Id = decltype(id);
+    cases.push_back(
+        {std::string("route record, ") + type,
+         [most](Executor& executor, Digests& digests) {
+           for (const size_t experts : {8u, 64u, 160u, 252u, 512u}) {
+             if (experts > most) break;
+             for (const size_t top_k : {1u, 2u, 4u, 33u}) {
+               if (top_k > experts / 2) break;
+               RunRecord<Id>(executor, digests, experts, top_k);
+             }
+           }
+         }});
+  };
+  add(uint8_t(), "u8", 255);
+  add(uint16_t(), "u16", 65535);
+  add(int32_t(), "i32", INT32_MAX);
+});
+
 const Registration registration("route", [](std::vector<Case>& cases) {
   const std::pair<const char*, Logit> logits[] = {
       {"random", Random}, {"spread", Spread},         {"ties", Ties},

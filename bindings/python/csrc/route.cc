@@ -25,7 +25,8 @@ namespace switchyard {
 namespace python {
 namespace {
 
-constexpr char kOp[] = "route";
+constexpr char kRoute[] = "route";
+constexpr char kRecordRoute[] = "record_route";
 constexpr char kPreset[] = "preset";
 
 // Writes " name=value" for each option of routing.
@@ -49,30 +50,48 @@ Preset FindNamed(const char* op, const char* argument,
   return preset;
 }
 
-ConstAnyMatrix RowOf(const char* argument, const OptionalTensor& tensor,
-                     Tensor* keeper) {
+ConstAnyMatrix RowOf(const char* op, const char* argument,
+                     const OptionalTensor& tensor, Tensor* keeper) {
   if (!tensor.has_value()) return {};
   Tensor row = *tensor;
   if (row.dim() == 1) row = torch::stable::view(row, {1, row.numel()});
-  return MatrixOf(kOp, argument, row, keeper);
+  return MatrixOf(op, argument, row, keeper);
+}
+
+// Drops the options and inputs that only selection uses. RouteTopK refuses them
+// with given_ids.
+void DropSelection(RouteInputs* in, RouteOptions* options) {
+  if (options->num_expert_group > 1) options->num_expert_group = 1;
+  options->topk_group = 0;
+  options->select_on_rounded_score = false;
+  if (!options->bias_in_weight) in->correction_bias = {};
 }
 
 // Returns ids, weights, and weights of identity experts. `options`, such as
 // "renormalize=1 num_expert_group=8", replaces some options of the preset.
-std::tuple<Tensor, Tensor, Tensor> Route(
-    const Tensor& logits, const std::string& preset_name, int64_t top_k,
+std::tuple<Tensor, Tensor, Tensor> RouteTo(
+    const char* op, const Tensor& logits, const std::string& preset_name,
+    int64_t top_k, const OptionalTensor& record,
     const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
-    const std::string& options, std::optional<ScalarType> dtype) {
-  Preset preset = FindNamed(kOp, "preset", preset_name);
-  SetOptions(kOp, "route", options, &preset);
-  Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits;
-  RouteInputs in = {MatrixOf(kOp, "logits", logits, &logits_keeper)};
-  CheckFloat(kOp, "logits", in.logits.type);
-  in.correction_bias = RowOf("correction_bias", correction_bias, &bias_keeper);
-  in.expert_scale = RowOf("expert_scale", expert_scale, &scale_keeper);
-  Check(top_k > 0 && top_k <= static_cast<int64_t>(in.logits.cols), kOp,
-        "top_k", "not in [1, experts]");
-  const Type type = FloatOf(kOp, dtype.value_or(logits.scalar_type()));
+    const std::string& options, std::optional<ScalarType> dtype,
+    const OptionalTensor& given_ids, const OptionalTensor& token_mask) {
+  Preset preset = FindNamed(op, "preset", preset_name);
+  SetOptions(op, "route", options, &preset);
+  Tensor logits_keeper = logits, bias_keeper = logits, scale_keeper = logits,
+         given_keeper = logits, mask_keeper = logits;
+  RouteInputs in = {MatrixOf(op, "logits", logits, &logits_keeper)};
+  CheckFloat(op, "logits", in.logits.type);
+  in.correction_bias =
+      RowOf(op, "correction_bias", correction_bias, &bias_keeper);
+  in.expert_scale = RowOf(op, "expert_scale", expert_scale, &scale_keeper);
+  in.token_mask = RowOf(op, "token_mask", token_mask, &mask_keeper);
+  if (given_ids.has_value()) {
+    in.given_ids = MatrixOf(op, "given_ids", *given_ids, &given_keeper);
+    DropSelection(&in, &preset.route);
+  }
+  Check(top_k > 0 && top_k <= static_cast<int64_t>(in.logits.cols), op, "top_k",
+        "not in [1, experts]");
+  const Type type = FloatOf(op, dtype.value_or(logits.scalar_type()));
   const size_t tokens = in.logits.rows;
   const bool identity = preset.route.num_zero_experts > 0;
   const Tensor ids = Empty(Type::kI64, tokens, top_k);
@@ -84,9 +103,30 @@ std::tuple<Tensor, Tensor, Tensor> Route(
   if (identity) {
     out.identity_weights = AnyMatrix(rest.data_ptr(), type, tokens, 1, 1);
   }
+  if (record.has_value()) out.record = MatrixOf(op, "record", *record);
   TorchExecutor pool(TorchThreads());
-  Check(kOp, RouteTopK(in, out, preset.route, pool));
+  Check(op, RouteTopK(in, out, preset.route, pool));
   return {ids, weights, rest};
+}
+
+std::tuple<Tensor, Tensor, Tensor> Route(
+    const Tensor& logits, const std::string& preset, int64_t top_k,
+    const OptionalTensor& correction_bias, const OptionalTensor& expert_scale,
+    const std::string& options, std::optional<ScalarType> dtype,
+    const OptionalTensor& given_ids, const OptionalTensor& token_mask) {
+  return RouteTo(kRoute, logits, preset, top_k, {}, correction_bias,
+                 expert_scale, options, dtype, given_ids, token_mask);
+}
+
+// Route(), which also writes the selected experts to `record`.
+std::tuple<Tensor, Tensor, Tensor> RecordRoute(
+    const Tensor& logits, const std::string& preset, int64_t top_k,
+    const Tensor& record, const OptionalTensor& correction_bias,
+    const OptionalTensor& expert_scale, const std::string& options,
+    std::optional<ScalarType> dtype, const OptionalTensor& given_ids,
+    const OptionalTensor& token_mask) {
+  return RouteTo(kRecordRoute, logits, preset, top_k, record, correction_bias,
+                 expert_scale, options, dtype, given_ids, token_mask);
 }
 
 // Returns a line for each preset: its name, then " name=value" for each option.
@@ -143,12 +183,19 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
   m.def(
       "route(Tensor logits, str preset, int top_k, "
       "Tensor? correction_bias=None, Tensor? expert_scale=None, *, "
-      "str options='', ScalarType? dtype=None) -> (Tensor, Tensor, Tensor)");
+      "str options='', ScalarType? dtype=None, Tensor? given_ids=None, "
+      "Tensor? token_mask=None) -> (Tensor, Tensor, Tensor)");
+  m.def(
+      "record_route(Tensor logits, str preset, int top_k, Tensor(a!) record, "
+      "Tensor? correction_bias=None, Tensor? expert_scale=None, *, "
+      "str options='', ScalarType? dtype=None, Tensor? given_ids=None, "
+      "Tensor? token_mask=None) -> (Tensor, Tensor, Tensor)");
   m.def("presets() -> str");
   m.def("preset(str family, str config) -> str");
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("route", TORCH_BOX(&switchyard::python::Route));
+  m.impl("record_route", TORCH_BOX(&switchyard::python::RecordRoute));
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CompositeExplicitAutograd, m) {
   m.impl("presets", TORCH_BOX(&switchyard::python::PresetsAsText));

@@ -66,6 +66,8 @@ inline Type TypeOfDtype(const char* op, const char* argument,
     case ScalarType::Byte:
     case ScalarType::Bool:
       return Type::kU8;
+    case ScalarType::UInt16:
+      return Type::kU16;
     case ScalarType::Char:
       return Type::kI8;
     case ScalarType::Float8_e4m3fn:
@@ -75,7 +77,7 @@ inline Type TypeOfDtype(const char* op, const char* argument,
     default:
       Fail(op, argument,
            "a dtype that is none of float32, bfloat16, float16, int32, int64, "
-           "uint8, bool, int8, float8_e4m3fn, float8_e5m2");
+           "uint8, uint16, bool, int8, float8_e4m3fn, float8_e5m2");
   }
 }
 inline void CheckFloat(const char* op, const char* argument, Type type) {

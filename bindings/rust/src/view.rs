@@ -47,7 +47,7 @@ macro_rules! numbers {
         unsafe impl Element for $number { const TYPE: Type = Type::$type; }
     )*};
 }
-numbers! { f32 = F32, i32 = I32, u32 = U32, i64 = I64, i8 = I8, u8 = U8 }
+numbers! { f32 = F32, i32 = I32, u32 = U32, i64 = I64, i8 = I8, u8 = U8, u16 = U16 }
 macro_rules! blocks {
     ($($(#[$doc:meta])* $name:ident = $raw:ident, $type:ident, $values:expr;)*) => {$(
         $(#[$doc])*

@@ -51,6 +51,38 @@ fn router_is_softmax_top_k() {
 }
 
 #[test]
+fn a_record_is_replayed() {
+    let logits = [1.0f32, 3.0, 2.0, 2.0, 4.0, 1.0, 2.0, 1.0].map(f32::ln);
+    let options = RouteOptions::default();
+    on_every_isa(|| {
+        let (mut ids, mut weights, mut record) = ([0i32; 4], [0.0f32; 4], [0u8; 4]);
+        let inputs =
+            || RouteInputs { logits: Matrix::new(&logits, 2, 4).unwrap(), ..Default::default() };
+        let outputs = RouteOutputs {
+            topk_ids: MatrixMut::new(&mut ids, 2, 2).unwrap(),
+            topk_weights: MatrixMut::new(&mut weights, 2, 2).unwrap(),
+            record: MatrixMut::new(&mut record, 2, 2).unwrap(),
+            ..Default::default()
+        };
+        let mask = [1u8, 0];
+        let padded = RouteInputs { token_mask: Matrix::new(&mask, 2, 1).unwrap(), ..inputs() };
+        route_top_k(&padded, outputs, &options, Pool::Serial).unwrap();
+        assert_eq!((ids, record), ([1, 2, -1, -1], [1, 2, 255, 255]));
+
+        let (mut again, mut weights_again) = ([0i32; 4], [0.0f32; 4]);
+        let outputs = RouteOutputs {
+            topk_ids: MatrixMut::new(&mut again, 2, 2).unwrap(),
+            topk_weights: MatrixMut::new(&mut weights_again, 2, 2).unwrap(),
+            ..Default::default()
+        };
+        let replay = RouteInputs { given_ids: Matrix::new(&record, 2, 2).unwrap(), ..inputs() };
+        let report = route_top_k(&replay, outputs, &options, Pool::Serial).unwrap();
+        assert_eq!((again, report.invalid_ids), (ids, 0));
+        assert_eq!(weights_again.map(f32::to_bits), weights.map(f32::to_bits));
+    });
+}
+
+#[test]
 fn buckets_and_dispatch_arguments() {
     // There are four tokens with two slots, and three experts.
     let ids = [2i32, 0, 0, 1, 2, 0, 0, 1];

@@ -54,8 +54,9 @@ typedef struct swy_route_inputs {
   swy_matrix expert_scale;
   // [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
   swy_matrix token_mask;
-  // [tokens, top_k]: experts to use instead of a selection. May be topk_ids
-  // itself.
+  // [tokens, top_k]: experts to use instead of a selection, such as a record.
+  // int32, uint32, int64, uint8 or uint16. May be topk_ids itself. In uint8
+  // and uint16, all bits set mark a slot without an expert.
   swy_matrix given_ids;
   // int32 [1, num_experts]: the id that is written to topk_ids for each
   // expert; -1 marks an expert on another node.
@@ -78,11 +79,14 @@ typedef struct swy_route_outputs {
   // weights of its selected zero experts.
   swy_matrix identity_weights;
   swy_report* report;  // optional: gets invalid_ids and elsewhere
+  // Optional [tokens, top_k] of a type of given_ids: the selected experts, to
+  // be given_ids of a later call. A slot without an expert gets all bits set.
+  swy_matrix record;
 } swy_route_outputs;
 #define SWY_ROUTE_OUTPUTS_INIT                                         \
   {                                                                    \
     (uint32_t)sizeof(swy_route_outputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
-        SWY_NO_MATRIX, NULL                                            \
+        SWY_NO_MATRIX, NULL, SWY_NO_MATRIX                             \
   }
 
 // Options of swy_route_top_k. Flags are 0 or 1.

@@ -67,7 +67,8 @@ enum swy_type {
   SWY_E8M0 = 10,  // for scales only
   SWY_Q8_0 = 11,  // GGML's blocks, as the next two; sizes count values
   SWY_Q8_1 = 12,
-  SWY_Q8_K = 13
+  SWY_Q8_K = 13,
+  SWY_U16 = 14  // for recorded ids only
 };
 typedef struct swy_block_q8_0 {
   uint16_t d;

@@ -26,6 +26,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 torch.ops.load_library(str(pathlib.Path(__file__).with_name("switchyard_torch.so")))
 
 route = torch.ops.switchyard.route
+record_route = torch.ops.switchyard.record_route
 pack_weights = torch.ops.switchyard.pack_weights
 
 
@@ -218,17 +219,28 @@ def _(up, options=""):
     return up.new_empty((up.shape[0], up.shape[1] // _halves(options)))
 
 
-@torch.library.register_fake("switchyard::route")
-def _(logits, preset, top_k, correction_bias=None, expert_scale=None, *, options="", dtype=None):
-    _check_devices("route", logits, correction_bias=correction_bias, expert_scale=expert_scale)
+def _routed_like(op, logits, preset, top_k, *, options="", dtype=None, **others):
+    _check_devices(op, logits, **others)
     torch._check(logits.dim() == 2,
-                 lambda: "switchyard::route: logits: not a tensor of two dimensions")
+                 lambda: f"switchyard::{op}: logits: not a tensor of two dimensions")
     zero = presets().get(preset, {}).get("num_zero_experts", 0)
     zero = float(_option(options, "num_zero_experts", zero))
     shape = (logits.shape[0], top_k)
     weights = logits.new_empty(shape, dtype=dtype or logits.dtype)
     return (logits.new_empty(shape, dtype=torch.int64), weights,
             weights.new_empty((logits.shape[0] if zero else 0, 1)))
+
+
+@torch.library.register_fake("switchyard::route")
+def _(logits, preset, top_k, correction_bias=None, expert_scale=None, **named):
+    return _routed_like("route", logits, preset, top_k, correction_bias=correction_bias,
+                        expert_scale=expert_scale, **named)
+
+
+@torch.library.register_fake("switchyard::record_route")
+def _(logits, preset, top_k, record, correction_bias=None, expert_scale=None, **named):
+    return _routed_like("record_route", logits, preset, top_k, record=record,
+                        correction_bias=correction_bias, expert_scale=expert_scale, **named)
 
 
 @register_flop_formula(torch.ops.switchyard.experts)
@@ -245,7 +257,7 @@ def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermed
     return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (1 + _halves(options))
 
 
-@register_flop_formula([route, torch.ops.switchyard.activate, pack_weights])
+@register_flop_formula([route, record_route, torch.ops.switchyard.activate, pack_weights])
 def _(*arguments, **named):
     return 0
 
@@ -273,5 +285,5 @@ def _refuse_derivatives(op):
     _library.impl(op.__name__, below_autograd, "Autograd", with_keyset=True)
 
 
-for _name in ("experts", "quantized_experts", "route", "activate"):
+for _name in ("experts", "quantized_experts", "route", "record_route", "activate"):
     _refuse_derivatives(getattr(torch.ops.switchyard, _name))

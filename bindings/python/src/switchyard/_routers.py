@@ -101,12 +101,20 @@ class Plan(typing.NamedTuple):
         logits = F.linear(hidden.to(weight.dtype), weight, bias)
         return logits.float() if self.f32 else logits
 
-    def route(self, module, hidden, given_bias=None):
+    def route(self, module, hidden, given_bias=None, *, given_ids=None, record=None):
+        """Returns logits, weights and ids, of given_ids if these are given. Also writes the ids to
+        `record`.
+        """
         hidden = hidden.reshape(-1, hidden.shape[-1])
         logits = self.logits(module, hidden)
         bias = _bias(module, given_bias) if self.has_bias else None
-        ids, weights, _ = torch.ops.switchyard.route(
-            logits, self.preset, self.top_k, bias, None, options=self.options, dtype=self.dtype)
+        named = {"options": self.options, "dtype": self.dtype, "given_ids": given_ids}
+        if record is None:
+            ids, weights, _ = torch.ops.switchyard.route(
+                logits, self.preset, self.top_k, bias, None, **named)
+        else:
+            ids, weights, _ = torch.ops.switchyard.record_route(
+                logits, self.preset, self.top_k, record, bias, None, **named)
         return logits, weights, ids
 
 

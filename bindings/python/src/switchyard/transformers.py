@@ -28,8 +28,9 @@ from transformers import PreTrainedModel
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.utils import logging
 
-from switchyard import _checkpoints, _experts, _families, _quantized, _routers
+from switchyard import _checkpoints, _experts, _families, _quantized, _records, _routers, _sessions
 from switchyard._checkpoints import ExpertsConfig  # noqa: F401  (of from_pretrained())
+from switchyard._records import Record  # noqa: F401  (of record())
 
 NAME = "switchyard"
 _logger = logging.get_logger(__name__)
@@ -50,6 +51,7 @@ _options = _experts.Remembered(
 _plan = _experts.Remembered(_routers.plan_of)
 _packed = weakref.WeakKeyDictionary()
 _before = weakref.WeakKeyDictionary()  # the implementations that patch() replaced
+_session = weakref.WeakKeyDictionary()  # the record() or replay() in which a router takes part
 
 
 @torch._dynamo.assume_constant_result
@@ -129,16 +131,33 @@ def _adopted_forward(self, *arguments):
     return _run(self, _families.kind_of(self), own, *arguments)
 
 
-def _routed(self, *arguments, **named):
+def _plan_call(router, arguments, named):
+    """Returns the Plan with which Switchyard runs a call of a router, or None if it cannot."""
     plan, why = None, "it is called with named arguments" if named else None
-    why = why or _experts.obstacle(self, *arguments)
+    why = why or _experts.obstacle(router, *arguments)
     if why is None:
-        plan, why = _plan_of(self, arguments[0].dtype)
+        plan, why = _plan_of(router, arguments[0].dtype)
     if why is not None:
         if not torch.compiler.is_compiling():
-            _warn(self, why)
+            _warn(router, why)
+        return None
+    return _routers.Plan(*plan)
+
+
+def _routed(self, *arguments, **named):
+    plan = _plan_call(self, arguments, named)
+    if plan is None:
         return type(self).forward(self, *arguments, **named)
-    return _routers.Plan(*plan).route(self, *arguments)
+    return plan.route(self, *arguments)
+
+
+@torch.compiler.disable
+def _routed_in_session(self, *arguments, **named):
+    session = _session.get(self)
+    if session is None:  # a copy of a router that takes part in one
+        return _routed(self, *arguments, **named)
+    own = functools.partial(type(self).forward, self)
+    return session.run(self, _plan_call(self, arguments, named), own, arguments, named)
 
 
 def _is_replaced(module, function):
@@ -434,6 +453,8 @@ def _name_implementation(config, name):
 
 
 def _patch_router(router):
+    if router in _session:
+        return
     dtype = next(p.dtype for p in router.parameters())
     why = _plan(router, dtype)[1]
     if why is not None:
@@ -530,12 +551,130 @@ def unpatch(model):
     for module in model.modules():
         _packed.pop(module, None)
         _restore(module, _routed)
+        _restore(module, _routed_in_session)
+        _session.pop(module, None)
         shared = module.__dict__.pop("_switchyard_config", None)
         if shared is not None:
             module.config = shared
         if _is_replaced(module, _adopted_forward):
             _restore(module, _adopted_forward)
             del module.config
+
+
+def _root_of(model):
+    """Returns the outermost model of transformers: forward() of a module around it may have other
+    arguments, and names of layers begin here.
+    """
+    return next(iter(_models_in(model).values()), model)
+
+
+def _recordable(function, model):
+    """Returns a list of the model's layers. Raises ValueError, with the name of each layer that
+    cannot be recorded.
+    """
+    layers, reasons, owners = [], {}, []
+    for name, module in model.named_modules():
+        parent = _parent_of(model, name)
+        if _families.kind_of(module) is not None:
+            owners.append((name, name.rpartition(".")[0]))
+        elif _is_replaced(module, _routed_in_session) and module in _session:
+            reasons[name] = f"takes part in a {_session[module].function}() already"
+        elif _is_replaced(module, _routed):
+            plan, why = _plan(module, next(p.dtype for p in module.parameters()))
+            if why is not None:
+                reasons[name] = why
+                continue
+            rows = len(module.get_submodule(plan.owner).weight)
+            layers.append(_sessions.Layer(name, module, plan, rows))
+        elif _routers.is_router(module, parent):
+            reasons[name] = "patch() has not replaced it"
+    names = [layer.name for layer in layers] + list(reasons)
+    for name, owner in owners:
+        if not any(n.startswith(owner + ".") for n in names):
+            reasons[name] = "has no router that patch() replaces"
+    if function == "replay":
+        tried = ((layer.name, _sessions.why_not_replayed(layer)) for layer in layers)
+        reasons.update((name, why) for name, why in tried if why is not None)
+    if reasons or not layers:
+        what = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        raise ValueError(f"switchyard.transformers.{function}: model: "
+                         f"{what or 'has no router that patch() replaces'}")
+    return layers
+
+
+def _enter_session(session, routers):
+    for router in routers:
+        _restore(router, _routed)
+        _replace(router, _routed_in_session)
+        _session[router] = session
+
+
+def _leave_session(routers):
+    for router in routers:
+        _session.pop(router, None)
+        if _is_replaced(router, _routed_in_session):
+            _restore(router, _routed_in_session)
+            _replace(router, _routed)
+
+
+def _arguments_of_session(function, model):
+    _require_module(function, model)
+    root = _root_of(model)
+    family = getattr(getattr(root, "config", None), "model_type", "")
+    return root, family, _recordable(function, root), _enter_session, _leave_session
+
+
+def record(model):
+    """Returns a context manager that records the experts of each forward of a patched model:
+
+        with switchyard.transformers.record(model) as recording:
+            model(**batch)
+        recording.record.ids  # uint8 or uint16 [tokens, layers, top_k]
+
+    - `recording.records` has a Record for each forward, and `recording.joined()` those of
+      generate() as one.
+    - Results of the model stay the same. Tokens that attention_mask, if it has two dimensions, leaves
+      out get the mark 255 or 65535.
+    - If gradients may be asked for, transformers' own routers run, and their experts are recorded.
+    - A model that torch.compile has compiled runs its routers uncompiled meanwhile.
+
+    Raises ValueError with the name of each layer whose router patch() does not replace.
+    """
+    return _sessions.Recording(*_arguments_of_session("record", model))
+
+
+def replay(model, record):
+    """Returns a context manager in which forwards of a patched model use the experts of a Record,
+    with weights from their own logits:
+
+        with switchyard.transformers.replay(model, record):
+            model(**batch).loss.backward()
+
+    - Each forward uses the same Record, or the next one of a list. Its tokens are those of the
+      batch, sequence by sequence: Record.take(), .padded(mask) and .without_padding() arrange them.
+    - Padding tokens of the record must be padding of attention_mask. They are routed as without a
+      record.
+    - Under torch.no_grad(), RouteTopK computes weights, with the same bits for the same logits. If
+      gradients may be asked for, transformers' own router computes them, with torch.topk replaced
+      by the record; weights then have derivatives, and torch's rounding.
+    - With gradient checkpointing, backward() also belongs in the `with` block.
+
+    Raises ValueError with the first difference between record and model.
+    """
+    return _sessions.Replay(*_arguments_of_session("replay", model), record)
+
+
+def save_record(record, path):
+    """Writes a Record to a safetensors file, with a digest of its ids."""
+    if not isinstance(record, _records.Record):
+        raise TypeError("switchyard.transformers.save_record: record: not a Record: "
+                        f"{type(record).__name__}")
+    _records.save(record, path)
+
+
+def load_record(path):
+    """Reads a Record from a file of save_record(). Raises ValueError if the file is damaged."""
+    return _records.load(path)
 
 
 def _parent_of(model, name):
