@@ -36,8 +36,9 @@ static_assert(kAreAggregates<
               QuantizeOutputs, QuantizeOptions, HyperInputs, HyperOutputs,
               HyperOptions, BucketInputs, PackedBuckets, StridedBuckets,
               BucketOptions, AlignedInputs, AlignedBuckets, AlignedOptions,
-              MapInputs, MapOutputs, MapOptions, DispatchInputs,
-              DispatchOutputs, DispatchOptions>);
+              MapInputs, MapOutputs, MapOptions, ReplicaInputs, ReplicaOutputs,
+              ReplicaOptions, CountsInputs, CountsOutputs, CountsOptions,
+              DispatchInputs, DispatchOutputs, DispatchOptions>);
 // Traits find no conversion either in what the compiler refuses below.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
 static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);
