@@ -117,6 +117,44 @@ struct MapCase {
   Aligned<int32_t> pair_counts, counts, offsets, rows, index;
 };
 
+// An eighth of the experts, the ones with the lowest ids, have four replicas.
+// (The lowest ids are the busiest in a Zipf distribution.)
+struct ReplicaCase {
+  static constexpr size_t kMost = 4;
+  explicit ReplicaCase(const Shape& shape)
+      : s(shape),
+        ids(TopKIds(s.tokens, s.router.experts, s.router.top_k, s.spread)),
+        replica_counts(s.router.experts, 1),
+        physical(s.Pairs()),
+        counts(s.router.experts) {
+    for (size_t i = 0; i < s.router.experts * kMost; ++i) {
+      replicas.push_back(static_cast<int32_t>(i));
+    }
+    std::fill_n(replica_counts.begin(), s.router.experts / 8, int32_t{kMost});
+  }
+  ReplicaInputs In() const {
+    return {{ids.data(), s.tokens, s.router.top_k},
+            {replicas.data(), s.router.experts, kMost},
+            replica_counts};
+  }
+  ReplicaOutputs Out() {
+    return {{physical.data(), s.tokens, s.router.top_k}, counts};
+  }
+  Status Call(size_t /*slot*/, Executor& executor) {
+    return MapReplicas(In(), Out(), {}, executor);
+  }
+  std::vector<Output> Wanted() {
+    const reference::Replicated r =
+        reference::MapReplicas(Values(ids), replicas, replica_counts, kMost, 0);
+    return {bench::Wanted(physical, r.physical_ids),
+            bench::Wanted(counts, r.tokens_per_expert)};
+  }
+  const Shape s;
+  Aligned<int32_t> ids;
+  std::vector<int32_t> replicas, replica_counts;
+  Aligned<int32_t> physical, counts;
+};
+
 void Add(const Shape& s) {
   const size_t pairs = s.Pairs(), experts = s.router.experts;
   const std::vector<size_t> all = {0, 1, 2, 3};
@@ -126,6 +164,13 @@ void Add(const Shape& s) {
   aligned.AddOurs(RunnableIsas(), all);
   aligned.Add({"plain", all}, [](AlignedCase& d) {
     return [&d](size_t) { plain::BucketAligned(d.In(), d.Out(), kBlockSize); };
+  });
+  Case<ReplicaCase> replicas(
+      s.MakeFacts("map_replicas", "pair", 2 * pairs + 5 * experts),
+      [s] { return std::make_unique<ReplicaCase>(s); });
+  replicas.AddOurs(RunnableIsas(), all);
+  replicas.Add({"plain", all}, [](ReplicaCase& d) {
+    return [&d](size_t) { plain::MapReplicas(d.In(), d.Out()); };
   });
   for (const bool tokens : {false, true}) {
     Case<MapCase> map(

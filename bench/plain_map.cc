@@ -98,4 +98,18 @@ void MapPairs(const MapInputs& inputs, const MapOutputs& outputs) {
   }
 }
 
+void MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs) {
+  const auto ids = inputs.topk_ids.As<int32_t>();
+  const auto replicas = inputs.replicas.As<int32_t>();
+  const int32_t* const replica_counts = inputs.replica_counts.data;
+  int32_t* const counts = outputs.tokens_per_expert.data;
+  int32_t* const physical = outputs.physical_ids.As<int32_t>().data;
+  std::memset(counts, 0, outputs.tokens_per_expert.size * sizeof(int32_t));
+  for (size_t p = 0; p < ids.rows * ids.cols; ++p) {
+    const int32_t e = ids.data[p];
+    const int32_t n = counts[e]++;
+    physical[p] = replicas.Row(static_cast<size_t>(e))[n % replica_counts[e]];
+  }
+}
+
 }  // namespace switchyard::bench::plain

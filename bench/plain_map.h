@@ -20,6 +20,8 @@ void BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
 // Maps by a table to at most 64 destinations. Writes pairs with pair_index.
 // If counts of tokens are given, writes tokens with copy_index instead.
 void MapPairs(const MapInputs& inputs, const MapOutputs& outputs);
+// Replaces logical experts by physical ones, with first_replica = 0.
+void MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs);
 
 }  // namespace switchyard::bench::plain
 

@@ -106,4 +106,51 @@ Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
   return mapped;
 }
 
+Replicated MapReplicas(const std::vector<int32_t>& topk_ids,
+                       const std::vector<int32_t>& replicas,
+                       const std::vector<int32_t>& replica_counts,
+                       size_t max_replicas, size_t first_replica) {
+  Replicated all;
+  all.physical_ids.assign(topk_ids.size(), -1);
+  const auto pairs_of = PairsOf(topk_ids, replica_counts.size());
+  size_t placed = 0;
+  for (size_t e = 0; e < pairs_of.size(); ++e) {
+    const std::vector<size_t>& pairs = pairs_of[e];
+    all.tokens_per_expert.push_back(static_cast<int32_t>(pairs.size()));
+    all.max_rows = std::max(all.max_rows, pairs.size());
+    const auto count = static_cast<size_t>(std::max(0, replica_counts[e]));
+    if (count == 0 || count > max_replicas) continue;
+    placed += pairs.size();
+    for (size_t n = 0; n < pairs.size(); ++n) {
+      all.physical_ids[pairs[n]] =
+          replicas[e * max_replicas + (first_replica + n) % count];
+    }
+  }
+  all.dropped = topk_ids.size() - placed;
+  return all;
+}
+
+Exchange MapCounts(const std::vector<int64_t>& counts, size_t ranks,
+                   size_t rank, size_t row_elements) {
+  const auto elements = [&](size_t from, size_t to) {
+    return counts[from * ranks + to] * static_cast<int64_t>(row_elements);
+  };
+  Exchange all;
+  all.send_offsets = all.recv_offsets = {0};
+  for (size_t other = 0; other < ranks; ++other) {
+    all.send_counts.push_back(elements(rank, other));
+    all.recv_counts.push_back(elements(other, rank));
+    all.send_offsets.push_back(all.send_offsets.back() + elements(rank, other));
+    all.recv_offsets.push_back(all.recv_offsets.back() + elements(other, rank));
+    int64_t before = 0, rows = 0;
+    for (size_t from = 0; from < ranks; ++from) {
+      if (from < rank) before += elements(from, other);
+      rows += counts[from * ranks + other];
+    }
+    all.put_offsets.push_back(before);
+    all.max_rows = std::max(all.max_rows, static_cast<size_t>(rows));
+  }
+  return all;
+}
+
 }  // namespace switchyard::reference

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Naive implementations of aligned buckets and of maps.
+// Naive implementations of aligned buckets, of maps and of replicas.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_MAP_H_
 #define SWITCHYARD_TESTING_REFERENCE_MAP_H_
@@ -42,6 +42,27 @@ struct Mapped {
 // token is in a destination's group at most once.
 Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
                size_t num_destinations, bool once);
+
+struct Replicated {
+  std::vector<int32_t> physical_ids, tokens_per_expert;
+  size_t max_rows = 0, dropped = 0;
+};
+// Chooses a replica for each pair. `replicas` has a row of max_replicas
+// elements for each expert.
+Replicated MapReplicas(const std::vector<int32_t>& topk_ids,
+                       const std::vector<int32_t>& replicas,
+                       const std::vector<int32_t>& replica_counts,
+                       size_t max_replicas, size_t first_replica);
+
+struct Exchange {
+  std::vector<int64_t> send_counts, send_offsets, recv_counts, recv_offsets,
+      put_offsets;
+  size_t max_rows = 0;
+};
+// Computes the exchange of one rank. counts[s * ranks + d] is the number of
+// rows from rank s to rank d.
+Exchange MapCounts(const std::vector<int64_t>& counts, size_t ranks,
+                   size_t rank, size_t row_elements);
 
 }  // namespace switchyard::reference
 

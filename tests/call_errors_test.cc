@@ -796,6 +796,130 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
+// A call with 4 tokens of 2 pairs, and 3 experts with at most 2 replicas.
+class ReplicaErrors
+    : public CallErrors<ReplicaInputs, ReplicaOutputs, ReplicaOptions> {
+ protected:
+  ReplicaErrors()
+      : CallErrors("MapReplicas", MapReplicas),
+        ids_(4, 2),
+        replicas_(3, 2),
+        replica_counts_(1, 3),
+        scratch_(1, 16),
+        physical_(4, 2),
+        tokens_(1, 3) {
+    ids_.Fill({0, 1, 2, 0, 1, 2, 0, 1});
+    replicas_.Fill({0, 3, 1, 0, 2, 4});
+    replica_counts_.Fill({2, 1, 2});
+    call_ = {{ids_.view(), replicas_.view(), replica_counts_.span(),
+              scratch_.span()},
+             {physical_.view(), tokens_.span(), &report_},
+             {}};
+  }
+  void ExpectUntouched() const override {
+    for (const Guarded<int32_t>* m : {&scratch_, &physical_, &tokens_}) {
+      m->ExpectUntouched("an output");
+    }
+  }
+
+  const Guarded<int32_t> ids_, replicas_, replica_counts_, scratch_, physical_,
+      tokens_;
+};
+
+TEST_F(ReplicaErrors, EveryLineOfItsTable) {
+  ExpectSpoiltCallsAreRefused<calls::ReplicaCall>();
+  EXPECT_ERROR("topk_ids: more than 2^31 - 1 pairs",
+               c.in.topk_ids.rows = size_t{1} << 30);
+  EXPECT_ERROR("replica_counts: more than 2^31 - 1 experts",
+               c.in.replica_counts.size = size_t{1} << 31);
+  EXPECT_ERROR("replicas: more than 2^31 - 1 columns",
+               c.in.replicas.cols = c.in.replicas.stride = size_t{1} << 31);
+  for (const size_t first : {size_t{1} << 31, SIZE_MAX}) {
+    EXPECT_ERROR("options: first_replica: more than 2^31 - 1",
+                 c.options.first_replica = first);
+  }
+}
+
+TEST_F(ReplicaErrors, NamesTheCountThatIsWrong) {
+  for (const int32_t wrong : {3, -1, INT32_MIN}) {
+    const std::vector<int32_t> counts = {2, wrong, 2};
+    call_.in.replica_counts = counts;
+    call_.options.allow_dropped = false;
+    const Status status = Run(call_);
+    ExpectError(status,
+                "MapReplicas: replica_counts: outside [0, max_replicas], and "
+                "options.allow_dropped is not set",
+                StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.details(),
+              "got " + std::to_string(wrong) + " at 1, needs 0 to 2");
+    call_.options.allow_dropped = true;
+    EXPECT_OK(Run(call_));
+    EXPECT_EQ(report_.dropped, 3u);
+  }
+  const std::vector<int32_t> none = {2, 0, 2};
+  call_.in.replica_counts = none;
+  call_.options.allow_dropped = false;
+  const Status status = Run(call_);
+  ExpectError(status,
+              "MapReplicas: topk_ids: without a replica, and "
+              "options.allow_dropped is not set",
+              StatusCode::kFailedPrecondition);
+  EXPECT_STREQ(status.details(), "got 3 of 8");
+}
+
+// A call of rank 1 of 3.
+class CountsErrors
+    : public CallErrors<CountsInputs, CountsOutputs, CountsOptions> {
+ protected:
+  CountsErrors()
+      : CallErrors("MapCounts", RunAlone), counts_(3, 3), longs_(1, 200) {
+    counts_.Fill({0, 1, 2, 3, 4, 5, 6, 7, 8});
+    int64_t* at = longs_.data();
+    const auto span = [&](size_t size) {
+      at += size + 16;
+      return Span<int64_t>(at - size, size);
+    };
+    call_.in = {counts_.view()};
+    call_.out = {span(3), span(4), span(3), span(4), span(3), &report_};
+    call_.options.rank = 1;
+  }
+  static Status RunAlone(const CountsInputs& in, const CountsOutputs& out,
+                         const CountsOptions& options,
+                         Executor& /*executor*/) noexcept {
+    return MapCounts(in, out, options);
+  }
+  void ExpectUntouched() const override { longs_.ExpectUntouched("an output"); }
+
+  const Guarded<int32_t> counts_;
+  const Guarded<int64_t> longs_;
+};
+
+TEST_F(CountsErrors, EveryLineOfItsTable) {
+  ExpectSpoiltCallsAreRefused<calls::CountsCall>();
+  for (const size_t rank : {size_t{3}, SIZE_MAX}) {
+    EXPECT_ERROR("options: rank: not below ranks", c.options.rank = rank);
+  }
+}
+
+TEST_F(CountsErrors, NamesTheRanksOfACountThatIsWrong) {
+  std::vector<int64_t> wide = {0, 1, 2, 3, 4, 5, 6, 7, INT64_MIN};
+  call_.in.counts = {wide.data(), 3, 3};
+  EXPECT_ERROR("counts: is negative", static_cast<void>(c));
+  EXPECT_STREQ(Run(call_).details(), "from rank 2 to rank 2");
+  // The sum of a column overflows, for a rank that is not this one.
+  wide[8] = INT64_MAX - 6;
+  EXPECT_ERROR("counts: elements overflow 64 bits", static_cast<void>(c));
+  EXPECT_STREQ(Run(call_).details(), "rows received by rank 2");
+  wide[8] = INT64_MAX / 2;
+  EXPECT_ERROR("counts: elements overflow 64 bits", c.options.row_elements = 3);
+  // The sum of the row of this rank overflows, but no column does.
+  wide = {0, 0, 0, INT64_MAX, 1, 0, 0, 0, 0};
+  EXPECT_ERROR("counts: elements overflow 64 bits", static_cast<void>(c));
+  EXPECT_STREQ(Run(call_).details(), "rows sent by rank 1");
+  call_.options.rank = 0;
+  EXPECT_OK(Run(call_));
+}
+
 // Tests every invalid argument of hyper.h and its message. The call must
 // write nothing.
 

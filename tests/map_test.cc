@@ -3,6 +3,8 @@
 
 #include "switchyard/map.h"
 
+#include <numeric>
+
 #include "switchyard/bucket.h"
 #include "switchyard/combine.h"
 #include "switchyard/gather.h"
@@ -375,6 +377,338 @@ TEST(MapFailures, OfAnyLoopAreReported) {
     EXPECT_EQ(MapPairs(in, c.Out(), c.options, executor).code(),
               fail_at < 4 ? StatusCode::kOutOfMemory : StatusCode::kOk);
     EXPECT_EQ(c.report == kUnwritten, fail_at < 4);
+  }
+}
+
+// A call's inputs and outputs in guarded memory, and the outputs that it
+// should have.
+struct Replicas {
+  // Draws the tables. Unless all counts are valid, some are 0 or out of range.
+  Replicas(const Shape& shape, std::vector<int32_t> values, size_t most,
+           uint64_t seed, bool valid, size_t slack = 0)
+      : s(shape),
+        max_replicas(most),
+        ids(std::move(values)),
+        table(Table(seed)),
+        counts(Counts(seed, valid)),
+        topk_ids(s.tokens, s.top_k, s.top_k + slack, slack, ids),
+        replicas(s.experts, most, most + slack, slack, table),
+        replica_counts(1, s.experts, 0, slack, counts),
+        physical_ids(s.tokens, s.top_k, s.top_k + slack, slack),
+        tokens_per_expert(1, s.experts, 0, slack) {
+    options.first_replica = seed % 5 == 0 ? 0x7FFFFFFF : seed;
+    exact =
+        reference::MapReplicas(ids, table, counts, most, options.first_replica);
+    options.allow_dropped = exact.dropped % 2 != 0;
+  }
+  ReplicaInputs In() const {
+    return {topk_ids.view(), replicas.view(), replica_counts.span()};
+  }
+  ReplicaOutputs Out() {
+    return {physical_ids.view(), tokens_per_expert.span(), &report};
+  }
+  void Expect(const Status& status) const { Expect(status, physical_ids); }
+  void Expect(const Status& status, const Guarded<int32_t>& written) const {
+    if (exact.dropped == 0 || options.allow_dropped) {
+      ASSERT_OK(status);
+    } else {
+      const bool has_strangers =
+          std::any_of(counts.begin(), counts.end(), [&](int32_t count) {
+            return count < 0 || static_cast<size_t>(count) > max_replicas;
+          });
+      ExpectError(
+          status,
+          (has_strangers ? "MapReplicas: replica_counts: outside [0, "
+                           "max_replicas], and "
+                         : "MapReplicas: topk_ids: without a replica, and ") +
+              std::string("options.allow_dropped is not set"),
+          StatusCode::kFailedPrecondition);
+    }
+    EXPECT_EQ(written.Values(), exact.physical_ids);
+    EXPECT_EQ(tokens_per_expert.Values(), exact.tokens_per_expert);
+    written.ExpectIntact("physical_ids");
+    tokens_per_expert.ExpectIntact("tokens_per_expert");
+    Report expected = kUnwritten;
+    expected.max_rows = exact.max_rows;
+    expected.dropped = exact.dropped;
+    EXPECT_EQ(report, expected);
+  }
+
+  std::vector<int32_t> Table(uint64_t seed) const {
+    Random random(seed + 1);
+    std::vector<int32_t> all;
+    for (size_t i = 0; i < s.experts * max_replicas; ++i) {
+      all.push_back(static_cast<int32_t>(random.Below(1 << 20)));
+    }
+    return all;
+  }
+  std::vector<int32_t> Counts(uint64_t seed, bool valid) const {
+    Random random(seed + 2);
+    std::vector<int32_t> all;
+    for (size_t e = 0; e < s.experts; ++e) {
+      const int32_t strangers[] = {0, -1, INT32_MIN, INT32_MAX,
+                                   static_cast<int32_t>(max_replicas + 1)};
+      all.push_back(!valid && random.Below(8) == 0
+                        ? strangers[random.Below(5)]
+                        : static_cast<int32_t>(1 + random.Below(max_replicas)));
+    }
+    return all;
+  }
+
+  const Shape s;
+  const size_t max_replicas;
+  const std::vector<int32_t> ids, table, counts;
+  ReplicaOptions options;
+  reference::Replicated exact;
+  const Guarded<int32_t> topk_ids, replicas, replica_counts, physical_ids,
+      tokens_per_expert;
+  Report report = kUnwritten;
+};
+
+class ReplicaTest : public IsaTest {};
+SWITCHYARD_FOR_EVERY_ISA(ReplicaTest);
+class ReplicaPoolTest : public IsaPoolTest {};
+SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ReplicaPoolTest);
+
+TEST_P(ReplicaTest, AnyShapeLikeTheReference) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(3000 + seed);
+    const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
+                     1 + random.Below(12), 1 + random.Below(300)};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s);
+    Replicas c(s, MakeIds(s, static_cast<Load>(seed % 4), seed),
+               1 + random.Below(9), seed, seed % 3 == 0, seed % 4);
+    c.Expect(MapReplicas(c.In(), c.Out(), c.options));
+    // The ids are replaced in place.
+    ReplicaOutputs in_place = c.Out();
+    in_place.physical_ids =
+        AnyMatrix(c.topk_ids.data(), s.tokens, s.top_k, s.top_k + seed % 4);
+    c.Expect(MapReplicas(c.In(), in_place, c.options), c.topk_ids);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST_P(ReplicaTest, ReadsEveryTypeOfIds) {
+  const Shape s = {70, 6, 40};
+  std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 5);
+  const std::vector<uint32_t> unsigned_ids(ids.begin(), ids.end());
+  std::vector<int64_t> wide(ids.begin(), ids.end());
+  for (size_t i = 0; i < ids.size(); i += 7) {
+    wide[i] = ids[i] + (int64_t{1} << 32);
+    ids[i] = -1;
+  }
+  Replicas c(s, ids, 3, 1, true);
+  ReplicaInputs in = c.In();
+  in.topk_ids = {wide.data(), s.tokens, s.top_k};
+  c.Expect(MapReplicas(in, c.Out(), c.options));
+  Replicas d(s, {unsigned_ids.begin(), unsigned_ids.end()}, 3, 1, true);
+  in.topk_ids = {unsigned_ids.data(), s.tokens, s.top_k};
+  d.Expect(MapReplicas(in, d.Out(), d.options));
+}
+
+TEST_P(ReplicaTest, KnownAnswers) {
+  // Expert 0 has three replicas, expert 1 has one, expert 2 has two.
+  const std::vector<int32_t> replicas = {0, 4, 5, 1, -9, -9, 2, 3, -9};
+  const std::vector<int32_t> replica_counts = {3, 1, 2};
+  const std::vector<int32_t> ids = {0, 2, 0, 1, 0, 2, 0, 1, 2, 0};
+  std::vector<int32_t> physical(10), tokens(3);
+  const ReplicaInputs in = {
+      {ids.data(), 5, 2}, {replicas.data(), 3, 3}, replica_counts};
+  const ReplicaOutputs out = {{physical.data(), 5, 2}, tokens};
+  ASSERT_OK(MapReplicas(in, out));
+  EXPECT_EQ(physical, (std::vector<int32_t>{0, 2, 4, 1, 5, 3, 0, 1, 2, 4}));
+  EXPECT_EQ(tokens, (std::vector<int32_t>{5, 2, 3}));
+  ASSERT_OK(MapReplicas(in, out, {1}));
+  EXPECT_EQ(physical, (std::vector<int32_t>{4, 3, 5, 1, 0, 2, 4, 1, 3, 5}));
+}
+
+// The replicas of an expert get numbers of pairs that differ by at most one,
+// and the sum of several ranks differs by no more than one for each rank.
+TEST_P(ReplicaTest, BalancesReplicas) {
+  constexpr size_t kExperts = 16, kReplicas = 4, kRanks = 4;
+  const Shape s = {101, 4, kExperts};
+  std::vector<int32_t> replicas(kExperts * kReplicas);
+  std::iota(replicas.begin(), replicas.end(), 0);
+  const std::vector<int32_t> replica_counts(kExperts, kReplicas);
+  std::vector<int32_t> physical(s.tokens * s.top_k), tokens(kExperts),
+      sums(replicas.size());
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    const std::vector<int32_t> ids = MakeIds(s, Load::kZipf, rank);
+    ASSERT_OK(MapReplicas(
+        {View(ids, s), {replicas.data(), kExperts, kReplicas}, replica_counts},
+        {{physical.data(), s.tokens, s.top_k}, tokens}, {rank}));
+    std::vector<int32_t> pairs(replicas.size());
+    for (const int32_t id : physical) ++pairs[static_cast<size_t>(id)];
+    for (auto of = pairs.begin(); of != pairs.end(); of += kReplicas) {
+      const auto [least, most] = std::minmax_element(of, of + kReplicas);
+      EXPECT_LE(*most - *least, 1) << "rank " << rank;
+    }
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += pairs[i];
+  }
+  for (auto of = sums.begin(); of != sums.end(); of += kReplicas) {
+    const auto [least, most] = std::minmax_element(of, of + kReplicas);
+    EXPECT_LE(*most - *least, static_cast<int32_t>(kRanks));
+  }
+}
+
+TEST_P(ReplicaTest, NoTokens) {
+  Replicas c({0, 4, 5}, {}, 2, 1, true, 1);
+  c.Expect(MapReplicas(c.In(), c.Out(), c.options));
+  // The fixture requires a kernel of this ISA.
+  Replicas d({2, 2, 2}, {0, 1, 1, 0}, 2, 1, true);
+  d.Expect(MapReplicas(d.In(), d.Out(), d.options));
+}
+
+TEST_P(ReplicaPoolTest, SameBitsOnEveryThread) {
+  executor().Rendezvous();
+  const Shape s = {30011, 8, 128};
+  const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 6);
+  const Guarded<int32_t> scratch(1, ScratchSize(s, executor()));
+  for (const bool with_scratch : {true, false}) {
+    for (const bool in_place : {true, false}) {
+      Replicas c(s, ids, 5, 7, true);
+      ReplicaInputs in = c.In();
+      if (with_scratch) in.scratch = scratch.span();
+      ReplicaOutputs out = c.Out();
+      if (in_place) out.physical_ids = c.topk_ids.view();
+      c.Expect(MapReplicas(in, out, c.options, executor()),
+               in_place ? c.topk_ids : c.physical_ids);
+      ASSERT_FALSE(HasFailure());
+      scratch.ExpectIntact("scratch");
+    }
+  }
+  EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
+            executor().ExpectedThreads());
+}
+
+TEST(ReplicaFailures, OfAnyLoopAreReported) {
+  const Shape s = {15007, 4, 60};
+  for (size_t fail_at = 0; fail_at <= 2; ++fail_at) {
+    BackwardsExecutor executor(fail_at);
+    std::vector<int32_t> scratch(ScratchSize(s, executor));
+    Replicas c(s, MakeIds(s, Load::kUniform, 1), 3, 0, true);
+    ReplicaInputs in = c.In();
+    in.scratch = scratch;
+    EXPECT_EQ(MapReplicas(in, c.Out(), c.options, executor).code(),
+              fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
+    EXPECT_EQ(c.report == kUnwritten, fail_at < 2);
+  }
+}
+
+// A call of MapCounts in guarded memory.
+struct Exchange {
+  explicit Exchange(size_t n, size_t slack = 0)
+      : ranks(n),
+        send_counts(1, n, 0, slack),
+        send_offsets(1, n + 1, 0, slack),
+        recv_counts(1, n, 0, slack),
+        recv_offsets(1, n + 1, 0, slack),
+        put_offsets(1, n, 0, slack) {}
+  CountsOutputs Out() {
+    return {recv_counts.span(),  recv_offsets.span(), send_counts.span(),
+            send_offsets.span(), put_offsets.span(),  &report};
+  }
+  void Expect(const reference::Exchange& exact) const {
+    EXPECT_EQ(send_counts.Values(), exact.send_counts);
+    EXPECT_EQ(send_offsets.Values(), exact.send_offsets);
+    EXPECT_EQ(recv_counts.Values(), exact.recv_counts);
+    EXPECT_EQ(recv_offsets.Values(), exact.recv_offsets);
+    EXPECT_EQ(put_offsets.Values(), exact.put_offsets);
+    for (const Guarded<int64_t>* m : {&send_counts, &send_offsets, &recv_counts,
+                                      &recv_offsets, &put_offsets}) {
+      m->ExpectIntact("an output");
+    }
+    Report expected = kUnwritten;
+    expected.max_rows = exact.max_rows;
+    EXPECT_EQ(report, expected);
+  }
+  const size_t ranks;
+  const Guarded<int64_t> send_counts, send_offsets, recv_counts, recv_offsets,
+      put_offsets;
+  Report report = kUnwritten;
+};
+
+TEST(CountsTest, AnyRankLikeTheReference) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(4000 + seed);
+    // MapCounts adds up 16 columns at a time.
+    const size_t some[] = {1, 2, 15, 16, 17, 32, 33, 1 + random.Below(80)};
+    const size_t ranks = some[random.Below(8)], slack = seed % 3;
+    std::vector<int64_t> wide;
+    for (size_t i = 0; i < ranks * ranks; ++i) {
+      wide.push_back(static_cast<int64_t>(random.Below(1000)));
+    }
+    const std::vector<int32_t> narrow(wide.begin(), wide.end());
+    const Guarded<int64_t> counts64(ranks, ranks, ranks + slack, slack, wide);
+    const Guarded<int32_t> counts32(ranks, ranks, ranks + slack, slack, narrow);
+    CountsOptions options;
+    options.rank = random.Below(ranks);
+    options.row_elements = seed % 4 == 0 ? 1 : size_t{1} << 40;
+    const reference::Exchange exact =
+        reference::MapCounts(wide, ranks, options.rank, options.row_elements);
+    Exchange c(ranks, slack), d(ranks, slack);
+    ASSERT_OK(MapCounts({counts64.view()}, c.Out(), options));
+    c.Expect(exact);
+    options.capacity = exact.max_rows;
+    ASSERT_OK(MapCounts({counts32.view()}, d.Out(), options));
+    d.Expect(exact);
+    if (exact.max_rows == 0) continue;
+    --options.capacity;
+    ExpectError(MapCounts({counts32.view()}, d.Out(), options),
+                "MapCounts: counts: a rank receives more rows than "
+                "options.capacity",
+                StatusCode::kFailedPrecondition);
+    d.Expect(exact);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST(CountsTest, KnownAnswers) {
+  const std::vector<int32_t> counts = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  std::vector<int64_t> sent(3), send_offsets(4), received(3), recv_offsets(4),
+      put(3);
+  Report report;
+  CountsOptions options;
+  options.rank = 2;
+  options.row_elements = 10;
+  options.capacity = 17;
+  const Status status = MapCounts(
+      {{counts.data(), 3, 3}},
+      {received, recv_offsets, sent, send_offsets, put, &report}, options);
+  ExpectError(status,
+              "MapCounts: counts: a rank receives more rows than "
+              "options.capacity",
+              StatusCode::kFailedPrecondition);
+  EXPECT_STREQ(status.details(), "rank 2 receives 18, capacity is 17");
+  EXPECT_EQ(sent, (std::vector<int64_t>{70, 80, 90}));
+  EXPECT_EQ(send_offsets, (std::vector<int64_t>{0, 70, 150, 240}));
+  EXPECT_EQ(received, (std::vector<int64_t>{30, 60, 90}));
+  EXPECT_EQ(recv_offsets, (std::vector<int64_t>{0, 30, 90, 180}));
+  EXPECT_EQ(put, (std::vector<int64_t>{50, 70, 90}));
+  EXPECT_EQ(report.max_rows, 18u);
+}
+
+// The offsets of puts of all ranks cover each receive buffer without a gap.
+TEST(CountsTest, PutsFillEachReceiveBuffer) {
+  constexpr size_t kRanks = 5;
+  std::vector<int32_t> counts;
+  for (size_t i = 0; i < kRanks * kRanks; ++i) {
+    counts.push_back(static_cast<int32_t>(Hash(11, i) % 4));
+  }
+  std::vector<int64_t> begin[kRanks], received[kRanks], offsets[kRanks];
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    begin[rank].resize(kRanks);
+    received[rank].resize(kRanks);
+    offsets[rank].resize(kRanks + 1);
+    CountsOutputs out = {received[rank], offsets[rank]};
+    out.put_offsets = begin[rank];
+    ASSERT_OK(MapCounts({{counts.data(), kRanks, kRanks}}, out, {rank, 3}));
+  }
+  for (size_t to = 0; to < kRanks; ++to) {
+    for (size_t from = 0; from < kRanks; ++from) {
+      EXPECT_EQ(begin[from][to], offsets[to][from]);
+    }
   }
 }
 

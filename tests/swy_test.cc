@@ -209,6 +209,61 @@ TEST(Swy, PlanSimulatesSchedules) {
   EXPECT_EQ(Lines(SwyOk("plan --experts 8 --top-k 1").out).size(), 9u);
 }
 
+// Each of 2 tokens chooses both experts, which are on 2 nodes. So each node
+// sends a row of 1000 bytes and receives one, which takes 1 us at 1 GB/s.
+TEST(Swy, PlanSimulatesNodes) {
+  const auto numbers_of = [](const std::string& line) {
+    std::vector<double> numbers(9);
+    std::istringstream in(line);
+    for (double& number : numbers) in >> number;
+    EXPECT_TRUE(in) << line;
+    return numbers;
+  };
+  const std::string small =
+      "plan --experts 2 --top-k 2 --tokens 2 --hidden 100 --row-bytes 1000 "
+      "--back-bytes 3000 --latency-us 10 --gb-per-s 1 --node-workers 1 ";
+  const std::vector<std::string> lines =
+      Lines(SwyOk(small + "--nodes 1 2").out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0],
+            "nodes rows/token   most MB dispatch us products us   back us    "
+            "step us  halves us speedup");
+  const std::vector<double> one = numbers_of(lines[1]);
+  EXPECT_EQ(one[1], 0.0);
+  EXPECT_EQ(one[3], 0.0);
+  EXPECT_EQ(one[5], 0.0);
+  EXPECT_EQ(one[6], one[4]);
+  EXPECT_EQ(one[8], 1.0);
+  const std::vector<double> two = numbers_of(lines[2]);
+  EXPECT_EQ(two[0], 2.0);
+  EXPECT_EQ(two[1], 1.0);
+  EXPECT_EQ(two[2], 0.001);
+  EXPECT_EQ(two[3], 21.0);
+  EXPECT_EQ(two[5], 13.0);
+  EXPECT_NEAR(two[4], one[4] / 2, one[4] / 100);
+  EXPECT_NEAR(two[6], two[3] + two[4] + two[5], 0.11);
+  // A token goes to each other node at most once, or once for each expert.
+  const std::string large =
+      "plan --experts 64 --tokens 512 --skew zipf --nodes 2 8 64 ";
+  const auto each = Lines(SwyOk(large).out),
+             once = Lines(SwyOk(large + "--once").out);
+  for (size_t i = 1; i < 4; ++i) {
+    const std::vector<double> pairs = numbers_of(each[i]);
+    const std::vector<double> tokens = numbers_of(once[i]);
+    EXPECT_LE(tokens[1], pairs[1]);
+    EXPECT_LE(tokens[1], pairs[0] - 1);
+    EXPECT_LE(pairs[1], 8.0);
+    if (i == 3) {  // each node has one expert
+      EXPECT_EQ(tokens[1], pairs[1]);
+    }
+  }
+  // A slow network hides behind the products of the other half.
+  const std::vector<double> slow = numbers_of(
+      Lines(SwyOk("plan --tokens 4096 --nodes 8 --latency-us 0 --gb-per-s 1")
+                .out)[1]);
+  EXPECT_LT(slow[7], 0.9 * slow[6]);
+}
+
 TEST(Swy, PresetsListsEachFamily) {
   const std::vector<std::string> lines = Lines(SwyOk("presets").out);
   ASSERT_EQ(lines.size(), Presets().size + 1);
@@ -319,6 +374,12 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("plan --wake-us x"), "--wake-us");
   ExpectError(Swy("plan --tile-us -1"), "--tile-us");
   ExpectError(Swy("plan --claim-us -1"), "--claim-us");
+  ExpectError(Swy("plan --nodes 0"), "--nodes");
+  ExpectError(Swy("plan --nodes 2 --node-workers 0"), "--node-workers");
+  ExpectError(Swy("plan --nodes 2 --latency-us -1"), "--latency-us");
+  ExpectError(Swy("plan --nodes 2 --gb-per-s 0"), "--gb-per-s");
+  ExpectError(Swy("plan --nodes 2 --row-bytes -1"), "--row-bytes");
+  ExpectError(Swy("plan --nodes 2 --back-bytes x"), "--back-bytes");
   ExpectError(Swy("verify --isa ''"), "--isa");
   ExpectError(Swy("verify --kernel rout"), "--kernel: rout not in {activate,");
   ExpectError(Swy("verify --print=maybe"), "--print: takes no value");
@@ -357,6 +418,12 @@ TEST(EnvironmentIsaDeathTest, EveryKernelRefusesAWrongOne) {
         const std::vector<corpus::Case> cases = corpus::Cases();
         bool refused = !cases.empty();
         for (size_t i = 0; i < cases.size(); i += 10) {
+          // The first Quantize of a layer's inputs would abort, and MapCounts
+          // runs no kernel.
+          if (cases[i].name.rfind("layer for ", 0) == 0 ||
+              cases[i].name.rfind("map counts ", 0) == 0) {
+            continue;
+          }
           corpus::Digests digests;
           cases[i].run(SerialExecutor(), digests);
           const std::string why = digests.status.message();

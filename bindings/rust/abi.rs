@@ -54,6 +54,7 @@ const SPECIAL: &[(&str, &str)] = &[
     ("swy_aligned_inputs.scratch", "&'a mut [i32]"),
     ("swy_bucket_inputs.scratch", "&'a mut [i32]"),
     ("swy_map_inputs.scratch", "&'a mut [i32]"),
+    ("swy_replica_inputs.scratch", "&'a mut [i32]"),
 ];
 
 /// Returns the names and texts of the files that the crate includes, or the error.
@@ -542,8 +543,9 @@ impl Abi {
             .iter()
             .filter_map(|parameter| parameter.kind.strip_prefix("*const "))
             .collect();
-        let (inputs, outputs, options) = match structs[..] {
-            [inputs, outputs, options, "swy_executor"] => (inputs, outputs, options),
+        let (inputs, outputs, options, has_executor) = match structs[..] {
+            [inputs, outputs, options, "swy_executor"] => (inputs, outputs, options, true),
+            [inputs, outputs, options] => (inputs, outputs, options, false),
             _ => return,
         };
         let special: Vec<&str> = SPECIAL
@@ -565,18 +567,25 @@ impl Abi {
             true => ("report", "raw(report)", "Report", ""),
             false => ("_", "view()", "()", ".map(drop)"),
         };
+        let call = format!("sys::{}(&inputs, &outputs, &options.to_c()", name);
+        let (pool, call) = match has_executor {
+            true => (
+                "    pool: crate::Pool<'_>,\n",
+                format!("pool.with(|pool| unsafe {{ {}, pool) }})", call),
+            ),
+            false => ("", format!("unsafe {{ {}) }}", call)),
+        };
         let text = format!(
             "#[doc = {:?}]
 pub fn {}(
     inputs: {}{}<'_>,
     outputs: {}<'_>,
     options: &{},
-    pool: crate::Pool<'_>,
-) -> Result<{}, crate::Error> {{
+{}) -> Result<{}, crate::Error> {{
     with_report(|{}| {{
         let (inputs, outputs) = (inputs.view(), outputs.{});
         // SAFETY: the views point into slices that are borrowed during the call.
-        pool.with(|pool| unsafe {{ sys::{}(&inputs, &outputs, &options.to_c(), pool) }})
+        {}
     }}){}
 }}
 ",
@@ -586,10 +595,11 @@ pub fn {}(
             twin(inputs),
             twin(outputs),
             twin(options),
+            pool,
             result,
             report,
             raw,
-            name,
+            call,
             end
         );
         self.safe_functions += &text;

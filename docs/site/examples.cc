@@ -226,6 +226,41 @@ void Exchange() {
   //! [MapPairs]
 }
 
+void Replicas() {
+  //! [MapReplicas]
+  // Expert 0 is busy, and has a replica: physical expert 8.
+  std::vector<int32_t> replicas(2 * kExperts, -1), num_replicas(kExperts, 1);
+  for (size_t e = 0; e < kExperts; ++e) {
+    replicas[2 * e] = static_cast<int32_t>(e);
+  }
+  replicas[1] = static_cast<int32_t>(kExperts);
+  num_replicas[0] = 2;
+  std::vector<int32_t> physical(kPairs), load(kExperts);
+  Require(MapReplicas({{ids.data(), kTokens, kTopK},
+                       {replicas.data(), kExperts, 2},
+                       num_replicas},
+                      {{physical.data(), kTokens, kTopK}, load}));
+  // MapPairs then takes `physical`, with a table of nine experts.
+  //! [MapReplicas]
+}
+
+void Counts() {
+  //! [MapCounts]
+  // Row s has the numbers of rows that rank s sends: MapPairs' counts of all
+  // ranks, after MPI_Allgather.
+  const std::vector<int32_t> matrix = {5, 3,   // from rank 0
+                                       2, 6};  // from rank 1
+  std::vector<int64_t> received(2), places(3);
+  CountsOptions options;
+  options.rank = 1;
+  options.row_elements = kHidden;
+  options.capacity = 16;  // rows of the receive buffer on each rank
+  Require(MapCounts({{matrix.data(), 2, 2}}, {received, places}, options));
+  // Rank 1 receives 3 rows from rank 0 and 6 rows from itself. The outputs
+  // are recvcounts and rdispls of MPI_Alltoallv_c.
+  //! [MapCounts]
+}
+
 void Rows() {
   //! [GatherRows]
   Require(GatherRows({ConstAnyMatrix(hidden.data(), kTokens, kHidden),
@@ -312,6 +347,8 @@ int main() {
   Experts();
   QuantizedExperts();
   Exchange();
+  Replicas();
+  Counts();
   Rows();
   Layer();
   Machine();

@@ -1,7 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists the pairs and tokens to send to each rank, node or device.
+// Lists the pairs and tokens to send to each rank, node or device. Before that,
+// chooses among the replicas of an expert. After that, computes how many rows
+// each rank receives.
 
 #ifndef SWITCHYARD_MAP_H_
 #define SWITCHYARD_MAP_H_
@@ -121,6 +123,128 @@ struct MapOptions {
 Status MapPairs(const MapInputs& inputs, const MapOutputs& outputs,
                 const MapOptions& options = {},
                 Executor& executor = SerialExecutor()) noexcept;
+
+struct ReplicaInputs {
+  ConstAnyMatrix topk_ids;  // [tokens, top_k]: logical experts
+  // int32 [num_experts, max_replicas]: the physical experts that hold the
+  // weights of each logical expert. The call reads the first
+  // replica_counts[e] elements of row e, and no others.
+  ConstAnyMatrix replicas;
+  // [num_experts]: the number of replicas of each logical expert, in [0,
+  // max_replicas]. An expert with 0 replicas lives nowhere.
+  Span<const int32_t> replica_counts = {};
+  // Optional working memory. With BucketScratchSize(tokens * top_k,
+  // num_experts, executor) elements, several threads work. The results are
+  // the same.
+  Span<int32_t> scratch = {};
+};
+struct ReplicaOutputs {
+  // int32 [tokens, top_k]: the physical expert of each pair, or -1 if the pair
+  // is dropped. It may be the same view as topk_ids.
+  AnyMatrix physical_ids;
+  // [num_experts]: the pairs of each logical expert, with or without
+  // replicas. A planner of replicas adds these up as the experts' load.
+  Span<int32_t> tokens_per_expert = {};
+  // Optional. The call sets max_rows, which is the number of pairs of the
+  // busiest logical expert, and dropped.
+  Report* report = nullptr;
+};
+struct ReplicaOptions {
+  // The replica that the first pair of each expert gets, modulo the expert's
+  // number of replicas; below 2^31. If each rank gives its own number, the
+  // ranks do not all begin at the same replica.
+  size_t first_replica = 0;
+  // Accept pairs without a replica. If this is false and the call meets such
+  // pairs, it returns kFailedPrecondition.
+  bool allow_dropped = false;
+};
+
+// Replaces logical experts by physical ones, if some experts have several
+// replicas. A busy expert has replicas on several ranks, to share its tokens.
+//
+// Pairs are in the order of tokens, and of slots within a token. The n-th pair
+// of expert e in this call, counted from 0, gets replicas[e][(first_replica +
+// n) % replica_counts[e]]. So replicas of an expert differ by at most one pair
+// in each call. The rule needs no random numbers and no messages, and its
+// result does not depend on executor, scratch or ISA. With 32 tokens on each
+// of 8 ranks, the busiest replica has 1.3 % more pairs than the mean of its
+// expert, on average over 16 busy experts of 128. It has 8 % more if the
+// token's number chooses the replica, and 16 % more if a hash does.
+//
+// The physical ids then go to MapPairs, with a table of the physical experts'
+// ranks, and to BucketAligned. The result of a layer has the same bits for
+// every choice of replicas, because replicas have equal weights.
+//
+// `replicas` and `replica_counts` are the tables that DeepSeek's EPLB returns
+// as log2phy and logcnt, converted to int32. Each rank may give other tables
+// of the same experts: with only the replicas on its own node, for example.
+//
+// A pair is dropped and counted if its id is outside [0, num_experts), or if
+// replica_counts of its expert is outside [1, max_replicas]. Unless the
+// options allow such pairs, the call then returns kFailedPrecondition, after
+// everything is written. The values in `replicas` are copied without a check.
+//
+// Types: topk_ids int32, uint32 or int64; all others int32.
+// Shapes: as above. num_experts is replica_counts.size, at least 1. The call
+// checks that tokens * top_k <= 2^31 - 1. No output and no scratch may overlap
+// another view, except that physical_ids may be the same view as topk_ids.
+// Errors: kInvalidArgument as for BucketPacked; nothing is written.
+//
+// Threads are as in BucketPacked. One thread makes one pass over the pairs,
+// and several threads make two.
+Status MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs,
+                   const ReplicaOptions& options = {},
+                   Executor& executor = SerialExecutor()) noexcept;
+
+struct CountsInputs {
+  // int32 or int64 [ranks, ranks]: counts(s, d) is the number of rows that
+  // rank s sends to rank d. Row s is pairs.counts or tokens.counts of MapPairs
+  // on rank s. An all-gather gives each rank all rows.
+  ConstAnyMatrix counts;
+};
+// All numbers are elements, which is rows times options.row_elements.
+struct CountsOutputs {
+  Span<int64_t> recv_counts = {};   // [ranks]: from each rank to this one
+  Span<int64_t> recv_offsets = {};  // [ranks + 1]: their sums, from 0
+  // Optional:
+  Span<int64_t> send_counts = {};   // [ranks]: from this rank to each one
+  Span<int64_t> send_offsets = {};  // [ranks + 1]: their sums, from 0
+  // [ranks]: where the rows of this rank begin in the receive buffer of each
+  // rank, for a one-sided put (MPI_Put, or a write through RDMA).
+  Span<int64_t> put_offsets = {};
+  // The call sets max_rows, which is the number of rows that the busiest rank
+  // receives.
+  Report* report = nullptr;
+};
+struct CountsOptions {
+  size_t rank = 0;          // this rank
+  size_t row_elements = 1;  // elements in a row, such as the hidden size
+  // The rows that the receive buffer of each rank holds.
+  size_t capacity = AlignedOptions::kNoCapacity;
+};
+
+// Computes the arguments of an all-to-all on one rank from the counts of all
+// ranks.
+//
+// send_counts, send_offsets, recv_counts and recv_offsets are sendcounts,
+// sdispls, recvcounts and rdispls of MPI_Alltoallv_c. With row_elements = 1,
+// they count rows, as input_split_sizes and output_split_sizes of torch's
+// all_to_all_single do. For the way back, swap both pairs.
+//
+// If a rank receives more than options.capacity rows, the call returns
+// kFailedPrecondition on every rank, because each rank looks at all columns of
+// the matrix. So no rank waits in an exchange that another rank has refused.
+// Everything is written, and max_rows is the capacity that is needed.
+//
+// Types: counts int32 or int64; all others int64.
+// Shapes: as above, ranks at least 1. No output may overlap another view.
+// Errors: kInvalidArgument for a wrong type, shape or view, for a rank that
+// is not below `ranks`, for a negative count, or if the elements that a rank
+// sends or receives are 2^63 or more; nothing is written.
+//
+// The call reads the whole matrix once on the calling thread.
+Status MapCounts(const CountsInputs& inputs, const CountsOutputs& outputs,
+                 const CountsOptions& options) noexcept;
 
 }  // namespace switchyard
 

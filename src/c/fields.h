@@ -45,6 +45,8 @@ using calls::Field;
   X(AlignedCall, BucketAligned, swy_bucket_aligned, EXECUTOR)      \
   X(DispatchCall, MakeDispatchArgs, swy_make_dispatch_args, ALONE) \
   X(MapCall, MapPairs, swy_map_pairs, EXECUTOR)                    \
+  X(ReplicaCall, MapReplicas, swy_map_replicas, EXECUTOR)          \
+  X(CountsCall, MapCounts, swy_map_counts, ALONE)                  \
   X(GatherCall, GatherRows, swy_gather_rows, EXECUTOR)             \
   X(ScatterCall, ScatterRows, swy_scatter_rows, EXECUTOR)          \
   X(QuantizeCall, Quantize, swy_quantize, EXECUTOR)                \

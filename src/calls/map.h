@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of MapPairs. See call.h.
+// The tables of MapPairs, MapReplicas and MapCounts. See call.h.
 
 #ifndef SWITCHYARD_SRC_CALLS_MAP_H_
 #define SWITCHYARD_SRC_CALLS_MAP_H_
@@ -150,6 +150,80 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
                 !internal::Given(c.out.return_index);
        },
        "return_index: given without tokens.rows"}};
+};
+
+struct ReplicaSizes : SortSizes {
+  size_t max_replicas;
+};
+struct ReplicaCall
+    : CallBase<ReplicaInputs, ReplicaOutputs, ReplicaOptions, ReplicaSizes,
+               swy_replica_inputs, swy_replica_outputs, swy_replica_options> {
+  static constexpr const char* kName = "MapReplicas";
+  static constexpr Size<Sizes> kSizes[] = {
+      {"tokens", &Sizes::tokens},
+      {"top_k", &Sizes::top_k},
+      {"num_experts", &Sizes::buckets},
+      {"max_replicas", &Sizes::max_replicas}};
+  static Sizes Measure(const Inputs& in, const Outputs&, const Options&) {
+    return {{in.topk_ids.rows, in.topk_ids.cols, in.replica_counts.size},
+            in.replicas.cols};
+  }
+  static constexpr Shape kIndex = {"[tokens, top_k]"};
+  static constexpr Argument kInputs[] = {
+      {INPUT(topk_ids), kIds, {kIndex}, kNeeded, 0, {}, "physical_ids"},
+      {INPUT(replicas), kI32, {{"[num_experts, max_replicas]"}}},
+      {INPUT(replica_counts), kSpan, {{"num_experts"}}},
+      {INPUT(scratch), kSpan, {}, kOptional | kScratch}};
+  static constexpr Argument kOutputs[] = {
+      {OUTPUT(physical_ids), kI32, {kIndex}},
+      {OUTPUT(tokens_per_expert), kSpan, {{"num_experts"}}},
+      {OUTPUT(report), {}, {}, kOptional}};
+  static constexpr Option kOptions[] = {
+      {OPTION(first_replica), kAnyValue, true},
+      {OPTION(allow_dropped), kAnyValue, true}};
+  static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  static constexpr Rule<Args> kRules[] = {
+      {HasBuckets<Args>, "replica_counts: no experts", kFirst},
+      {HasFewBuckets<Args>, "replica_counts: more than 2^31 - 1 experts",
+       kFirst},
+      kHasFewPairs<Args>,
+      {[](const Args& c) { return c.sizes.max_replicas <= kMaxInt32; },
+       "replicas: more than 2^31 - 1 columns", kFirst},
+      {[](const Args& c) { return c.options.first_replica <= kMaxInt32; },
+       "options: first_replica: more than 2^31 - 1", kFirst}};
+};
+
+struct CountsSizes {
+  size_t ranks;
+};
+struct CountsCall
+    : CallBase<CountsInputs, CountsOutputs, CountsOptions, CountsSizes,
+               swy_counts_inputs, swy_counts_outputs, swy_counts_options> {
+  static constexpr const char* kName = "MapCounts";
+  static constexpr bool kRunsKernel = false;
+  static constexpr Size<Sizes> kSizes[] = {{"ranks", &Sizes::ranks}};
+  static Sizes Measure(const Inputs& in, const Outputs&, const Options&) {
+    return {in.counts.cols};
+  }
+  static constexpr Types kI32OrI64 = {SetOf(Type::kI32) | SetOf(Type::kI64),
+                                      "int32 or int64"};
+  static constexpr Argument kInputs[] = {
+      {INPUT(counts), kI32OrI64, {{"[ranks, ranks]"}}}};
+  static constexpr Argument kOutputs[] = {
+      {OUTPUT(recv_counts), kSpan, {{"ranks"}}},
+      {OUTPUT(recv_offsets), kSpan, {{"ranks + 1"}}},
+      {OUTPUT(send_counts), kSpan, {{"ranks"}}, kOptional},
+      {OUTPUT(send_offsets), kSpan, {{"ranks + 1"}}, kOptional},
+      {OUTPUT(put_offsets), kSpan, {{"ranks"}}, kOptional},
+      {OUTPUT(report), {}, {}, kOptional}};
+  static constexpr Option kOptions[] = {{OPTION(rank), kAnyValue, true},
+                                        {OPTION(row_elements), kAnyValue, true},
+                                        {OPTION(capacity), kAnyValue, true}};
+  static constexpr Rule<Args> kRules[] = {
+      {[](const Args& c) { return c.sizes.ranks != 0; }, "counts: no ranks",
+       Rule<Args>::kBeforeShapes},
+      {[](const Args& c) { return c.options.rank < c.sizes.ranks; },
+       "options: rank: not below ranks"}};
 };
 
 }  // namespace switchyard::calls

@@ -36,8 +36,9 @@ static_assert(kAreAggregates<
               QuantizeOutputs, QuantizeOptions, HyperInputs, HyperOutputs,
               HyperOptions, BucketInputs, PackedBuckets, StridedBuckets,
               BucketOptions, AlignedInputs, AlignedBuckets, AlignedOptions,
-              MapInputs, MapOutputs, MapOptions, DispatchInputs,
-              DispatchOutputs, DispatchOptions>);
+              MapInputs, MapOutputs, MapOptions, ReplicaInputs, ReplicaOutputs,
+              ReplicaOptions, CountsInputs, CountsOutputs, CountsOptions,
+              DispatchInputs, DispatchOutputs, DispatchOptions>);
 // Type traits also report no conversion for the arguments that the compiler
 // refuses below.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);

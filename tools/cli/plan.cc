@@ -20,11 +20,16 @@ const std::map<std::string, Skew> kSkews = {
 }  // namespace
 
 CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
-  CLI::App* const plan = app.add_subcommand(
-      "plan", "Simulate how workers share a layer's experts");
+  CLI::App* const plan =
+      app.add_subcommand("plan", "Simulate how workers or nodes share a layer");
   plan->footer(
       "Plans are layer.h's; tiles are whole experts or many rows of one, with "
-      "a\nbarrier before the sums. Ratios are to work shared out evenly.");
+      "a\nbarrier before the sums. Ratios are to work shared out evenly.\n"
+      "With --nodes, experts and tokens are spread over nodes. Times are those "
+      "of the\nbusiest node: two messages to the experts (numbers of rows, "
+      "rows), products, and\none message back. Halves are two half-batches; "
+      "the messages of one overlap with\nthe products of the other. The "
+      "speedup is over one node.");
   options.layer.num_experts = 128;
   options.layer.hidden = 2048;
   options.layer.intermediate = 768;
@@ -64,6 +69,24 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   time("--wake-us", &options.costs.wake, "Time until the last worker starts");
   time("--tile-us", &options.costs.tile, "Time of a tile besides its product");
   time("--claim-us", &options.costs.claim, "Time to claim a task");
+  ClusterOptions& cluster = options.cluster;
+  plan->add_option("--nodes", cluster.nodes,
+                   "Numbers of nodes, a line each, instead of workers")
+      ->check(program::Within(1, 1024))
+      ->type_name("N");
+  count("--node-workers", &cluster.workers, "Workers of each node");
+  time("--latency-us", &cluster.latency_us, "Time of a message between nodes");
+  plan->add_option("--gb-per-s", cluster.gb_per_s,
+                   "Bytes that a node sends in a second, in GB")
+      ->check(CLI::Range(1e-6, 1e6).description(""))
+      ->type_name("GB")
+      ->capture_default_str();
+  count("--row-bytes", &cluster.row_bytes,
+        "Bytes of a row sent to experts; 0: int8 and 8 bytes", 0);
+  count("--back-bytes", &cluster.back_bytes,
+        "Bytes of a row sent back; 0: bf16", 0);
+  plan->add_flag("--once", cluster.sends_tokens_once,
+                 "Send a token to a node once, not once per expert");
   return plan;
 }
 
@@ -80,6 +103,11 @@ int PrintPlan(const PlanOptions& options) {
   switchyard::ExpertsPlanOptions layer = options.layer;
   switchyard::testing_support::ScheduleCosts costs = options.costs;
   costs.unit = options.row_us / static_cast<double>(layer.row_cost);
+  if (!options.cluster.nodes.empty()) {
+    PrintCluster({ids, options.tokens, options.top_k, layer, costs},
+                 options.cluster);
+    return 0;
+  }
   std::printf("%7s %6s %10s %10s %6s %10s %6s\n", "workers", "tasks",
               "ideal us", "plan us", "ratio", "tiles us", "ratio");
   for (const size_t workers : options.workers) {

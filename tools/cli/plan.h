@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "testing/layer_schedule.h"
+#include "tools/cli/cluster.h"
 
 namespace swy {
 
@@ -20,10 +21,12 @@ struct PlanOptions {
   switchyard::ExpertsPlanOptions layer;
   double row_us = 21;
   switchyard::testing_support::ScheduleCosts costs;
+  ClusterOptions cluster;
 };
 CLI::App* AddPlan(CLI::App& app, PlanOptions& options);
 
-// `swy plan`: simulates a layer's schedule on any number of workers.
+// `swy plan`: simulates a layer's schedule on any number of workers, or of
+// nodes.
 int PrintPlan(const PlanOptions& options);
 
 }  // namespace swy

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs BucketAligned and MapPairs, and makes work lists from their results.
+// Runs BucketAligned, MapPairs, MapReplicas and MapCounts, and makes work lists
+// from the aligned buckets.
 
 #include <string>
 
@@ -138,6 +139,56 @@ void RunMap(Executor& executor, Digests& digests, bool by_table, size_t tokens,
   digests.exact.Add(static_cast<uint32_t>(report.dropped));
 }
 
+void RunReplicas(Executor& executor, Digests& digests, size_t tokens,
+                 size_t top_k, size_t experts, size_t gap) {
+  constexpr size_t kMaxReplicas = 5;
+  Rows<int32_t> topk_ids = TopKIds(tokens, top_k, experts, gap);
+  Rows<int32_t> replicas(experts, kMaxReplicas, gap, [](size_t i) {
+    return static_cast<int32_t>(Hash(43, i) >> 1);
+  });
+  std::vector<int32_t> counts, tokens_per_expert(experts);
+  for (size_t e = 0; e < experts; ++e) {
+    counts.push_back(static_cast<int32_t>(Hash(47, e) % (kMaxReplicas + 2)));
+  }
+  std::vector<int32_t> scratch(
+      BucketScratchSize(tokens * top_k, experts, executor));
+  Rows<int32_t> physical(tokens, top_k, gap);
+  for (const size_t first : {size_t{0}, size_t{3}, size_t{0x7FFFFFFF}}) {
+    Report report;
+    digests.Check(
+        MapReplicas({topk_ids.view(), replicas.view(), counts, scratch},
+                    {physical.view(), tokens_per_expert, &report},
+                    {first, true}, executor));
+    digests.exact.Add(physical.view());
+    digests.exact.Add(tokens_per_expert);
+    digests.exact.Add(static_cast<uint32_t>(report.max_rows));
+    digests.exact.Add(static_cast<uint32_t>(report.dropped));
+  }
+}
+
+void RunCounts(Digests& digests, size_t ranks, size_t gap) {
+  Rows<int32_t> counts(ranks, ranks, gap, [](size_t i) {
+    return static_cast<int32_t>(Hash(53, i) % 1000);
+  });
+  std::vector<int64_t> sent(ranks), send_offsets(ranks + 1), received(ranks),
+      recv_offsets(ranks + 1), puts(ranks);
+  for (size_t rank = 0; rank < ranks; rank += 1 + ranks / 4) {
+    Report report;
+    digests.Check(
+        MapCounts({counts.view()},
+                  {received, recv_offsets, sent, send_offsets, puts, &report},
+                  {rank, (size_t{1} << 24) + 5}));
+    for (const std::vector<int64_t>* written :
+         {&sent, &send_offsets, &received, &recv_offsets, &puts}) {
+      for (const int64_t n : *written) {
+        digests.exact.Add(static_cast<uint32_t>(n));
+        digests.exact.Add(static_cast<uint32_t>(n >> 32));
+      }
+    }
+    digests.exact.Add(static_cast<uint32_t>(report.max_rows));
+  }
+}
+
 const Registration registration("map", [](std::vector<Case>& cases) {
   const struct {
     const char* name;
@@ -163,6 +214,27 @@ const Registration registration("map", [](std::vector<Case>& cases) {
       };
       cases.push_back({std::string(kind.name) + (gap ? ", gaps" : ""), run});
     }
+  }
+  for (const size_t gap : {0u, 3u}) {
+    const char* const with = gap ? ", gaps" : "";
+    cases.push_back({std::string("map to replicas") + with,
+                     [gap](Executor& executor, Digests& digests) {
+                       for (const size_t experts : {1u, 3u, 64u, 128u}) {
+                         for (const size_t tokens : {1u, 13u, 100u}) {
+                           for (const size_t top_k : {1u, 8u, 10u}) {
+                             RunReplicas(executor, digests, tokens, top_k,
+                                         experts, gap);
+                           }
+                         }
+                       }
+                       RunReplicas(executor, digests, 8000, 8, 40, gap);
+                     }});
+    cases.push_back({std::string("map counts of ranks") + with,
+                     [gap](Executor&, Digests& digests) {
+                       for (const size_t ranks : {1u, 2u, 15u, 16u, 17u, 64u}) {
+                         RunCounts(digests, ranks, gap);
+                       }
+                     }});
   }
 });
 

@@ -136,6 +136,71 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> MapToDestinations(
   return {counts, offsets, rows, pair_index};
 }
 
+// Calls MapReplicas. Returns physical_ids and tokens_per_expert, both int32.
+std::tuple<Tensor, Tensor> ChooseReplicas(const Tensor& topk_ids,
+                                          const Tensor& replicas,
+                                          const Tensor& replica_counts,
+                                          int64_t first_replica) {
+  constexpr char kOp[] = "map_replicas";
+  Tensor ids_keeper = topk_ids, replicas_keeper = replicas;
+  ReplicaInputs in;
+  in.topk_ids = MatrixOf(kOp, "topk_ids", topk_ids, &ids_keeper);
+  Check(in.topk_ids.type == Type::kI64 || in.topk_ids.type == Type::kI32, kOp,
+        "topk_ids", "not int64 or int32");
+  in.replicas = IndexOf(kOp, "replicas", replicas, &replicas_keeper);
+  in.replica_counts = IntsOf(kOp, "replica_counts", replica_counts);
+  Check(first_replica >= 0, kOp, "first_replica", "below 0");
+  const size_t tokens = in.topk_ids.rows, top_k = in.topk_ids.cols;
+  const size_t num_experts = in.replica_counts.size;
+  const Tensor physical_ids = Empty(Type::kI32, tokens, top_k);
+  const Tensor counts = Empty(Type::kI32, num_experts);
+  TorchExecutor pool(TorchThreads());
+  std::vector<int32_t> scratch(
+      BucketScratchSize(tokens * top_k, num_experts, pool));
+  in.scratch = scratch;
+  ReplicaOptions options;
+  options.first_replica = static_cast<size_t>(first_replica);
+  Check(kOp,
+        MapReplicas(in,
+                    {AnyMatrix(static_cast<int32_t*>(physical_ids.data_ptr()),
+                               tokens, top_k),
+                     IntsOf(kOp, "counts", counts)},
+                    options, pool));
+  return {physical_ids, counts};
+}
+
+// Calls MapCounts. Returns send_counts, send_offsets, recv_counts, recv_offsets
+// and put_offsets, all int64.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> CountsOfRank(
+    const Tensor& counts, int64_t rank, int64_t row_elements,
+    std::optional<int64_t> capacity) {
+  constexpr char kOp[] = "map_counts";
+  Tensor keeper = counts;
+  const CountsInputs in = {MatrixOf(kOp, "counts", counts, &keeper)};
+  Check(rank >= 0, kOp, "rank", "below 0");
+  Check(row_elements >= 0, kOp, "row_elements", "below 0");
+  Check(!capacity.has_value() || *capacity >= 0, kOp, "capacity", "below 0");
+  const size_t ranks = in.counts.cols;
+  const Tensor sent = Empty(Type::kI64, ranks);
+  const Tensor send_offsets = Empty(Type::kI64, ranks + 1);
+  const Tensor received = Empty(Type::kI64, ranks);
+  const Tensor recv_offsets = Empty(Type::kI64, ranks + 1);
+  const Tensor puts = Empty(Type::kI64, ranks);
+  const auto span = [](const Tensor& tensor) {
+    return Span<int64_t>(static_cast<int64_t*>(tensor.data_ptr()),
+                         tensor.numel());
+  };
+  CountsOptions options;
+  options.rank = static_cast<size_t>(rank);
+  options.row_elements = static_cast<size_t>(row_elements);
+  if (capacity.has_value()) options.capacity = static_cast<size_t>(*capacity);
+  Check(kOp, MapCounts(in,
+                       {span(received), span(recv_offsets), span(sent),
+                        span(send_offsets), span(puts)},
+                       options));
+  return {sent, send_offsets, received, recv_offsets, puts};
+}
+
 // Calls GatherRows: writes rows[r] = tokens[pairs[r] / top_k] to the caller's
 // memory, in the dtype of `rows`. float8 and int8 have scales, float32 of
 // [rows, 1].
@@ -192,6 +257,12 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
       "int experts_per_destination, Tensor(a!)? experts=None) "
       "-> (Tensor, Tensor, Tensor, Tensor)");
   m.def(
+      "map_replicas(Tensor topk_ids, Tensor replicas, Tensor replica_counts, "
+      "int first_replica=0) -> (Tensor, Tensor)");
+  m.def(
+      "map_counts(Tensor counts, int rank, int row_elements=1, "
+      "int? capacity=None) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
       "gather_rows(Tensor tokens, Tensor pairs, Tensor(a!) rows, int top_k=1, "
       "Tensor? token_scales=None, Tensor(b!)? row_scales=None, "
       "Tensor? row_index=None) -> ()");
@@ -201,6 +272,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(switchyard, m) {
 }
 STABLE_TORCH_LIBRARY_IMPL(switchyard, CPU, m) {
   m.impl("map_pairs", TORCH_BOX(&switchyard::python::MapToDestinations));
+  m.impl("map_replicas", TORCH_BOX(&switchyard::python::ChooseReplicas));
+  m.impl("map_counts", TORCH_BOX(&switchyard::python::CountsOfRank));
   m.impl("gather_rows", TORCH_BOX(&switchyard::python::GatherInto));
   m.impl("combine", TORCH_BOX(&switchyard::python::CombineRows));
 }

@@ -4,6 +4,10 @@
 
     torchrun --standalone --nproc-per-node 2 expert_parallel.py
     python expert_parallel.py                     # one process: the same digest
+    torchrun --standalone --nproc-per-node 2 expert_parallel.py --halves
+
+With --halves, a batch is also run as two half-batches: the rows of one are on their way while the
+experts of the other run.
 
 For each pair of a token and one of its experts, a row is sent, and a row comes back. Each token's
 rows are added in the order of its slots. So the results have the same bits for any number of
@@ -62,69 +66,135 @@ class Message:
         return self
 
 
-class Layer:
-    """The experts [first, first + count) of a process, and the buffers of the exchange."""
+class Batch:
+    """The buffers of a batch between its steps, and the steps. A layer with half-batches has two."""
 
     def __init__(self, args, dispatch, combine):
-        self.ranks = dist.get_world_size()
-        self.per_rank = -(-args.experts // self.ranks)
-        self.first = min(self.per_rank * dist.get_rank(), args.experts)
-        self.count = min(self.per_rank, args.experts - self.first)
-        self.weights = [expert_weights(args, self.first + e) for e in range(self.count)]
         dtype = TYPES[args.dtype]
         self.sent, self.received = Message(args.hidden, dispatch), Message(args.hidden, dispatch)
         self.rows, self.gate_up = Buffer(args.hidden, dtype), Buffer(2 * args.intermediate, dtype)
         self.back, self.returned = Buffer(args.hidden, combine), Buffer(args.hidden, combine)
 
-    def step(self, hidden, ids, topk_weights, watch):
-        # Sorts pairs by the process that has their expert, and quantises their rows straight into
-        # the message.
+    def pack(self, layer, hidden, ids, watch):
+        """Sorts pairs by the process that has their expert, and quantises their rows straight into
+        the message."""
+        self.ids, self.dtype = ids, hidden.dtype
         sent = self.sent.of(ids.numel())
-        where = exchange.map_pairs(ids, self.ranks, self.per_rank, experts=sent.experts)
-        exchange.gather_rows(hidden, where.rows, sent.values, top_k=ids.shape[1],
-                             row_scales=sent.scales, row_index=where.pair_index)
+        self.where = exchange.map_pairs(ids, layer.ranks, layer.per_rank, experts=sent.experts)
+        exchange.gather_rows(hidden, self.where.rows, sent.values, top_k=ids.shape[1],
+                             row_scales=sent.scales, row_index=self.where.pair_index)
         watch("switchyard")
-        watch.wait_for_others()
 
-        # Tells each process how many rows it will receive from each other process.
-        counts = torch.empty_like(where.counts)
-        dist.all_to_all_single(counts, where.counts)
-        there, here = where.counts.tolist(), counts.tolist()
-        received = self.received.of(sum(here))
-        dist.all_to_all_single(received.bytes, sent.bytes, here, there)
+    def dispatch(self, layer, watch):
+        """Tells all processes the numbers of rows, and starts to send the rows."""
+        counts = self.where.counts.new_empty(layer.ranks, layer.ranks)
+        dist.all_gather_into_tensor(counts, self.where.counts.view(1, -1))
+        watch("exchange")
+        all_counts = exchange.map_counts(counts, layer.rank)
+        self.there, self.here = all_counts.send_counts.tolist(), all_counts.recv_counts.tolist()
+        received = self.received.of(sum(self.here))
+        watch("switchyard")
+        self.work = dist.all_to_all_single(received.bytes, self.sent.bytes, self.here, self.there,
+                                           async_op=True)
         watch("exchange")
 
-        # Sorts the received rows by expert. Each expert then has the same rows in the same order as
-        # in a single process, so that each product is the same.
-        sorted_ = exchange.map_pairs(received.experts, max(1, self.count), 1)
-        rows = exchange.gather_rows(received.values, sorted_.rows, self.rows(sum(here)),
+    def wait(self, watch):
+        """Waits for the rows that are on their way."""
+        self.work.wait()
+        watch("exchange")
+
+    def run_experts(self, layer, watch):
+        """Sorts the received rows by expert. Each expert then has the same rows in the same order as
+        in a single process, so that each product is the same."""
+        received = self.received
+        sorted_ = exchange.map_pairs(received.experts, max(1, layer.count), 1)
+        rows = exchange.gather_rows(received.values, sorted_.rows, self.rows(sum(self.here)),
                                     token_scales=received.scales)
         gate_up = self.gate_up(len(rows))
         watch("switchyard")
         split = sorted_.counts.tolist()
-        for (up, _), x, y in zip(self.weights, rows.split(split), gate_up.split(split)):
+        for (up, _), x, y in zip(layer.weights, rows.split(split), gate_up.split(split)):
             if len(x) > 0:
                 torch.mm(x, up.T, out=y)
         watch("products")
         activated = torch.ops.switchyard.activate(gate_up)
         watch("switchyard")
         # Writes over the rows, which are no longer needed.
-        for (_, down), x, y in zip(self.weights, activated.split(split), rows.split(split)):
+        for (_, down), x, y in zip(layer.weights, activated.split(split), rows.split(split)):
             if len(x) > 0:
                 torch.mm(x, down.T, out=y)
         watch("products")
-
-        # Returns the rows to the order of arrival, and sends them back, with the same counts
-        # swapped.
-        back = exchange.gather_rows(rows, sorted_.pair_index, self.back(len(rows)))
+        # Returns the rows to the order of arrival.
+        self.answer = exchange.gather_rows(rows, sorted_.pair_index, self.back(len(rows)))
         watch("switchyard")
-        watch.wait_for_others()
-        returned = self.returned(ids.numel())
-        dist.all_to_all_single(returned.view(torch.uint8), back.view(torch.uint8), there, here)
+
+    def reply(self, watch):
+        """Starts to send the results back, with the same counts swapped."""
+        returned = self.returned(self.ids.numel())
+        self.work = dist.all_to_all_single(returned.view(torch.uint8), self.answer.view(torch.uint8),
+                                           self.there, self.here, async_op=True)
         watch("exchange")
-        out = exchange.combine(returned, topk_weights, where.pair_index, dtype=hidden.dtype)
+
+    def combine(self, topk_weights, watch):
+        out = exchange.combine(self.returned(self.ids.numel()), topk_weights, self.where.pair_index,
+                               dtype=self.dtype)
         watch("switchyard")
         return out
+
+
+class Layer:
+    """The experts [first, first + count) of a process, and the buffers of the exchange."""
+
+    def __init__(self, args, dispatch, combine):
+        self.ranks, self.rank = dist.get_world_size(), dist.get_rank()
+        self.per_rank = -(-args.experts // self.ranks)
+        self.first = min(self.per_rank * self.rank, args.experts)
+        self.count = min(self.per_rank, args.experts - self.first)
+        self.weights = [expert_weights(args, self.first + e) for e in range(self.count)]
+        self.batches = [Batch(args, dispatch, combine) for _ in range(1 + args.halves)]
+
+    def step(self, hidden, ids, topk_weights, watch):
+        """Runs a batch. Each exchange comes after a barrier, so that its time does not contain the
+        time of waiting for others."""
+        batch = self.batches[0]
+        batch.pack(self, hidden, ids, watch)
+        watch.wait_for_others()
+        batch.dispatch(self, watch)
+        batch.wait(watch)
+        batch.run_experts(self, watch)
+        watch.wait_for_others()
+        batch.reply(watch)
+        batch.wait(watch)
+        return batch.combine(topk_weights, watch)
+
+    def step_in_halves(self, halves, watch, *, overlap):
+        """Runs two half-batches, each a tuple of hidden states, ids and weights. Without overlap, it
+        waits for each exchange before it goes on. The results are the same."""
+        first, second = self.batches
+        (x, ids, weights), (x2, ids2, weights2) = halves
+
+        def start(exchange_of, batch, *arguments):
+            exchange_of(*arguments, watch)
+            if not overlap:
+                batch.wait(watch)
+
+        def finish(batch):
+            if overlap:
+                batch.wait(watch)
+        first.pack(self, x, ids, watch)
+        start(first.dispatch, first, self)
+        second.pack(self, x2, ids2, watch)  # while the first half's rows are on their way
+        start(second.dispatch, second, self)
+        finish(first)
+        first.run_experts(self, watch)  # while the second half's rows are on their way
+        start(first.reply, first)
+        finish(second)
+        second.run_experts(self, watch)  # while the first half's results are on their way
+        start(second.reply, second)
+        finish(first)
+        out = first.combine(weights, watch)
+        finish(second)
+        return out, second.combine(weights2, watch)
 
 
 class Stopwatch:
@@ -198,25 +268,13 @@ def digest(args, out):
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
-def run(args, dispatch, say):
-    """Prints a digest and medians. Returns whether the results are close to a plain loop's."""
-    combine = TYPES[args.combine]
-    layer = Layer(args, dispatch, combine)
-    hidden, logits = make_tokens(args)
-    ids, topk_weights = route(logits, args.top_k)
-    out = layer.step(hidden, ids, topk_weights, Stopwatch())
-    say(f"{str(dispatch).removeprefix('torch.')}: digest {digest(args, out)}")
-    good = True
-    if args.check:
-        bound = max(BOUNDS[t] for t in (dispatch, combine, TYPES[args.dtype]))
-        worst, = of_all([difference(args, hidden, ids, topk_weights, out)])
-        say(f"off a plain loop by {worst:.2g} of the largest sum, at most {bound} allowed")
-        good = worst <= bound
+def time_steps(args, step, say):
+    """Prints the medians of the parts of a step. Returns the median of the whole step."""
     watches = []
     for _ in range(args.rounds):
         dist.barrier()
         watch = Stopwatch()
-        layer.step(hidden, ids, topk_weights, watch)
+        step(watch)
         watches.append(watch.seconds | {"step": watch.last - watch.start})
     # The time of a part is the time of the process that takes longest for it.
     of_part = {part: [w[part] for w in watches] for part in watches[0]}
@@ -226,7 +284,64 @@ def run(args, dispatch, say):
     for part, median, least in zip(of_part, medians, fastest):
         say(f"{part:11} {1e3 * median:9.3f} ms {100 * median / medians[-1]:5.1f} %  "
             f"{1e3 * least:9.3f} ms")
+    return medians[-1]
+
+
+def run(args, dispatch, say):
+    """Prints digests and medians. Returns whether the results are close to a plain loop's."""
+    layer = Layer(args, dispatch, TYPES[args.combine])
+    hidden, logits = make_tokens(args)
+    batch = hidden, *route(logits, args.top_k)
+    name = str(dispatch).removeprefix("torch.")
+
+    def check(name, out):
+        say(f"{name}: digest {digest(args, out)}")
+        if not args.check:
+            return True
+        bound = max(BOUNDS[t] for t in (dispatch, TYPES[args.combine], TYPES[args.dtype]))
+        worst, = of_all([difference(args, *batch, out)])
+        say(f"off a plain loop by {worst:.2g} of the largest sum, at most {bound} allowed")
+        return worst <= bound
+    good = check(name, layer.step(*batch, Stopwatch()))
+    time_steps(args, lambda watch: layer.step(*batch, watch), say)
+    if not args.halves:
+        return good
+
+    # The tokens with even and with odd numbers, counted over all processes. Each half-batch then has
+    # the same tokens for any number of processes, and so each product has the same rows.
+    odd = (args.tokens * layer.rank // layer.ranks) % 2
+    halves = [tuple(tensor[i::2] for tensor in batch) for i in (odd, 1 - odd)]
+
+    def step(overlap, watch):
+        return layer.step_in_halves(halves, watch, overlap=overlap)
+    seconds = []
+    for overlap, way in ((False, "in halves"), (True, "in halves that overlap")):
+        out = torch.empty_like(hidden)
+        out[odd::2], out[1 - odd::2] = step(overlap, Stopwatch())
+        good = check(f"{name} {way}", out) and good
+        seconds.append(time_steps(args, lambda watch: step(overlap, watch), say))
+    say(f"with overlap, {seconds[1] / seconds[0]:.2f} of the time of halves without")
     return good
+
+
+def measure_link(args, say):
+    """Prints the fastest time of an exchange of 4 bytes for each process, and the bytes that a process
+    sends to others in a second. `swy plan --nodes` takes both."""
+    ranks = dist.get_world_size()
+
+    def fastest(row_bytes):
+        there, here = (torch.zeros(ranks, row_bytes, dtype=torch.uint8) for _ in range(2))
+        seconds = []
+        for _ in range(args.rounds + 1):  # the first use of a page takes longer
+            dist.barrier()
+            start = time.perf_counter()
+            dist.all_to_all_single(here, there)
+            seconds.append(time.perf_counter() - start)
+        return of_all([min(seconds)])[0]
+    large = 1 << 22
+    latency, seconds = fastest(4), fastest(large)
+    speed = (ranks - 1) * large / max(seconds - latency, 1e-9) / 1e9
+    say(f"link: latency {1e6 * latency:.0f} us, {speed:.3g} GB/s for each process")
 
 
 class Parser(argparse.ArgumentParser):
@@ -257,6 +372,8 @@ def parse():
     add("--combine", choices=("bfloat16", "float32"), default="bfloat16", help="rows back (bfloat16)")
     add("--rounds", type=number, default=21, help="timed, after one that is not (21)")
     add("--check", action="store_true", help="compare some tokens with a plain loop in float64")
+    add("--halves", action="store_true", help="also run half-batches, without and with overlap")
+    add("--link", action="store_true", help="measure the latency and bandwidth of an exchange")
     args = parser.parse_args()
     if args.hidden % 4:
         parser.error(f"argument --hidden: not a multiple of 4: {args.hidden}")
@@ -280,6 +397,8 @@ def main():
     say(f"processes: {dist.get_world_size()}; {args.tokens} tokens, {args.top_k} of {args.experts} "
         f"experts of {args.hidden} x {args.intermediate}, {args.dtype}")
     with torch.inference_mode():
+        if args.link:
+            measure_link(args, say)
         good = [run(args, TYPES[name], say) for name in args.dispatch]
     dist.destroy_process_group()
     return 0 if all(good) else 1

@@ -32,14 +32,18 @@ def run_example(processes, *arguments):
     # The first of four has no tokens, either.
     ((1, 4), "--tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7 --combine float32")])
 def test_processes_give_the_bits_of_one(processes, shape):
-    arguments = [*shape.split(), "--rounds", "1", "--check"]
+    arguments = [*shape.split(), "--rounds", "1", "--check", "--halves", "--link"]
     first = None
     for count in processes:
         result = run_example(count, *arguments)
         assert result.returncode == 0, result.stdout + result.stderr
         assert f"processes: {count};" in result.stdout
-        digests = re.findall(r"(\w+): digest ([0-9a-f]{16})$", result.stdout, re.M)
-        assert len(digests) == (4 if "float8" in shape else 1), result.stdout
+        digests = re.findall(r"^(\w+)([a-z ]*): digest ([0-9a-f]{16})$", result.stdout, re.M)
+        assert len(digests) == (12 if "float8" in shape else 3), result.stdout
+        assert re.search(r"^link: latency \d+ us, [0-9.e+-]+ GB/s for each process$", result.stdout, re.M)
+        # Half-batches have the same bits with overlap and without.
+        for halves, overlapped in zip(digests[1::3], digests[2::3]):
+            assert halves[1:] == (" in halves", overlapped[2]), digests
         first = first or digests
         assert digests == first
 
@@ -74,7 +78,8 @@ def test_steps_of_other_sizes_find_their_rows(monkeypatch):
         for tokens in (99, 5, 99, 0, 17):
             step = hidden[:tokens], ids[:tokens], weights[:tokens], example["Stopwatch"]()
             assert torch.equal(kept.step(*step), new_layer().step(*step))
-            places.add((kept.rows.all.data_ptr(), kept.sent.buffer.all.data_ptr()))
+            batch = kept.batches[0]
+            places.add((batch.rows.all.data_ptr(), batch.sent.buffer.all.data_ptr()))
         assert len(places) == 1
     finally:
         torch.distributed.destroy_process_group()
@@ -95,6 +100,30 @@ def test_map_pairs(dtype):
     assert torch.equal(where.rows[where.pair_index.long()].flatten(), torch.arange(150).int())
     empty = exchange.map_pairs(ids[:0], 4, 3)
     assert empty.counts.tolist() == [0] * 4 and empty.pair_index.shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
+def test_replicas_take_turns(dtype):
+    ids = torch.tensor([[0, 1], [0, 2], [0, 1]], dtype=dtype)
+    replicas = torch.tensor([[0, 3], [1, -1], [2, -1]], dtype=torch.int32)
+    counts = torch.tensor([2, 1, 1], dtype=torch.int32)
+    physical, tokens = exchange.map_replicas(ids, replicas, counts, first_replica=1)
+    assert physical.tolist() == [[3, 1], [0, 2], [3, 1]] and tokens.tolist() == [3, 2, 1]
+    physical, _ = exchange.map_replicas(ids.T.contiguous().T, replicas, counts)  # any strides
+    assert physical.tolist() == [[0, 1], [3, 2], [0, 1]]
+
+
+@pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
+def test_map_counts(dtype):
+    rows = torch.randint(0, 50, (5, 5), dtype=dtype)
+    for rank in range(5):
+        found = exchange.map_counts(rows, rank, row_elements=7,
+                                    capacity=rows.sum(0).max().item())
+        assert torch.equal(found.send_counts, 7 * rows[rank].long())
+        assert torch.equal(found.recv_counts, 7 * rows[:, rank].long())
+        assert found.send_offsets.tolist() == [0, *found.send_counts.cumsum(0).tolist()]
+        assert found.recv_offsets.tolist() == [0, *found.recv_counts.cumsum(0).tolist()]
+        assert torch.equal(found.put_offsets, 7 * rows[:rank].long().sum(0))
 
 
 @pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
@@ -186,6 +215,20 @@ def test_wrong_calls_say_what_is_wrong():
     refused("map_pairs: library: MapPairs: topk_ids", exchange.map_pairs, ids, 1, 2)
     for experts in (ids.flatten(), ids.view(4, 1).long(), ids, ids.view(4, 1)[:3]):
         refused("map_pairs: experts: not", exchange.map_pairs, ids, 2, 2, experts=experts)
+    counts = torch.tensor([[1, 2], [3, 4]])
+    refused("map_replicas: topk_ids: not int64 or int32", exchange.map_replicas, weights, ids, pairs)
+    refused("map_replicas: replicas: not int32", exchange.map_replicas, ids, ids.long(), pairs)
+    refused("map_replicas: replica_counts: not int32", exchange.map_replicas, ids, ids, weights)
+    refused("map_replicas: first_replica: below 0", exchange.map_replicas, ids, ids, pairs[:2],
+            first_replica=-1)
+    refused("MapReplicas: topk_ids: without a replica", exchange.map_replicas, ids, ids, pairs[:2])
+    refused("map_counts: rank: below 0", exchange.map_counts, counts, -1)
+    refused("map_counts: row_elements: below 0", exchange.map_counts, counts, 0, row_elements=-1)
+    refused("map_counts: capacity: below 0", exchange.map_counts, counts, 0, capacity=-1)
+    refused("MapCounts: options: rank: not below ranks", exchange.map_counts, counts, 2)
+    refused("MapCounts: counts: is negative", exchange.map_counts, -counts, 0)
+    refused("MapCounts: counts: a rank receives more rows than options.capacity: rank 1 receives 6, "
+            "capacity is 5", exchange.map_counts, counts, 0, capacity=5)
     gather = exchange.gather_rows
     refused("gather_rows: pairs: its elements do not follow", gather, x, ids.T, x.clone())
     refused("gather_rows: rows: uint8 or bool", gather, x, pairs, x.byte())
@@ -214,6 +257,9 @@ def test_operators_can_be_traced():
     ops = torch.ops.switchyard
     torch.library.opcheck(ops.map_pairs, (ids, 2, 4, torch.empty(8, 1, dtype=torch.int32)),
                           test_utils=checks)
+    ones = torch.ones(8, dtype=torch.int32)
+    torch.library.opcheck(ops.map_replicas, (ids, ones.view(8, 1), ones), test_utils=checks)
+    torch.library.opcheck(ops.map_counts, (torch.ones(3, 3, dtype=torch.int32), 1), test_utils=checks)
     torch.library.opcheck(ops.gather_rows, (x, where.rows, torch.empty(8, 8, dtype=torch.int8), 2),
                           {"row_scales": torch.empty(8, 1)}, test_utils=checks)
     torch.library.opcheck(ops.combine, (torch.randn(8, 8), torch.rand(4, 2), where.pair_index),

@@ -159,6 +159,46 @@ fn buckets_and_dispatch_arguments() {
     });
 }
 
+#[test]
+fn replicas_take_turns() {
+    on_every_isa(|| {
+        let ids = [0i32, 1, 0, 2, 0, 1];
+        let replicas = [0i32, 3, 1, -1, 2, -1];
+        let (mut physical, mut tokens) = ([0i32; 6], [0i32; 3]);
+        let inputs = ReplicaInputs {
+            topk_ids: Matrix::new(&ids, 3, 2).unwrap().into(),
+            replicas: Matrix::new(&replicas, 3, 2).unwrap().into(),
+            replica_counts: &[2, 1, 1],
+            ..Default::default()
+        };
+        let outputs = ReplicaOutputs {
+            physical_ids: MatrixMut::new(&mut physical, 3, 2).unwrap().into(),
+            tokens_per_expert: &mut tokens,
+        };
+        let options = ReplicaOptions { first_replica: 1, ..Default::default() };
+        let report = map_replicas(inputs, outputs, &options, Pool::Serial).unwrap();
+        assert_eq!((physical, tokens), ([3, 1, 0, 2, 3, 1], [3, 2, 1]));
+        assert_eq!((report.max_rows, report.dropped), (3, 0));
+    });
+}
+
+#[test]
+fn counts_of_all_ranks_give_the_exchange_of_one() {
+    let counts = [1i32, 2, 3, 4];
+    let (mut received, mut ends, mut puts) = ([0i64; 2], [0i64; 3], [0i64; 2]);
+    let outputs = CountsOutputs {
+        recv_counts: &mut received,
+        recv_offsets: &mut ends,
+        put_offsets: &mut puts,
+        ..Default::default()
+    };
+    let inputs = CountsInputs { counts: Matrix::new(&counts, 2, 2).unwrap().into() };
+    let options = CountsOptions { rank: 1, row_elements: 10, ..Default::default() };
+    let report = map_counts(&inputs, outputs, &options).unwrap();
+    assert_eq!((received, ends, puts), ([20, 40], [0, 20, 60], [10, 20]));
+    assert_eq!(report.max_rows, 6);
+}
+
 /// If e^x is 3, silu(x) is 3/4 ln 3.
 const LN3: f32 = 1.098_612_3;
 

@@ -251,6 +251,86 @@ SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
                                  const swy_map_options* options,
                                  const swy_executor* executor) SWY_NOEXCEPT;
 
+// Inputs of swy_map_replicas, which replaces logical experts by physical ones.
+// The n-th pair of expert e gets replicas[e][(first_replica + n) %
+// replica_counts[e]].
+typedef struct swy_replica_inputs {
+  uint32_t size;
+  // [tokens, top_k]; int32, uint32, int64.
+  swy_matrix topk_ids;
+  swy_matrix replicas;          // int32 [num_experts, max_replicas]
+  swy_i32_span replica_counts;  // [num_experts]: in [0, max_replicas]
+  // Optional working memory of swy_bucket_scratch_size(tokens * top_k,
+  // num_experts, executor) elements, for several threads.
+  swy_i32_span scratch;
+} swy_replica_inputs;
+#define SWY_REPLICA_INPUTS_INIT                                         \
+  {                                                                     \
+    (uint32_t)sizeof(swy_replica_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
+        SWY_NO_SPAN, SWY_NO_SPAN                                        \
+  }
+// Outputs of swy_map_replicas.
+typedef struct swy_replica_outputs {
+  uint32_t size;
+  swy_matrix physical_ids;         // int32 [tokens, top_k], -1 if dropped
+  swy_i32_span tokens_per_expert;  // [num_experts]: pairs of logical experts
+  swy_report* report;              // optional: gets max_rows and dropped
+} swy_replica_outputs;
+#define SWY_REPLICA_OUTPUTS_INIT \
+  { (uint32_t)sizeof(swy_replica_outputs), SWY_NO_MATRIX, SWY_NO_SPAN, NULL }
+// Options of swy_map_replicas.
+typedef struct swy_replica_options {
+  uint32_t size;
+  int32_t allow_dropped;  // accept pairs without a replica
+  size_t first_replica;   // the replica of each expert's first pair
+} swy_replica_options;
+#define SWY_REPLICA_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_replica_options), 0, 0 }
+
+SWY_API swy_status swy_map_replicas(const swy_replica_inputs* inputs,
+                                    const swy_replica_outputs* outputs,
+                                    const swy_replica_options* options,
+                                    const swy_executor* executor) SWY_NOEXCEPT;
+
+// Inputs of swy_map_counts, which computes the arguments of an all-to-all on
+// one rank from the counts of all ranks.
+typedef struct swy_counts_inputs {
+  uint32_t size;
+  swy_matrix counts;  // int32 or int64 [ranks, ranks]: rows from rank to rank
+} swy_counts_inputs;
+#define SWY_COUNTS_INPUTS_INIT \
+  { (uint32_t)sizeof(swy_counts_inputs), SWY_NO_MATRIX }
+// Outputs of swy_map_counts, in elements.
+typedef struct swy_counts_outputs {
+  uint32_t size;
+  swy_i64_span recv_counts;   // [ranks]: from each rank to this one
+  swy_i64_span recv_offsets;  // [ranks + 1]: their sums, from 0
+  // Optional:
+  swy_i64_span send_counts;   // [ranks]: from this rank to each one
+  swy_i64_span send_offsets;  // [ranks + 1]: their sums, from 0
+  // [ranks]: where this rank's rows begin in each rank's receive buffer
+  swy_i64_span put_offsets;
+  swy_report* report;  // gets max_rows, which the busiest rank receives
+} swy_counts_outputs;
+#define SWY_COUNTS_OUTPUTS_INIT                                     \
+  {                                                                 \
+    (uint32_t)sizeof(swy_counts_outputs), SWY_NO_SPAN, SWY_NO_SPAN, \
+        SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, NULL                 \
+  }
+// Options of swy_map_counts.
+typedef struct swy_counts_options {
+  uint32_t size;
+  size_t rank;          // this rank
+  size_t row_elements;  // number of elements in a row
+  size_t capacity;      // rows of each receive buffer, or SWY_NO_CAPACITY
+} swy_counts_options;
+#define SWY_COUNTS_OPTIONS_INIT \
+  { (uint32_t)sizeof(swy_counts_options), 0, 1, SWY_NO_CAPACITY }
+
+SWY_API swy_status swy_map_counts(
+    const swy_counts_inputs* inputs, const swy_counts_outputs* outputs,
+    const swy_counts_options* options) SWY_NOEXCEPT;
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -36,6 +36,34 @@ def map_pairs(topk_ids, num_destinations, experts_per_destination, *, experts=No
                                        experts))
 
 
+def map_replicas(topk_ids, replicas, replica_counts, *, first_replica=0):
+    """Returns the physical expert of each pair, and the number of pairs of each logical expert.
+
+    `replicas` is int32 of [experts, most replicas], and row e has replica_counts[e] (int32) physical
+    experts. The n-th pair of expert e gets replica (first_replica + n) % replica_counts[e].
+    """
+    return _ops.map_replicas.default(topk_ids, replicas, replica_counts, first_replica)
+
+
+class Counts(NamedTuple):
+    """The exchange of a rank, in elements; all int64. put_offsets is where this rank's rows begin in
+    each rank's receive buffer."""
+    send_counts: torch.Tensor  # [ranks]
+    send_offsets: torch.Tensor  # [ranks + 1]
+    recv_counts: torch.Tensor  # [ranks]
+    recv_offsets: torch.Tensor  # [ranks + 1]
+    put_offsets: torch.Tensor  # [ranks]
+
+
+def map_counts(counts, rank, *, row_elements=1, capacity=None):
+    """Computes the exchange of `rank` from the counts of all: counts[s, d] rows go from s to d.
+
+    `counts` is int32 or int64. If any rank receives more than `capacity` rows, this raises an error
+    on every rank.
+    """
+    return Counts(*_ops.map_counts.default(counts, rank, row_elements, capacity))
+
+
 def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=None,
                 row_index=None):
     """Writes rows[r] = tokens[pairs[r] // top_k], in the dtype of `rows`.
@@ -58,6 +86,19 @@ def _(topk_ids, num_destinations, experts_per_destination, experts=None):
         return topk_ids.new_empty(shape, dtype=torch.int32)
     return (ints(num_destinations), ints(num_destinations + 1), ints(topk_ids.numel()),
             ints(*topk_ids.shape))
+
+
+@torch.library.register_fake("switchyard::map_replicas")
+def _(topk_ids, replicas, replica_counts, first_replica=0):
+    return (topk_ids.new_empty(topk_ids.shape, dtype=torch.int32),
+            replica_counts.new_empty(replica_counts.shape))
+
+
+@torch.library.register_fake("switchyard::map_counts")
+def _(counts, rank, row_elements=1, capacity=None):
+    ranks = counts.shape[1]
+    return tuple(counts.new_empty((n,), dtype=torch.int64)
+                 for n in (ranks, ranks + 1, ranks, ranks + 1, ranks))
 
 
 @torch.library.register_fake("switchyard::gather_rows")
