@@ -55,6 +55,7 @@ class CompileOptions;
 class Function;
 class Library;
 
+// Options of CreateDevice().
 struct DeviceOptions {
   // Runs the threadgroups of all queues of the device. Null means
   // MakeTbbExecutor(), or SerialExecutor() in a library without TBB.
