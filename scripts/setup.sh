@@ -530,6 +530,17 @@ broken_links() (
     done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
   done
 )
+# read_version: prints the version that CMakeLists.txt defines.
+read_version() { sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt"; }
+# version_of_site: prints the version and, in a checkout of anything else than
+# the tag of that version, also the commit.
+version_of_site() {
+  local version commit
+  version=$(read_version)
+  [[ -e $root/.git ]] && commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || commit=
+  [[ -z $commit || $(git -C "$root" tag --points-at HEAD 2>/dev/null) == *"v$version"* ]] || version+=" ($commit)"
+  echo "$version"
+}
 places_of() (
   cd "$1"
   { find . -type f -printf '%P\n'
@@ -539,7 +550,7 @@ places_of() (
 # do not exist.
 links_of() (
   cd "$1"
-  grep -oE '(href|src)="[^"]+"' ./*.html |
+  grep -oE '(href|src|data)="[^"]+"' ./*.html |
     sed -E 's|^..([^:]*):[a-z]+="#|./:href="\1#|; s/^[^:]*:[a-z]+="(.*)"$/\1/; s/#$//' |
     grep -vE ':|#nested-classes$' | LC_ALL=C sort -u
 )
@@ -861,7 +872,11 @@ case $command in
     rm -rf "$site"
     mkdir -p "$site"
     cd "$root"
+    SWITCHYARD_SITE_VERSION=$(version_of_site)
+    export SWITCHYARD_SITE_VERSION
     step "Building build/docs" doxygen docs/site/Doxyfile
+    # Doxygen's option to hide namespaces leaves them in the tree of pages.
+    sed -i -E 's/^( +\[ ")switchyard::(device::)?/\1/' "$site"/group__*.js
     broken=$(broken_links "$site")
     [[ -z $broken ]] || die "docs: links to what is not there: ${broken//$'\n'/, }"
     echo "Open build/docs/index.html: no server is needed"

@@ -152,7 +152,7 @@ make_release() {
   SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
   export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
   umask 022
-  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  version=$(read_version)
   work=$root/build/dist-work dist=$root/build/dist tree=$work/switchyard-$version
   rm -rf "$work" "$dist"
   mkdir -p "$work" "$dist"

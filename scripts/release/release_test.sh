@@ -197,7 +197,7 @@ as_step() { step "$1" bash -euo pipefail -c "$(declare -f die "$2"); $2 \"\$@\""
 test_release() {
   local linkage
   export version root work=$root/build/dist-test dist=$root/build/dist
-  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  version=$(read_version)
   [[ -f $dist/SHA256SUMS ]] || die "release-test: no build/dist: run $0 release"
   install_packages "${library_packages[@]}" g++-aarch64-linux-gnu qemu-user mmdebstrap meson cargo \
     clang dpkg-dev pkg-config python3-venv ccache
