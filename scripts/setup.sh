@@ -26,7 +26,9 @@
 #                                                   tests; builds llama.cpp once, ten minutes
 #   scripts/setup.sh docs                           build the reference and guides as a site in build/docs
 #   scripts/setup.sh release                        make archives, wheels, packages and everything else that
-#                                                   is published, from the last commit, in build/dist
+#                                                   is published, from the last commit, in build/dist;
+#                                                   SWITCHYARD_ADDRESS=https://HOST/OWNER/NAME in the environment
+#                                                   is the public repository that they name; by default none
 #   scripts/setup.sh release-test                   install and use each of them where nothing else is installed
 #   scripts/setup.sh packages [--engines] [more packages]
 #                                                   only install missing packages, and Python's in build/venv:

@@ -67,6 +67,9 @@ FNR == 1 {
   page = page_of(folder)
   sub(/[^\/]*$/, "", folder)
 }
+# The text of a release with an address: see scripts/release/address.py.
+/^<!-- address: set$/ { is_hidden = 1 }
+is_hidden || /^<!-- address: none -->$/ { if (/^-->$/) is_hidden = 0; next }
 /^```/ { is_code = !is_code }
 !is_code && /^#+ / {
   heading = $0

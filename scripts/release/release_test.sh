@@ -147,7 +147,8 @@ use_amalgamation() {
 use_recipes() {
   local recipes=$work/switchyard-$version-recipes
   tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
-  find "$recipes" -type f -exec sed -i "s,@URL@,file://$dist,g" {} +
+  find "$recipes" -type f -exec \
+    sed -i -E "s,(https|file)://[^\"' ]+/(switchyard-[^/]*\.tar\.gz),file://$dist/\2,g" {} +
   ! grep -rE '@[A-Z0-9]+@' "$recipes"
   export CONAN_HOME=$work/conan
   "$root/build/recipes-venv/bin/conan" profile detect
