@@ -136,7 +136,7 @@ fill_recipes() {
   checksum=$(sha256sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
   checksum512=$(sha512sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
   mkdir -p "$work/recipes"
-  cp -a "$tree"/packaging/{conan,conda,homebrew,meson,vcpkg} "$work/recipes"
+  cp -a "$tree"/packaging/{README.md,conan,conda,homebrew,meson,vcpkg} "$work/recipes"
   find "$work/recipes" -type f -exec \
     sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g" {} +
   archive "switchyard-$version-recipes" "$work/recipes"
