@@ -36,6 +36,8 @@ function escaped_text(text) {
   gsub(/\*/, "\\*", text)
   gsub(/_/, "\\_", text)
   gsub(/&gt;::/, "\\&gt;\\::", text)
+  # The first full stop before a blank ends the brief text, but not two of them.
+  gsub(/\.\. /, "..\\&nbsp;", text)
   return text
 }
 # A page for each header, with the comment about the file: else everything would be on
@@ -94,6 +96,7 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
     if (!(name in shown)) print "///\n/// \\snippet examples.cc " name
     shown[name] = 1
   }
+  sub(/ *\/\/ NOLINT(\([^)]*\))?$/, "")
   at = index($0, " // ")
   column = 0
   if (at != 0) {
