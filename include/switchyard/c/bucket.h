@@ -39,7 +39,7 @@ typedef struct swy_bucket_inputs {
 // Options of swy_bucket_packed and swy_bucket_strided.
 typedef struct swy_bucket_options {
   uint32_t size;
-  int32_t order;          // enum swy_bucket_order, inside a bucket
+  int32_t order;          // enum swy_bucket_order, the order in a bucket
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_bucket_options;
 #define SWY_BUCKET_OPTIONS_INIT \

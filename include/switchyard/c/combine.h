@@ -111,10 +111,10 @@ typedef struct swy_combine_options {
   // Accept row_index values outside [-1, num_rows).
   int32_t allow_skipped;
   int32_t round_like_unfused;  // round each step, as separate operations do
-  int32_t norm;                // enum swy_norm_kind, of the norm of normed
-  int32_t block_norm;          // enum swy_norm_kind, of inputs.norms
-  float block_eps;             // eps of the norms of inputs.norms, >= 0
-  swy_combine_scales scales;   // factors of sums
+  int32_t norm;        // enum swy_norm_kind, the kind of the norm of normed
+  int32_t block_norm;  // enum swy_norm_kind, the kind of inputs.norms
+  float block_eps;     // eps of the norms of inputs.norms, >= 0
+  swy_combine_scales scales;  // factors of sums
   // Presets set this for models that open the next layer with a LayerNorm or
   // a norm with a gate. A call with normed is then refused.
   int32_t needs_other_norm;

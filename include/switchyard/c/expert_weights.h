@@ -31,9 +31,9 @@ enum swy_weight_format {
   SWY_WEIGHTS_MXFP4 = 3,  // OCP's mxfp4 in GGML's blocks
   SWY_WEIGHTS_Q4_K = 4,   // GGML's q4_K
   SWY_WEIGHTS_Q6_K = 5,   // GGML's q6_K
-  SWY_WEIGHTS_F32 = 6,    // f32 elements
-  SWY_WEIGHTS_BF16 = 7,   // bf16 elements
-  SWY_WEIGHTS_F16 = 8     // f16 elements
+  SWY_WEIGHTS_F32 = 6,    // elements of f32
+  SWY_WEIGHTS_BF16 = 7,   // elements of bf16
+  SWY_WEIGHTS_F16 = 8     // elements of f16
 };
 // The order of the weights' bytes.
 enum swy_weight_layout {

@@ -55,8 +55,8 @@ typedef struct swy_expert_gemm {
 
 // A format of rows, which is a line of the table in quantize.h.
 typedef struct swy_row_format {
-  int32_t type;        // enum swy_type, of an element, a code or a block
-  int32_t scale_type;  // enum swy_type, of the scales of codes
+  int32_t type;        // enum swy_type, the type of an element, code or block
+  int32_t scale_type;  // enum swy_type, the type of scales of codes
   // For codes: the number of columns that share a scale, 32, 64 or 128. 0
   // means that all columns of a row share one.
   size_t scale_columns;
@@ -159,8 +159,8 @@ typedef struct swy_experts_options {
   // SWY_CONCATENATED.
   const swy_activate_options* shared_activate;
   swy_row_format operands;  // rows that the products of gate and up read
-  int32_t gate_up_type;     // enum swy_type, of the gate and up products
-  int32_t down_type;        // enum swy_type, of the down product
+  int32_t gate_up_type;     // enum swy_type, the type of gate and up products
+  int32_t down_type;        // enum swy_type, the type of down products
   // The rows that the down product reads; NULL means the same as operands.
   const swy_row_format* down_operands;
 } swy_experts_options;

@@ -98,13 +98,14 @@ typedef struct swy_route_options {
   uint32_t size;
   int32_t renormalize;  // divide the selected weights by their sum
   float clamp;          // for SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
-  int32_t score;        // enum swy_score: how a logit becomes a score
-  int32_t divisor;      // enum swy_divisor, for renormalize
+  int32_t score;        // enum swy_score, how a logit becomes a score
+  int32_t divisor;      // enum swy_divisor, the divisor of renormalize
   float eps;            // for the divisors with EPS in their names, >= 0
   // If the divisor is 0, make weights 0, not NaN or infinite.
   int32_t zero_sum_is_zero;
-  int32_t weight_of;       // enum swy_weight_of: the source of weights
-  int32_t bias_place;      // enum swy_bias_place, for correction_bias
+  int32_t weight_of;  // enum swy_weight_of, the source of weights
+  // enum swy_bias_place, the value that correction_bias is added to
+  int32_t bias_place;
   int32_t bias_in_weight;  // add the correction bias to the weight, too
   // Select by the rounded score, as PyTorch code does.
   int32_t select_on_rounded_score;

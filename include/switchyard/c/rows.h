@@ -192,15 +192,15 @@ typedef struct swy_activate_outputs {
 // Options of swy_activate.
 typedef struct swy_activate_options {
   uint32_t size;
-  int32_t activation;          // enum swy_activation: the function
-  int32_t layout;              // enum swy_gate_up_layout, of gate and up
-  int32_t stores;              // enum swy_activate_stores: how out is stored
-  float alpha;                 // for SWY_SWIGLU_OAI
-  float beta;                  // for SWY_SITU
-  float linear_beta;           // for SWY_SITU
-  float limit;                 // clamps gate and up; 0: no limit
-  int32_t limit_place;         // enum swy_activate_place, of limit
-  int32_t row_scale_place;     // enum swy_activate_place, of row_scale
+  int32_t activation;       // enum swy_activation, the function to compute
+  int32_t layout;           // enum swy_gate_up_layout, where gate and up lie
+  int32_t stores;           // enum swy_activate_stores, how out is stored
+  float alpha;              // for SWY_SWIGLU_OAI
+  float beta;               // for SWY_SITU
+  float linear_beta;        // for SWY_SITU
+  float limit;              // clamps gate and up; 0: no limit
+  int32_t limit_place;      // enum swy_activate_place, when limit applies
+  int32_t row_scale_place;  // enum swy_activate_place, when row_scale applies
   int32_t round_like_unfused;  // round each step, as separate operations do
 } swy_activate_options;
 #define SWY_ACTIVATE_OPTIONS_INIT                                            \

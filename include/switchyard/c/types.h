@@ -55,7 +55,7 @@ SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
 enum swy_type {
-  SWY_F32 = 0,     // float
+  SWY_F32 = 0,     // C's float
   SWY_BF16 = 1,    // bfloat16
   SWY_F16 = 2,     // IEEE half precision
   SWY_I32 = 3,     // int32_t
@@ -105,7 +105,7 @@ typedef struct swy_matrix {
   size_t rows;    // number of rows
   size_t cols;    // number of columns
   size_t stride;  // elements from the start of a row to the next
-  int32_t type;   // enum swy_type, of an element
+  int32_t type;   // enum swy_type, the type of an element
 } swy_matrix;
 #define SWY_NO_MATRIX \
   { NULL, 0, 0, 0, SWY_F32 }
