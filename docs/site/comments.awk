@@ -7,6 +7,8 @@
 # may go on in the next line of a comment: `enclosed_by` is the mark that encloses the text.
 function escaped(text,   i, mark, out, part) {
   gsub(/ *NOLINT(\([^)]*\))?/, "", text)
+  # Lists have asterisks, so such a line goes on with a sentence.
+  if (match(text, /^ ([-+]|[0-9]+\.) /)) text = substr(text, 1, RLENGTH - 1) "&nbsp;" substr(text, RLENGTH + 1)
   if (text ~ /^ *$/) enclosed_by = ""
   for (i = 1; i <= length(text); ++i) {
     mark = substr(text, i, 1)
@@ -72,6 +74,7 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   was_formula = is_formula
   text = (is_formula ? "    " text : escaped(text))
   print indent "///" text
+  above = above indent "///" text "\n"
   if (is_header) about = about "///" text "\n"
   next
 }
@@ -83,13 +86,33 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
 /^\}  \/\/ (namespace switchyard(::device)?|extern "C")$/ { print "/// \\}"; print; next }
 # The comment behind a brace or a declaration of a class names a namespace or a file.
 /^(\}|class [A-Za-z]+;|namespace .*\{).*\/\// { sub(/ *\/\/.*/, "") }
+# Fields that are declared together get the same text, which Doxygen gives to the first only.
+match($0, /^  [A-Za-z_0-9<>]+ [a-z_]+( = [^,;(]+)?(, [a-z_]+( = [^,;(]+)?)+;/) {
+  declared = substr($0, 1, RLENGTH)
+  behind = substr($0, RLENGTH + 1)
+  sub(/^ *\/\/ /, "///< ", behind)
+  match(declared, /^  [^ ]+ /)
+  type = substr(declared, 1, RLENGTH)
+  count = split(substr(declared, RLENGTH + 1), fields, /[,;] */)
+  for (i = 1; i < count; ++i) print (i == 1 ? "" : above) type fields[i] "; " behind
+  above = ""
+  next
+}
+# The fields of a config.json have no text but the families that use them, or other names.
+/^struct ModelConfig|^typedef struct swy_model_config/ { is_config = 1 }
+/^}/ { is_config = 0 }
+is_config && match($0, /[a-z_]+;/) && !/uint32_t size;/ {
+  field = "`" substr($0, RSTART, RLENGTH - 1) "` of a config.json"
+  at = index($0, " // ")
+  $0 = at == 0 ? $0 "  // " field : substr($0, 1, at) "// " field ": " substr($0, at + 4)
+}
 # The fields and macros that each struct of the C ABI has.
 /^  uint32_t size;$/ { $0 = $0 "  // size of the struct, which its ..._INIT macro sets" }
 /^#define SWY_[A-Z0-9_]+_INIT/ { print "/// Initialises the struct with its size and defaults." }
 /^#define SWY_NO_[A-Z_]+ \\$/ { print "/// The value of a field that is left out." }
 {
   was_formula = 0
-  enclosed_by = ""
+  enclosed_by = above = ""
   if (match($0, /^(inline )?(Status|const Preset|std::unique_ptr<Executor>) [A-Z][A-Za-z]+\(/)) {
     name = substr($0, 1, RLENGTH - 1)
     sub(/.* /, "", name)

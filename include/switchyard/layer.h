@@ -225,8 +225,8 @@ struct ExpertsPlan {
   // The cost of all products, and the least cost that is worth a separate
   // task, in the unit of ExpertsPlanOptions::weight_cost.
   size_t total_cost = 0, least_cost = 0;
-  // The lists of BucketPacked(), and the number of rows that are summed for
-  // each token.
+  // The lists of BucketPacked(), and in rows_per_token the number of rows that
+  // are summed for each token.
   Span<int32_t> tokens_per_expert, offsets, pairs, rows_per_token;
   AnyMatrix row_index;  // as BucketPacked() writes it
   // All blocks. Cut blocks come after the blocks that are not cut.

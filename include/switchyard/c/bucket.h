@@ -22,8 +22,8 @@ enum swy_bucket_order {
   SWY_ORDER_CLAIM = 1
 };
 
-// Inputs of swy_bucket_packed and swy_bucket_strided. Pair p = token * top_k
-// + slot. The number of experts is tokens_per_expert.size. Pairs with an id
+// Inputs of swy_bucket_packed and swy_bucket_strided. Pair p is token * top_k +
+// slot. The number of experts is tokens_per_expert.size. Pairs with an id
 // outside [0, num_experts) are dropped and counted; without allow_dropped,
 // the call then returns SWY_FAILED_PRECONDITION after everything is written.
 // Neither an output nor scratch may overlap another view.

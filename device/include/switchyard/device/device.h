@@ -129,6 +129,8 @@ enum GPUFamily : Integer {
   GPUFamilyMetal4 = 5002,
 };
 
+// Makes queues, buffers, heaps, events, libraries and pipelines. CreateDevice()
+// makes a device.
 class Device : public Referencing<Device> {
  public:
   ~Device();
