@@ -557,6 +557,14 @@ links_of() (
     grep -vE ':|#nested-classes$' | LC_ALL=C sort -u
 )
 
+# marked_links SITE: prints the links that show Markdown's backticks, or the file
+# name of a page instead of its title. The list of files shows names.
+marked_links() (
+  cd "$1"
+  grep -oE '<a [^>]*>[^<]*(`|\.md)[^<]*</a>' ./*.html | grep -vE '^\./(files|dir_[^:]*|[^:]*_8md)\.html:' ||
+    true
+)
+
 # usage [COMMAND]: prints the head of this file, or the lines about a command.
 usage() {
   local head
@@ -881,6 +889,8 @@ case $command in
     sed -i -E 's/^( +\[ ")switchyard::(device::)?/\1/' "$site"/group__*.js
     broken=$(broken_links "$site")
     [[ -z $broken ]] || die "docs: links to what is not there: ${broken//$'\n'/, }"
+    marked=$(marked_links "$site")
+    [[ -z $marked ]] || die "docs: links show marks or file names: ${marked//$'\n'/, }"
     echo "Open build/docs/index.html: no server is needed"
     ;;
   release)

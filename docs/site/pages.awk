@@ -50,13 +50,17 @@ function with_links(line,   out, before, text, target, anchor, path, to, title) 
   }
   return out line
 }
-# An apostrophe ends Doxygen's code spans, unless they have two backticks.
-function with_apostrophes(line,   out) {
+# The file name of a page becomes a link. An apostrophe ends Doxygen's code spans, unless they
+# have two backticks.
+function with_code(line,   out, code, path) {
   while (match(line, /`[^`]*`/)) {
     out = out substr(line, 1, RSTART - 1)
-    if (index(substr(line, RSTART, RLENGTH), "'")) out = out "`" substr(line, RSTART, RLENGTH) "`"
-    else out = out substr(line, RSTART, RLENGTH)
+    code = path = substr(line, RSTART, RLENGTH)
     line = substr(line, RSTART + RLENGTH)
+    gsub(/`/, "", path)
+    if (path ~ /\/.*\.md$/ && page_of(path) != "") code = "[" title_of(path, "") "](#" page_of(path) ")"
+    else if (index(code, "'")) code = "`" code "`"
+    out = out code
   }
   return out line
 }
@@ -84,5 +88,5 @@ is_hidden || /^<!-- address: none -->$/ { if (/^-->$/) is_hidden = 0; next }
 is_code || /^    / { print; next }
 {
   if (/design\.svg/) has_picture = 1
-  print with_apostrophes(with_links($0))
+  print with_code(with_links($0))
 }
