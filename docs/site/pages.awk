@@ -70,6 +70,8 @@ FNR == 1 {
   file = folder
   page = page_of(folder)
   sub(/[^\/]*$/, "", folder)
+  while ((getline line < FILENAME) > 0) if (line ~ /design\.svg/) has_picture = 1
+  close(FILENAME)
 }
 # The text of a release with an address: see scripts/release/address.py.
 /^<!-- address: set$/ { is_hidden = 1 }
@@ -78,15 +80,12 @@ is_hidden || /^<!-- address: none -->$/ { if (/^-->$/) is_hidden = 0; next }
 !is_code && /^#+ / {
   heading = $0
   sub(/^#+ /, "", heading)
-  # The front page shows the picture of the design above its first section.
-  if (page == "index" && FNR != 1 && !has_picture++) print "![](design.svg)\n"
+  # If README has no picture of the design, the front page shows it above its first section.
+  if (page == "index" && FNR != 1 && !has_picture++) print "![The way of a call, from an engine to an instruction set](design.svg)\n"
   # The front page has a label of its own.
   if (FNR == 1 && page == "index") print
   else print $0 " {#" page (FNR == 1 ? "" : "-" slug_of(heading)) "}"
   next
 }
 is_code || /^    / { print; next }
-{
-  if (/design\.svg/) has_picture = 1
-  print with_code(with_links($0))
-}
+{ print with_code(with_links($0)) }
