@@ -27,7 +27,9 @@
 #                                                   tests; builds llama.cpp once, ten minutes
 #   scripts/setup.sh docs                           build the reference and guides as a site in build/docs
 #   scripts/setup.sh release                        make archives, wheels, packages and everything else that
-#                                                   is published, from the last commit, in build/dist
+#                                                   is published, from the last commit, in build/dist;
+#                                                   SWITCHYARD_ADDRESS=https://HOST/OWNER/NAME in the environment
+#                                                   is the public repository that they name; by default none
 #   scripts/setup.sh release-test                   install and use each of them where nothing else is installed
 #   scripts/setup.sh clean                          remove what these commands made in build/
 #   scripts/setup.sh packages [--engines] [more packages]
@@ -567,6 +569,17 @@ broken_links() (
     done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
   done
 )
+# read_version: prints the version that CMakeLists.txt defines.
+read_version() { sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt"; }
+# version_of_site: prints the version and, in a checkout of anything else than
+# the tag of that version, also the commit.
+version_of_site() {
+  local version commit
+  version=$(read_version)
+  [[ -e $root/.git ]] && commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || commit=
+  [[ -z $commit || $(git -C "$root" tag --points-at HEAD 2>/dev/null) == *"v$version"* ]] || version+=" ($commit)"
+  echo "$version"
+}
 places_of() (
   cd "$1"
   { find . -type f -printf '%P\n'
@@ -576,9 +589,17 @@ places_of() (
 # do not exist.
 links_of() (
   cd "$1"
-  grep -oE '(href|src)="[^"]+"' ./*.html |
+  grep -oE '(href|src|data)="[^"]+"' ./*.html |
     sed -E 's|^..([^:]*):[a-z]+="#|./:href="\1#|; s/^[^:]*:[a-z]+="(.*)"$/\1/; s/#$//' |
     grep -vE ':|#nested-classes$' | LC_ALL=C sort -u
+)
+
+# marked_links SITE: prints the links that show Markdown's backticks, or the file
+# name of a page instead of its title. The list of files shows names.
+marked_links() (
+  cd "$1"
+  grep -oE '<a [^>]*>[^<]*(`|\.md)[^<]*</a>' ./*.html | grep -vE '^\./(files|dir_[^:]*|[^:]*_8md)\.html:' ||
+    true
 )
 
 # usage [COMMAND]: prints the head of this file, or the lines about a command.
@@ -911,9 +932,15 @@ case $command in
     rm -rf "$site"
     mkdir -p "$site"
     cd "$root"
+    SWITCHYARD_SITE_VERSION=$(version_of_site)
+    export SWITCHYARD_SITE_VERSION
     step "Building build/docs" doxygen docs/site/Doxyfile
+    # Doxygen's option to hide namespaces leaves them in the tree of pages.
+    sed -i -E 's/^( +\[ ")switchyard::(device::)?/\1/' "$site"/group__*.js
     broken=$(broken_links "$site")
     [[ -z $broken ]] || die "docs: links to what is not there: ${broken//$'\n'/, }"
+    marked=$(marked_links "$site")
+    [[ -z $marked ]] || die "docs: links show marks or file names: ${marked//$'\n'/, }"
     echo "Open build/docs/index.html: no server is needed"
     ;;
   release)

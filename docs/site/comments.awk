@@ -1,24 +1,54 @@
 # Doxygen's form of the headers' plain comments: `//` above a declaration becomes
 # `///`, and one behind it `///<`. Formulas, which are indented, stay as they
-# are laid out, and each public function gets its example.
+# are laid out, and each public function gets its example. Links to Markdown files
+# have the title of the page. titles.awk comes first.
 
-# Doxygen reads these as commands or as markup.
-function escaped(text) {
+# Escapes Doxygen's commands and markup, except in code and in quotes, where it has none. Both
+# may go on in the next line of a comment: `enclosed_by` is the mark that encloses the text.
+function escaped(text,   i, mark, out, part) {
+  gsub(/ *NOLINT(\([^)]*\))?/, "", text)
+  # Lists have asterisks, so such a line goes on with a sentence.
+  if (match(text, /^ ([-+]|[0-9]+\.) /)) text = substr(text, 1, RLENGTH - 1) "&nbsp;" substr(text, RLENGTH + 1)
+  if (text ~ /^ *$/) enclosed_by = ""
+  for (i = 1; i <= length(text); ++i) {
+    mark = substr(text, i, 1)
+    if (mark !~ /[`"]/ || (enclosed_by != "" && mark != enclosed_by)) {
+      part = part mark
+      continue
+    }
+    out = out (enclosed_by == "" ? with_titles(escaped_text(part)) : part) mark
+    part = ""
+    enclosed_by = enclosed_by == "" ? mark : ""
+  }
+  return out (enclosed_by == "" ? with_titles(escaped_text(part)) : part)
+}
+function with_titles(text,   out, path) {
+  while (match(text, /(docs|device\/docs|bindings|integrations)\/[a-z\/]*\.md/)) {
+    path = substr(text, RSTART, RLENGTH)
+    out = out substr(text, 1, RSTART - 1)
+    text = substr(text, RSTART + RLENGTH)
+    out = out (page_of(path) == "" ? path : "\\ref " page_of(path) " \"" title_of(path, "") "\"")
+  }
+  return out text
+}
+function escaped_text(text) {
   gsub(/[@\\#]/, "\\\\&", text)
   gsub(/</, "\\&lt;", text)
   gsub(/>/, "\\&gt;", text)
   gsub(/\*/, "\\*", text)
   gsub(/_/, "\\_", text)
   gsub(/&gt;::/, "\\&gt;\\::", text)
+  # The first full stop before a blank ends the brief text, but not two of them.
+  gsub(/\.\. /, "..\\&nbsp;", text)
   return text
 }
 # A page for each header, with the comment about the file: else everything would be on
 # that of the namespace, or of nothing.
 function begin_page(   group, path) {
   path = FILENAME
+  if (index(path, ENVIRON["PWD"] "/") == 1) path = substr(path, length(ENVIRON["PWD"]) + 2)
+  group = group_of(path)
   sub(/.*include\/switchyard\//, "", path)
-  group = path
-  gsub(/[^a-z_]/, "_", group)
   print "/// \\addtogroup " group " " path "\n" about "/// \\{\n"
 }
 FNR == 1 { is_header = 1; column = 0 }
@@ -44,6 +74,7 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   was_formula = is_formula
   text = (is_formula ? "    " text : escaped(text))
   print indent "///" text
+  above = above indent "///" text "\n"
   if (is_header) about = about "///" text "\n"
   next
 }
@@ -53,14 +84,42 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   next
 }
 /^\}  \/\/ (namespace switchyard(::device)?|extern "C")$/ { print "/// \\}"; print; next }
+# The comment behind a brace or a declaration of a class names a namespace or a file.
+/^(\}|class [A-Za-z]+;|namespace .*\{).*\/\// { sub(/ *\/\/.*/, "") }
+# Fields that are declared together get the same text, which Doxygen gives to the first only.
+match($0, /^  [A-Za-z_0-9<>]+ [a-z_]+( = [^,;(]+)?(, [a-z_]+( = [^,;(]+)?)+;/) {
+  declared = substr($0, 1, RLENGTH)
+  behind = substr($0, RLENGTH + 1)
+  sub(/^ *\/\/ /, "///< ", behind)
+  match(declared, /^  [^ ]+ /)
+  type = substr(declared, 1, RLENGTH)
+  count = split(substr(declared, RLENGTH + 1), fields, /[,;] */)
+  for (i = 1; i < count; ++i) print (i == 1 ? "" : above) type fields[i] "; " behind
+  above = ""
+  next
+}
+# The fields of a config.json have no text but the families that use them, or other names.
+/^struct ModelConfig|^typedef struct swy_model_config/ { is_config = 1 }
+/^}/ { is_config = 0 }
+is_config && match($0, /[a-z_]+;/) && !/uint32_t size;/ {
+  field = "`" substr($0, RSTART, RLENGTH - 1) "` of a config.json"
+  at = index($0, " // ")
+  $0 = at == 0 ? $0 "  // " field : substr($0, 1, at) "// " field ": " substr($0, at + 4)
+}
+# The fields and macros that each struct of the C ABI has.
+/^  uint32_t size;$/ { $0 = $0 "  // size of the struct, which its ..._INIT macro sets" }
+/^#define SWY_[A-Z0-9_]+_INIT/ { print "/// Initialises the struct with its size and defaults." }
+/^#define SWY_NO_[A-Z_]+ \\$/ { print "/// The value of a field that is left out." }
 {
   was_formula = 0
+  enclosed_by = above = ""
   if (match($0, /^(inline )?(Status|const Preset|std::unique_ptr<Executor>) [A-Z][A-Za-z]+\(/)) {
     name = substr($0, 1, RLENGTH - 1)
     sub(/.* /, "", name)
     if (!(name in shown)) print "///\n/// \\snippet examples.cc " name
     shown[name] = 1
   }
+  sub(/ *\/\/ NOLINT(\([^)]*\))?$/, "")
   at = index($0, " // ")
   column = 0
   if (at != 0) {

@@ -42,7 +42,10 @@ enum class GateUpLayout : uint8_t {
 };
 
 // Whether a step (the limit, row_scale) runs before or after the activation.
-enum class ActivatePlace : uint8_t { kBefore, kAfter };
+enum class ActivatePlace : uint8_t {
+  kBefore,  // before the activation
+  kAfter    // after the activation
+};
 
 // Whether stores to out go through the caches. The results are the same
 // either way.
@@ -65,41 +68,52 @@ enum class ActivateStores : uint8_t {
 // 0.93 times at 28 MB, 0.76 times at 38 MB and 0.71 times from 57 MB on.
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
-// Matrices are f32, bf16 or f16, each with its own stride.
+// Inputs of Activate(). Matrices are f32, bf16 or f16, each with its own
+// stride. Only gate is required, and up with GateUpLayout::kSplit.
 struct ActivateInputs {
-  ConstAnyMatrix gate;     // [rows, cols], or [rows, 2 * cols] with up in it
-  ConstAnyMatrix up = {};  // with kSplit: [rows, cols], of gate's type
-  // The fields below are optional.
-  // [num_experts, gate.cols], laid out like gate
+  // Output of the gate product: [rows, cols], or [rows, 2 * cols] with up in
+  // it.
+  ConstAnyMatrix gate;
+  // Output of the up product, with GateUpLayout::kSplit only: [rows, cols],
+  // of gate's type.
+  ConstAnyMatrix up = {};
+  // Optional [num_experts, gate.cols]: biases that are added to gate, laid
+  // out like gate.
   ConstAnyMatrix gate_bias = {};
-  ConstAnyMatrix up_bias = {};    // with kSplit: [num_experts, cols]
-  ConstAnyMatrix row_scale = {};  // [rows, 1], such as the router's weights
-  // [num_experts + 1], as BucketPacked writes it: expert e has rows
+  // Optional [num_experts, cols], with GateUpLayout::kSplit only: biases that
+  // are added to up.
+  ConstAnyMatrix up_bias = {};
+  // Optional [rows, 1]: a factor for each row, such as the router's weights.
+  ConstAnyMatrix row_scale = {};
+  // Optional [num_experts + 1], as BucketPacked writes it: expert e has rows
   // [offsets[e], offsets[e + 1]). Rows that belong to no expert are not
   // computed. To compute only some of the experts, pass their part of the
   // list.
   Span<const int32_t> offsets = {};
-  // For padded buckets, in place of offsets: [num_experts], as BucketStrided
-  // writes it. Each expert has rows / num_experts rows, and the first
-  // tokens_per_expert[e] rows of expert e are computed.
+  // Optional [num_experts], for padded buckets in place of offsets, as
+  // BucketStrided writes it. Each expert has rows / num_experts rows, and the
+  // first tokens_per_expert[e] rows of expert e are computed.
   Span<const int32_t> tokens_per_expert = {};
 };
+// Outputs of Activate().
 struct ActivateOutputs {
   // [rows, cols] in any format of quantize.h. May lie in place: have the
   // data, stride and type of gate, of up or, with kConcatenated, of one half
   // of gate.
   AnyRows out;
 };
+// Options of Activate().
 struct ActivateOptions {
-  Activation activation = Activation::kSilu;
-  GateUpLayout layout = GateUpLayout::kSplit;
-  ActivateStores stores = ActivateStores::kAuto;
-  float alpha = 1.702f;       // for kSwigluOai, positive
-  float beta = 4.0f;          // for kSitu, positive
-  float linear_beta = 25.0f;  // for kSitu, positive
+  Activation activation = Activation::kSilu;      // the function
+  GateUpLayout layout = GateUpLayout::kSplit;     // where gate and up lie
+  ActivateStores stores = ActivateStores::kAuto;  // how out is stored
+  float alpha = 1.702f;       // for Activation::kSwigluOai, positive
+  float beta = 4.0f;          // for Activation::kSitu, positive
+  float linear_beta = 25.0f;  // for Activation::kSitu, positive
   // Clamps u to [-limit, limit], and the gate to at most limit, before the
   // activation (DeepSeek-V4, gpt-oss) or after it (Step). 0 means no limit.
   float limit = 0.0f;
+  // Whether the limit applies before or after the activation.
   ActivatePlace limit_place = ActivatePlace::kBefore;
   // With kBefore, row_scale multiplies gate and up, as if the expert's input
   // had been scaled (Llama 4). With kAfter, it multiplies out (Inkling's

@@ -28,6 +28,7 @@ enum class BucketOrder : uint8_t {
   kClaim,
 };
 
+// Inputs of BucketPacked() and BucketStrided().
 struct BucketInputs {
   // [tokens, top_k] of int32, uint32 or int64 with a stride, as RouteTopK
   // writes them; tokens * top_k < 2^31. Pair p = token * top_k + slot.
@@ -38,7 +39,9 @@ struct BucketInputs {
   Span<int32_t> scratch = {};
 };
 
+// Options of BucketPacked() and BucketStrided().
 struct BucketOptions {
+  // The order of pairs inside one expert's bucket.
   BucketOrder order = BucketOrder::kAscending;
   // Accept ids outside [0, num_experts), such as -1 for padding or for
   // experts on another node. The call always drops and counts the pairs with
@@ -52,9 +55,12 @@ struct BucketOptions {
 // length. (BucketAligned also lists the token of each row, and the experts
 // that have pairs.)
 struct PackedBuckets {
-  Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
-  Span<int32_t> offsets = {};            // [num_experts + 1]
-  // At least [tokens * top_k]; nothing is written beyond offsets[num_experts].
+  // [num_experts], at least 1: the number of pairs of each expert.
+  Span<int32_t> tokens_per_expert = {};
+  // [num_experts + 1]: where each expert's pairs begin in `pairs`.
+  Span<int32_t> offsets = {};
+  // The sorted pairs, at least [tokens * top_k]. Nothing is written beyond
+  // offsets[num_experts].
   Span<int32_t> pairs = {};
   // Optional [tokens, top_k] of int32: the position of each pair in `pairs`,
   // or -1 if the pair was dropped. Combine takes it as row_index.
@@ -73,15 +79,18 @@ struct PackedBuckets {
 // ns a pair. The best choice is a row_stride that is 16 elements longer,
 // because its rows do not collide.
 struct StridedBuckets {
-  Span<int32_t> tokens_per_expert = {};  // [num_experts], at least 1
-  // At least (num_experts - 1) * row_stride + max_rows elements, or num_experts
-  // * row_stride with zero_padding; may exceed 2^31.
+  // [num_experts], at least 1: the number of pairs of each expert.
+  Span<int32_t> tokens_per_expert = {};
+  // The table of pairs: at least (num_experts - 1) * row_stride + max_rows
+  // elements, or num_experts * row_stride with zero_padding. Its size may
+  // exceed 2^31.
   Span<int32_t> ids = {};
   // Elements from the start of one expert's row to the start of the next.
   // tokens * top_k is always enough, and one thread then reads the ids only
   // once. With kTightStride the call itself finds the least stride, max(1,
   // the busiest expert's count), and reports it.
   size_t row_stride = 0;
+  // The value of row_stride that makes the call find the least stride.
   static constexpr size_t kTightStride = 0;
   // Write 0 to the entries of each row after the expert's pairs. Otherwise
   // these entries are not written.
@@ -91,15 +100,17 @@ struct StridedBuckets {
   Report* report = nullptr;
 };
 
-// Returns the number of int32 elements of scratch with which the functions
-// below use several threads, or 0 if one thread is best. Pass the executor
-// that the later call will use.
+// Returns the number of int32 elements of scratch with which BucketPacked(),
+// BucketStrided() and BucketAligned() use several threads, or 0 if one thread
+// is best. Pass the executor that the later call will use.
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept;
 
-// Both functions count the pairs of each expert and sort them by expert. With
-// zero tokens they write zeros to tokens_per_expert (and offsets) and nothing
-// else. Neither an output nor scratch may overlap another view.
+// BucketPacked() and BucketStrided() count the pairs of each expert and sort
+// them by expert: BucketPacked() into dense lists that follow each other,
+// BucketStrided() into a table with a row for each expert. With zero tokens
+// they write zeros to tokens_per_expert (and offsets) and nothing else.
+// Neither an output nor scratch may overlap another view.
 //
 // Bits: the results are the same for every ISA, executor and scratch, except
 // with BucketOrder::kClaim.
@@ -117,29 +128,37 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options = {},
                     Executor& executor = SerialExecutor()) noexcept;
+// Sorts pairs into a table with a row for each expert. Bits, errors and the
+// source are as BucketPacked() says.
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
 
+// Inputs of BucketAligned().
 struct AlignedInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
   // Optional: expert_map[id] is the expert of that id, in [0, num_experts),
   // or -1 for an expert on another node. Without the map, the id is the
   // expert's number.
   Span<const int32_t> expert_map = {};
-  Span<int32_t> scratch = {};  // as in BucketInputs
+  // Optional working memory for several threads: see BucketInputs::scratch.
+  Span<int32_t> scratch = {};
 };
+// Options of BucketAligned().
 struct AlignedOptions {
-  size_t block_size = 1;  // need not be a power of two
+  // The rows of a block of the GEMM. It need not be a power of two.
+  size_t block_size = 1;
+  // The value of `capacity` for which no pair is dropped.
+  static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
   // An expert keeps its first `capacity` pairs, in the order of pairs, and
   // the others are dropped: the capacity of the Switch Transformer.
-  static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
   size_t capacity = kNoCapacity;
   // After the last block, write the sentinel to the other elements of
   // `pairs`, and -1 to the other elements of block_experts. Otherwise these
   // elements are not written.
   bool fill_unused = false;
-  // See BucketOptions. Pairs beyond the capacity are never an error.
+  // Accept ids outside [0, num_experts): see BucketOptions::allow_dropped.
+  // Pairs beyond the capacity are never an error.
   bool allow_dropped = false;
 };
 
@@ -149,9 +168,11 @@ struct AlignedOptions {
 // is not a pair: GatherRows with allow_invalid writes zeros for it. An expert
 // without pairs has no block.
 struct AlignedBuckets {
-  Span<int32_t> tokens_per_expert = {};  // [num_experts]
-  Span<int32_t> offsets = {};            // [num_experts + 1]
-  Span<int32_t> pairs = {};              // at least [BucketAlignedSize]
+  // [num_experts]: the number of pairs that each expert keeps.
+  Span<int32_t> tokens_per_expert = {};
+  // [num_experts + 1]: where each expert's blocks begin in `pairs`.
+  Span<int32_t> offsets = {};
+  Span<int32_t> pairs = {};  // the sorted pairs: at least [BucketAlignedSize]
   // Optional [tokens, top_k]: the position of each pair in `pairs`, or -1 if
   // the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
@@ -205,19 +226,21 @@ Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
 
+// Inputs of MakeDispatchArgs().
 struct DispatchInputs {
   size_t max_rows = 0;     // pairs of the busiest expert, from a Report
   size_t num_experts = 0;  // at least 1
   size_t features = 0;     // output columns of the GEMM
 };
+// Outputs of MakeDispatchArgs().
 struct DispatchOutputs {
-  Span<uint32_t> args = {};  // [3]
+  Span<uint32_t> args = {};  // [3]: threadgroups in x, y and z
 };
 // The size of the GEMM's output tiles. A tile has tile_pairs pairs (columns
 // of the grid) and tile_features output features.
 struct DispatchOptions {
-  uint32_t tile_pairs = 32;
-  uint32_t tile_features = 64;
+  uint32_t tile_pairs = 32;     // pairs of a tile, which are columns in x
+  uint32_t tile_features = 64;  // output features of a tile, which lie in y
 };
 
 // Writes the numbers of threadgroups of an indirect dispatch over (pair

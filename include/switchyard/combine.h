@@ -25,40 +25,47 @@ enum class SharedGate : uint8_t {
 // The shared experts, which every token passes through. The default is a
 // layer without them.
 struct SharedExpert {
-  // [tokens * num_shared, hidden]; a token's rows follow each other
+  // [tokens * num_shared, hidden]: outputs of the shared experts. A token's
+  // rows follow each other.
   ConstAnyMatrix rows = {};
-  // [tokens, num_shared], or [1, tokens] for one shared expert.
+  // [tokens, num_shared], or [1, tokens] for one shared expert: the gate of
+  // each row.
   ConstAnyMatrix gate = {};
-  SharedGate kind = SharedGate::kLogit;
-  // Inkling has several, and its router gives their weights.
+  SharedGate kind = SharedGate::kLogit;  // how a gate becomes a factor
+  // The number of shared experts. Inkling has several, and its router gives
+  // their weights.
   size_t num_shared = 1;
 };
 
-// Zero experts, which return their input (LongCat-Flash). rows holds this
-// input. weight holds, for each token, the sum of the weights of its zero
-// experts. The default is a layer without them.
+// Zero experts, which return their input (LongCat-Flash). The default is a
+// layer without zero experts.
 struct IdentityExperts {
-  ConstAnyMatrix rows = {};    // [tokens, hidden]
-  ConstAnyMatrix weight = {};  // [tokens, 1] or [1, tokens]
+  ConstAnyMatrix rows = {};  // [tokens, hidden]: input of the layer
+  // [tokens, 1] or [1, tokens]: the sum of the weights of a token's zero
+  // experts, which is RouteOutputs::identity_weights.
+  ConstAnyMatrix weight = {};
 };
 
-// Weights of the RMSNorms that run before the residual is added, each
-// optional.
+// Weights of the RMSNorms that run before the residual is added. Each is
+// optional, and without it there is no such norm.
 struct BlockNorms {
-  ConstAnyMatrix routed = {};  // [1, hidden], for the routed sum: Gemma 4
-  // [1, hidden], for the shared experts' sum: Gemma 4
+  // [1, hidden]: weight of the norm of the routed sum (Gemma 4).
+  ConstAnyMatrix routed = {};
+  // [1, hidden]: weight of the norm of the shared experts' sum (Gemma 4).
   ConstAnyMatrix shared = {};
-  // [1, hidden], for the total of both sums: AFMoE, Beam
+  // [1, hidden]: weight of the norm of the total of both sums (AFMoE, Beam).
   ConstAnyMatrix block = {};
 };
 
 // Learned vectors, each optional. ZAYA has all of them, Doge residual_scale,
 // JetMoE block_bias, and Muse Spark the two scales.
 struct CombineVectors {
-  ConstAnyMatrix block_bias = {};      // [1, hidden]
-  ConstAnyMatrix block_scale = {};     // [1, hidden]
-  ConstAnyMatrix residual_bias = {};   // [1, hidden]
-  ConstAnyMatrix residual_scale = {};  // [1, hidden]
+  ConstAnyMatrix block_bias = {};  // [1, hidden]: added to all experts' sum
+  // [1, hidden]: multiplies the sum of all experts, after block_bias.
+  ConstAnyMatrix block_scale = {};
+  ConstAnyMatrix residual_bias = {};  // [1, hidden]: added to the residual
+  // [1, hidden]: multiplies the residual, after residual_bias.
+  ConstAnyMatrix residual_scale = {};
 };
 
 // Tells Combine which row belongs to each (token, slot). It has no default,
@@ -78,17 +85,19 @@ struct RowIndex : ConstAnyMatrix {
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
   constexpr RowIndex() noexcept = default;  // given neither way: refused
 
-  bool token_order = false;
+  bool token_order = false;  // true if made of kTokenOrder
 };
 
 // How a norm uses its weight w.
 enum class NormKind : uint8_t {
-  kWeight,        // (x * scale) * w
-  kWeightInF32,   // as kWeight, but with round_like_unfused the norm is not
-                  // rounded before it is multiplied by w: Gemma 4, gpt-oss
-  kPlusOne,       // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
-  kPlusOneFirst,  // y * scale, the norm of y = x * (1 + w): Muse Spark's post
-};                // norms. Not for `normed`.
+  kWeight,       // (x * scale) * w
+  kWeightInF32,  // as kWeight, but with round_like_unfused the norm is not
+                 // rounded before it is multiplied by w: Gemma 4, gpt-oss
+  kPlusOne,      // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
+  // y * scale, the norm of y = x * (1 + w): Muse Spark's post norms. It is
+  // for CombineOptions::block_norm only.
+  kPlusOneFirst,
+};
 
 // Factors of sums. A factor of 1 leaves its multiplication out.
 struct CombineScales {
@@ -99,9 +108,9 @@ struct CombineScales {
   float out = 1.0f;       // layer_scalar (Gemma 4)
 };
 
-// Every matrix is f32, bf16 or f16, unless its comment allows more; types and
-// strides may differ between matrices. Leave an input out as {}; a null
-// pointer with sizes is an error.
+// Inputs of Combine(). Every matrix is f32, bf16 or f16, unless its comment
+// allows more; types and strides may differ between matrices. Leave an input
+// out as {}; a null pointer with sizes is an error.
 struct CombineInputs {
   // [num_rows, hidden]: the outputs of the down product. They may also be i8,
   // u8, f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; each row's weight is
@@ -112,14 +121,15 @@ struct CombineInputs {
   ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
   RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
   ConstAnyMatrix residual = {};  // optional [tokens, hidden]
-  // [1, hidden], given if and only if `normed` is
+  // [1, hidden]: weight of the norm of CombineOutputs::normed, given if and
+  // only if `normed` is.
   ConstAnyMatrix norm_weight = {};
-  SharedExpert shared = {};       // optional
-  IdentityExperts identity = {};  // optional
-  BlockNorms norms = {};          // optional
-  CombineVectors vectors = {};    // optional
+  SharedExpert shared = {};       // optional: the shared experts
+  IdentityExperts identity = {};  // optional: the zero experts
+  BlockNorms norms = {};          // optional: norms before the residual
+  CombineVectors vectors = {};    // optional: learned biases and factors
 };
-// Give at least one of out and normed.
+// Outputs of Combine(). Give at least one of out and normed.
 struct CombineOutputs {
   // [tokens, hidden]. May lie in place: have the data, stride and type of
   // residual (residual += sum), or of shared.rows if there is one shared
@@ -130,18 +140,19 @@ struct CombineOutputs {
   AnyRows normed = {};
   Report* report = nullptr;  // optional: sets skipped
 };
+// Options of Combine().
 struct CombineOptions {
-  float eps = 1e-6f;  // for `normed`, >= 0
+  float eps = 1e-6f;  // eps of the norm of `normed`, >= 0
   // Accept values of row_index outside [-1, num_rows). Otherwise the call
   // returns kFailedPrecondition if it has met any.
   bool allow_skipped = false;
   // Round each step to out's type, like an engine that runs one operation
   // after the other. Combine() lists the steps.
   bool round_like_unfused = false;
-  NormKind norm = NormKind::kWeight;        // for `normed`
-  NormKind block_norm = NormKind::kWeight;  // for inputs.norms
-  float block_eps = 1e-6f;                  // for inputs.norms, >= 0
-  CombineScales scales = {};                // all finite
+  NormKind norm = NormKind::kWeight;        // the norm of `normed`
+  NormKind block_norm = NormKind::kWeight;  // the norms of inputs.norms
+  float block_eps = 1e-6f;    // eps of the norms of inputs.norms, >= 0
+  CombineScales scales = {};  // factors of sums, all finite
   // Presets set this for models that open the next layer with a norm that
   // Combine does not have: a LayerNorm (phimoe, dbrx, cohere2_moe) or a norm
   // with a gate (axk2). A call with `normed` then returns kInvalidArgument,

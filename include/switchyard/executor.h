@@ -31,15 +31,17 @@ namespace switchyard {
 //   same worker.
 class Executor {
  public:
+  // Destroys the executor. No call of the library may still use it.
   virtual ~Executor() = default;
 
   // Returns how many threads may run bodies at the same time: at least 1, and
-  // the same number for the executor's life. Every `worker` below is smaller.
-  // Results never depend on it.
+  // the same number for the executor's life. Every worker's number is
+  // smaller. Results never depend on it.
   virtual size_t Concurrency() const noexcept = 0;
 
-  // The function that ParallelFor calls. It does the work of indices [begin,
-  // end). `worker` is the number of the worker that runs it.
+  // The function that ParallelFor() calls. It does the work of indices
+  // [begin, end). `worker` is the number of the worker that runs it, below
+  // Concurrency().
   using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
 
   // Calls body(context, worker, begin, end) for ranges that together cover
@@ -64,10 +66,11 @@ class Executor {
   virtual Status ParallelFor(size_t count, size_t grain, Body body,
                              void* context) noexcept = 0;
 
+  // The default of ForkNs(): 30 us.
+  static constexpr size_t kForkNs = 30'000;
   // Returns the current cost of a fork and join, in nanoseconds of serial
   // work. It decides which loops run on several threads, and never changes
   // results. The library calls this before each loop of 6 us of work or more.
-  static constexpr size_t kForkNs = 30'000;
   virtual size_t ForkNs() const noexcept { return kForkNs; }
 };
 

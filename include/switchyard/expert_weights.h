@@ -72,17 +72,18 @@ namespace switchyard {
 // than the time, because the GEMM of another library is faster but rounds in
 // another order.
 enum class WeightFormat : uint8_t {
-  kInt8,
-  kQ8_0,
-  kQ4_0,
-  kMXFP4,
-  kQ4_K,
-  kQ6_K,
-  kF32,
-  kBF16,
-  kF16
+  kInt8,   // int8 codes, with an f32 scale for each row
+  kQ8_0,   // GGML's q8_0
+  kQ4_0,   // GGML's q4_0
+  kMXFP4,  // OCP's mxfp4 in GGML's blocks
+  kQ4_K,   // GGML's q4_K
+  kQ6_K,   // GGML's q6_K
+  kF32,    // f32 elements
+  kBF16,   // bf16 elements
+  kF16     // f16 elements
 };
 
+// The order of the weights' bytes.
 enum class WeightLayout : uint8_t {
   // The rows of an expert without gaps:
   // * kInt8: int8 codes.
@@ -129,27 +130,28 @@ enum class WeightLayout : uint8_t {
 // A row of weights gives one column of the product's output, and has as many
 // columns (cols) as the product's input.
 struct ExpertWeights {
-  WeightFormat format = WeightFormat::kQ8_0;
-  WeightLayout layout = WeightLayout::kStored;
-  size_t rows = 0;
-  size_t cols = 0;
+  WeightFormat format = WeightFormat::kQ8_0;    // the format of a weight
+  WeightLayout layout = WeightLayout::kStored;  // the order of the bytes
+  size_t rows = 0;  // columns of the product's output
+  size_t cols = 0;  // columns of the product's input
   // uint8 [num_experts, ExpertWeightsSize()]: each row has the bytes of one
   // expert. May have any stride and address; packed weights are faster if
   // both are multiples of 64 bytes.
   ConstAnyMatrix data = {};
-  // For kInt8 with kStored only: f32 [num_experts, rows].
+  // f32 [num_experts, rows], for kInt8 with kStored only: a scale per row.
   ConstAnyMatrix scales = {};
 };
 
-// Returns the bytes of one expert, computed from format, layout, rows and
-// cols alone. A loader compares them with the size of its file. Returns
-// SIZE_MAX if the size overflows or the format does not take this number of
-// columns.
+// Returns the number of bytes of one expert, computed from format, layout,
+// rows and cols alone. A loader compares them with the size of its file.
+// Returns SIZE_MAX if the size overflows or the format does not take this
+// number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // Returns the bytes of one expert in the layout kPacked, for any
 // weights.layout, or SIZE_MAX as above.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
+// Inputs of PackWeights().
 struct PackWeightsInputs {
   ExpertWeights weights;  // the weights to pack, with kStored
   // Instead of weights.data: f32, bf16 or f16 [num_experts * rows, cols],
@@ -157,10 +159,12 @@ struct PackWeightsInputs {
   // `weights`.
   ConstAnyMatrix floats = {};
 };
+// Outputs of PackWeights().
 struct PackWeightsOutputs {
   AnyMatrix memory;                  // uint8 [num_experts, PackedWeightsSize()]
   ExpertWeights* weights = nullptr;  // optional: a view of memory
 };
+// Options of PackWeights(), so far none.
 struct PackWeightsOptions {};
 
 // Packs weights on the executor's threads. To show progress or to free
@@ -247,9 +251,12 @@ Status MultiplyTile(const ExpertWeights& weights,
 // other layouts. The shared_ fields have one expert each; leave them empty in
 // a layer without a shared expert.
 struct LayerWeights {
+  // The weights of the routed experts.
   ExpertWeights gate_up, gate, up, down;
+  // The weights of the shared expert.
   ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
 
+  // Calls MultiplyTile() with these weights.
   Status operator()(const ExpertTile& tile) const noexcept;
 };
 

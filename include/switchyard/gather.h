@@ -16,8 +16,9 @@
 
 namespace switchyard {
 
+// Inputs of GatherRows().
 struct GatherInputs {
-  ConstAnyRows tokens;        // [num_tokens, hidden]
+  ConstAnyRows tokens;        // [num_tokens, hidden]: a row for each token
   Span<const int32_t> pairs;  // [n], as BucketPacked writes them
   // [num_tokens, top_k], the ids given to BucketPacked. Only the shape is
   // read: pair = token * top_k + slot.
@@ -28,10 +29,12 @@ struct GatherInputs {
   // values. Give it with the whole pair list, not with a part of the list.
   ConstAnyMatrix row_index = {};
 };
+// Outputs of GatherRows().
 struct GatherOutputs {
-  AnyRows rows;              // [n, hidden]
+  AnyRows rows;              // [n, hidden]: a row for each pair
   Report* report = nullptr;  // optional: sets invalid
 };
+// Options of GatherRows().
 struct GatherOptions {
   // Accept pairs outside [0, num_tokens * top_k). If this is false and the
   // call meets such a pair, it returns kFailedPrecondition.
@@ -66,14 +69,17 @@ Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
                   const GatherOptions& options = {},
                   Executor& executor = SerialExecutor()) noexcept;
 
+// Inputs of ScatterRows().
 struct ScatterInputs {
-  ConstAnyRows packed;       // [num_rows, hidden]
+  ConstAnyRows packed;       // [num_rows, hidden]: rows sorted by expert
   ConstAnyMatrix row_index;  // [tokens, top_k], as BucketPacked writes it
 };
+// Outputs of ScatterRows().
 struct ScatterOutputs {
-  AnyRows rows;              // [tokens * top_k, hidden]
+  AnyRows rows;              // [tokens * top_k, hidden]: a row for each pair
   Report* report = nullptr;  // optional: sets skipped
 };
+// Options of ScatterRows().
 struct ScatterOptions {
   // Accept values of row_index outside [-1, num_rows). If this is false and
   // the call meets such a value, it returns kFailedPrecondition.

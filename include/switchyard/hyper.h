@@ -15,33 +15,40 @@ namespace switchyard {
 // The most streams of a token.
 constexpr size_t kMaxStreams = 16;
 
-// Each token has n streams in consecutive rows: stream i of token t is row t
-// * n + i.
+// Inputs of HyperConnect(). Each token has n streams in consecutive rows:
+// stream i of token t is row t * n + i.
 struct HyperInputs {
-  ConstAnyMatrix streams;  // [tokens * n, hidden]
-  // The output of the block (attention or experts), and its factor for each
-  // stream. Give both or neither.
-  ConstAnyMatrix block = {};  // [tokens, hidden]
-  ConstAnyMatrix post = {};   // [tokens, n]
-  // Mixes streams: adds stream j to stream i with the factor comb[t, j * n +
-  // i]. Without comb, streams are not mixed.
-  ConstAnyMatrix comb = {};  // [tokens, n * n]
-  // Sums a token's streams to one row, with a factor for each stream or for
-  // each element.
-  ConstAnyMatrix pre = {};          // [tokens, n] or [tokens * n, hidden]
-  ConstAnyMatrix norm_weight = {};  // [1, hidden], for `normed`
+  ConstAnyMatrix streams;  // [tokens * n, hidden]: all streams
+  // Optional [tokens, hidden]: the output of the block (attention or
+  // experts), which is added to the streams. Give block and post, or neither.
+  ConstAnyMatrix block = {};
+  // Optional [tokens, n]: the factor of the block for each stream. Give block
+  // and post, or neither.
+  ConstAnyMatrix post = {};
+  // Optional [tokens, n * n]: mixes streams. Adds stream j to stream i with
+  // the factor comb[t, j * n + i]. Without comb, streams are not mixed.
+  ConstAnyMatrix comb = {};
+  // Optional [tokens, n] or [tokens * n, hidden]: sums a token's streams to
+  // one row, with a factor for each stream or for each element.
+  ConstAnyMatrix pre = {};
+  // Optional [1, hidden]: weight of the norm of HyperOutputs::normed.
+  ConstAnyMatrix norm_weight = {};
 };
-// Give at least one output.
+// Outputs of HyperConnect(). Give at least one.
 struct HyperOutputs {
-  AnyMatrix streams = {};  // [tokens * n, hidden]
-  AnyMatrix scales = {};   // [tokens, 1], of the norm of all of a token's
-                           // streams together
-  AnyMatrix out = {};      // [tokens, hidden], with pre
-  AnyRows normed = {};     // [tokens, hidden], with pre and norm_weight
+  AnyMatrix streams = {};  // [tokens * n, hidden]: the new streams
+  // [tokens, 1]: the scale of the norm of all of a token's streams together.
+  AnyMatrix scales = {};
+  // [tokens, hidden]: the sum of a token's streams. Needs HyperInputs::pre.
+  AnyMatrix out = {};
+  // [tokens, hidden]: the norm of the sum of a token's streams. Needs
+  // HyperInputs::pre and norm_weight.
+  AnyRows normed = {};
 };
+// Options of HyperConnect().
 struct HyperOptions {
-  size_t num_streams = 0;      // n, required
-  float eps = 1e-6f;           // for the norms
+  size_t num_streams = 0;      // n, the streams of a token; required
+  float eps = 1e-6f;           // eps of the norms, >= 0
   bool comb_by_row = false;    // the factor from j to i is comb[t, i * n + j]
   bool norm_plus_one = false;  // the norm's weight is 1 + norm_weight
   // Round each step to the streams' type, like an engine that runs one

@@ -14,6 +14,7 @@
 
 namespace switchyard {
 
+// An instruction set that kernels are compiled for.
 struct Isa {
   // Highway's name: "AVX3_DL", "AVX2", "SSE4", "NEON", "SCALAR". AVX3_DL is
   // AVX-512 from Ice Lake on; kernels that have no use for its extra
@@ -25,11 +26,12 @@ struct Isa {
   bool fma;
 };
 
-// Both lists start with the best ISA, and never change while the process
-// runs.
+// Returns the ISAs that the library was compiled for, the best one first. The
+// list never changes while the process runs.
 Span<const Isa> CompiledIsas() noexcept;
-// Returns the compiled ISAs that can run here: this CPU has their
-// instructions, and the operating system saves their registers. On x86 the
+// Returns the compiled ISAs that can run here, the best one first: this CPU
+// has their instructions, and the operating system saves their registers. The
+// list never changes while the process runs. On x86 the
 // library checks OSXSAVE and XCR0 too, because a virtual machine may hide the
 // registers of AVX or AVX-512 and still list the instructions.
 Span<const Isa> RunnableIsas() noexcept;

@@ -45,9 +45,9 @@ enum class ExpertProduct : uint8_t {
   // Gate and up in one matrix, laid out as GateUpLayout says. With kUngated
   // it is the gate alone.
   kGateUp,
-  kGate,  // kGate and kUp are used with GateUpLayout::kSplit only
-  kUp,
-  kDown,
+  kGate,  // the gate product, with GateUpLayout::kSplit only
+  kUp,    // the up product, with GateUpLayout::kSplit only
+  kDown,  // the down product
 };
 
 // A part of a product. The thread that receives a tile computes
@@ -57,16 +57,19 @@ struct ExpertTile {
   // The value of `expert` in tiles of the shared expert.
   static constexpr int32_t kShared = -1;
 
-  ExpertProduct product;
-  int32_t expert;
-  size_t first_column;  // a multiple of tile_columns
+  ExpertProduct product;  // the product that the tile is a part of
+  int32_t expert;         // the expert's number, or kShared
+  // The tile's first column in the output of the product, a multiple of
+  // ExpertsPlanOptions::tile_columns.
+  size_t first_column;
   // The worker's number, which is below the executor's Concurrency(). No two
   // tiles have the same number at the same time, so an engine can use it to
   // index data that it keeps for each thread.
   size_t worker;
-  ConstAnyRows rows;  // [m, hidden], or [m, intermediate] for kDown
-  // [m, columns], with a stride. If it has all columns of the product, rows
-  // have no gaps between them.
+  // Input of the product: [m, hidden], or [m, intermediate] for kDown.
+  ConstAnyRows rows;
+  // Output of the product: [m, columns], with a stride. If it has all columns
+  // of the product, rows have no gaps between them.
   AnyMatrix out;
 };
 
@@ -95,11 +98,13 @@ struct ExpertTile {
 // ExpertsPlanOptions::workers.
 class ExpertGemm {
  public:
+  // A function that computes `tile`. `context` is a pointer of the engine's.
   using Function = Status (*)(void* context, const ExpertTile& tile);
 
+  // Calls function(context, tile) for each tile.
   constexpr ExpertGemm(Function function, void* context) noexcept
       : function_(function), context_(context) {}
-  // A function, by its name or address.
+  // Calls a function, which is given by its name or address.
   template <class Result, class... Tile>
   ExpertGemm(Result (*multiply)(Tile...)) noexcept  // NOLINT(runtime/explicit)
       : function_(nullptr), context_(reinterpret_cast<void*>(multiply)) {
@@ -112,7 +117,7 @@ class ExpertGemm {
       };
     }
   }
-  // An object with an operator().
+  // Calls the operator() of an object, which must outlive the ExpertGemm.
   template <class F, class = std::enable_if_t<
                          !std::is_function_v<std::remove_pointer_t<F>>>>
   ExpertGemm(const F& multiply  // NOLINT(runtime/explicit)
@@ -127,9 +132,11 @@ class ExpertGemm {
     }
   }
 
+  // Computes one tile. Call it only if has_function() is true.
   Status operator()(const ExpertTile& tile) const {
     return function_(context_, tile);
   }
+  // False if the function is null or the object is an empty std::function.
   bool has_function() const { return function_ != nullptr; }
 
  private:
@@ -160,33 +167,39 @@ class ExpertGemm {
 
 // A format of rows, which is a line of the table in quantize.h.
 struct RowFormat {
-  Type type = Type::kF32;
+  Type type = Type::kF32;  // the type of an element, a code or a block
   // For codes: the number of columns that share a scale, 32, 64 or 128. 0
   // means that all columns of a row share one.
   size_t scale_columns = 0;
-  Type scale_type = Type::kF32;
-  bool has_sums = false;  // i8 and u8 only: rows have sums
+  Type scale_type = Type::kF32;  // for codes: the type of the scales
+  bool has_sums = false;         // for i8 and u8: rows have sums of codes
 };
 
 // Rows of one expert that go through its products together. An ExpertTile has
 // the rows of a block, and all or some of a product's columns.
 struct ExpertBlock {
-  int64_t first_row;  // a packed row; for the shared expert, a token
-  int32_t rows;
-  int32_t expert;  // or ExpertTile::kShared
-  // The number of parts into which the columns of each product are cut, so
-  // that several workers share the block. A block with 0 parts is not cut:
-  // one worker does all its steps, from gather to down.
+  // The first row of the block: a packed row or, for the shared expert, a
+  // token.
+  int64_t first_row;
+  int32_t rows;    // number of rows
+  int32_t expert;  // the expert of all rows, or ExpertTile::kShared
+  // The number of parts into which the columns of the gate and up products
+  // are cut, so that several workers share the block. A block with 0 parts is
+  // not cut: one worker does all its steps, from gather to down.
   int32_t gate_up_parts;
+  // The number of parts into which the columns of the down product are cut,
+  // or 0 in a block that is not cut.
   int32_t down_parts;
   int32_t cut_row;  // for a cut block: the rows of the cut blocks before it
 };
 // A piece of work that a worker claims.
 struct ExpertTask {
+  // The work of a task: all steps of a block that is not cut, a part of a cut
+  // block's gate and up products, or a part of its down product.
   enum Kind : int32_t { kBlock, kGateUp, kDown };
-  int32_t block;
-  Kind kind;
-  int32_t part;
+  int32_t block;  // index into ExpertsPlan::blocks
+  Kind kind;      // the work of the task
+  int32_t part;   // the number of the part; not read for kBlock
 };
 
 // A plan of the work on a layer's experts. PlanExperts() makes it from ids,
@@ -199,22 +212,28 @@ struct ExpertTask {
 // have the values that BucketPacked() writes, and the lists of blocks and
 // tasks.
 struct ExpertsPlan {
-  Span<int32_t> memory;  // the memory of all lists below
+  Span<int32_t> memory;  // the memory of all lists of the plan
+  // The sizes that PlanExperts() was called with.
   size_t tokens = 0, top_k = 0, num_experts = 0;
+  // The columns that PlanExperts() was called with.
   size_t hidden = 0, intermediate = 0, shared_intermediate = 0;
-  size_t tile_columns = 0;
-  size_t num_rows = 0;   // pairs with an id in [0, num_experts)
-  size_t step_rows = 0;  // the largest number of rows in a block
-  size_t cut_rows = 0;   // rows of all blocks that are cut
-  size_t tokens_without_rows = 0;
+  size_t tile_columns = 0;         // as in ExpertsPlanOptions
+  size_t num_rows = 0;             // pairs with an id in [0, num_experts)
+  size_t step_rows = 0;            // the largest number of rows in a block
+  size_t cut_rows = 0;             // rows of all blocks that are cut
+  size_t tokens_without_rows = 0;  // tokens that have no row to sum
+  // The cost of all products, and the least cost that is worth a separate
+  // task, in the unit of ExpertsPlanOptions::weight_cost.
   size_t total_cost = 0, least_cost = 0;
+  // The lists of BucketPacked(), and in rows_per_token the number of rows that
+  // are summed for each token.
   Span<int32_t> tokens_per_expert, offsets, pairs, rows_per_token;
-  AnyMatrix row_index;
-  // Cut blocks come after the blocks that are not cut.
+  AnyMatrix row_index;  // as BucketPacked() writes it
+  // All blocks. Cut blocks come after the blocks that are not cut.
   Span<ExpertBlock> blocks;
-  // In the order in which workers claim them: blocks that are not cut, the
-  // largest first; then the parts of gate and up; then the parts of down,
-  // which wait until gate and up of their block are done.
+  // All tasks, in the order in which workers claim them: blocks that are not
+  // cut, the largest first; then the parts of gate and up; then the parts of
+  // down, which wait until gate and up of their block are done.
   Span<ExpertTask> tasks;
   // Only PlanExperts() writes generation and mark. generation is the number
   // of the call in this process. mark is written last, and also stored in
@@ -223,16 +242,21 @@ struct ExpertsPlan {
   uint64_t generation = 0, mark = 0;
 };
 
+// Inputs of PlanExperts().
 struct ExpertsPlanInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
 };
+// Outputs of PlanExperts(). Keep memory unchanged as long as the plan is
+// used.
 struct ExpertsPlanOutputs {
   Span<int32_t> memory;         // at least [ExpertsPlanSize]
-  ExpertsPlan* plan = nullptr;  // points into memory
+  ExpertsPlan* plan = nullptr;  // the plan, which points into memory
   Report* report = nullptr;     // optional: sets max_rows, dropped and tiles
 };
+// Options of PlanExperts(): the layer's sizes, which have no default, and how
+// its work is cut.
 struct ExpertsPlanOptions {
-  size_t num_experts = 0;   // required
+  size_t num_experts = 0;   // required: experts, without the shared expert
   size_t hidden = 0;        // required: columns of a token
   size_t intermediate = 0;  // required: columns between an expert's products
   // Columns of the shared expert; 0 means that there is none.
@@ -240,27 +264,29 @@ struct ExpertsPlanOptions {
   // The number of workers for which the work is cut. RunExperts() may run
   // with more or fewer.
   size_t workers = 1;
-  // The block of the GEMM. Tiles begin at multiples of min(tile_rows,
-  // max_rows) rows of their expert, and at multiples of tile_columns columns
-  // of their product. With tile_columns 0 a tile has all columns, for weights
-  // that are packed as a whole.
+  // The rows of the GEMM's block. Tiles begin at multiples of min(tile_rows,
+  // max_rows) rows of their expert.
   size_t tile_rows = 16;
+  // The columns of the GEMM's block. Tiles begin at multiples of tile_columns
+  // columns of their product. With 0 a tile has all columns, for weights that
+  // are packed as a whole.
   size_t tile_columns = 16;
   // The largest number of rows in a tile. It is limited because a worker
   // keeps these rows in its cache from one product to the next. Above
   // tile_rows it is rounded down to a multiple of tile_rows. (2048 x 768 in
   // f32 on an AVX-512 core: 86 us a row at 64 rows, 70 at 128, 61 at 256.)
   size_t max_rows = 256;
-  // The plan assumes that an expert's products of m rows take the time
-  // weight_cost + row_cost * max(m, min_rows), in any unit. weight_cost is
-  // the time to read the expert's weights; by default it is the time of 32
-  // rows.
+  // The time to read an expert's weights, in any unit; by default the time of
+  // 32 rows. The plan assumes that an expert's products of m rows take the
+  // time weight_cost + row_cost * max(m, min_rows).
   size_t weight_cost = 512;
+  // The time to multiply a row with an expert's weights, in the unit of
+  // weight_cost.
   size_t row_cost = 16;
+  // The products of fewer rows take as long as those of min_rows rows.
   size_t min_rows = 0;
   // The least work that is worth a separate tile or worker, in the unit of
-  // the costs above. The default is half of a row's time: 10 us for 2048 x
-  // 768.
+  // weight_cost. The default is half of a row's time: 10 us for 2048 x 768.
   size_t least_cost = 8;
   // Accept ids outside [0, num_experts): see BucketOptions.
   bool allow_dropped = false;
@@ -297,27 +323,36 @@ Status PlanExperts(const ExpertsPlanInputs& inputs,
                    const ExpertsPlanOptions& options,
                    Executor& executor = SerialExecutor()) noexcept;
 
+// Inputs of RunExperts(). plan, hidden, combine.topk_weights and scratch are
+// required.
 struct ExpertsInputs {
+  // The plan of PlanExperts() for the ids of these tokens.
   const ExpertsPlan* plan = nullptr;
   ConstAnyRows hidden;  // [tokens, hidden]: input of the experts
   // Optional: input of the shared expert, if it differs from hidden.
   ConstAnyRows shared_hidden = {};
-  // Optional [num_experts, columns of the product], as in ActivateInputs. The
-  // engine itself adds the biases of the down product.
+  // Optional [num_experts, columns of the product]: biases of the gate
+  // product, laid out as ActivateInputs::gate_bias is. The engine itself adds
+  // the biases of the down product.
   ConstAnyMatrix gate_bias = {};
-  ConstAnyMatrix up_bias = {};  // with GateUpLayout::kSplit only
+  // Optional [num_experts, intermediate]: biases of the up product, with
+  // GateUpLayout::kSplit only.
+  ConstAnyMatrix up_bias = {};
   // The arguments of Combine(): topk_weights, residual, norm_weight, shared
   // and so on. Leave out `rows` and `row_index`. If the plan has a shared
   // expert, leave out shared.rows too, and set shared.gate and shared.kind;
   // kind is SharedGate::kNone if the model has no gate (DeepSeek).
   CombineInputs combine = {{}, {}, ConstAnyMatrix()};
-  // At least [ExpertsScratchSize]. Its contents before the call do not
-  // matter.
+  // Working memory, at least [ExpertsScratchSize]. Its contents before the
+  // call do not matter.
   Span<int32_t> scratch;
 };
+// Options of RunExperts().
 struct ExpertsOptions {
+  // The activation of the routed experts, and the layout of their gate and up
+  // products.
   ActivateOptions activate;
-  CombineOptions combine;
+  CombineOptions combine;  // options of the sum over a token's experts
   // The format of rows that the products of gate and up read. If hidden has
   // another format, each token is converted once. If the type has blocks, the
   // plan's hidden is a multiple of the block.
@@ -329,12 +364,15 @@ struct ExpertsOptions {
   // 256 columns. If the type has blocks, the plan's intermediate and
   // shared_intermediate are multiples of the block.
   std::optional<RowFormat> down_operands;
-  // The types that products are written in: f32, bf16 or f16.
+  // The type of the gate and up products in memory: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
+  // The type of the down product in memory: f32, bf16 or f16.
   Type down_type = Type::kF32;
-  // topk_weights scale an expert's input instead of its output, before the
-  // activation: Llama 4.
+  // Let combine.topk_weights scale an expert's input instead of its output,
+  // before the activation: Llama 4.
   bool weights_on_input = false;
+  // The activation of the shared expert, and the layout of its gate and up
+  // products.
   ActivateOptions shared_activate = {Activation::kSilu,
                                      GateUpLayout::kConcatenated};
 };
@@ -383,14 +421,15 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;
 
-// Returns the outputs of the down products of a finished call with these
-// arguments, to check a GEMM. They are parts of inputs.scratch and live as
-// long as it does. They are empty if RunExperts() refuses the plan or
-// scratch.
+// The outputs of the down products of a finished call of RunExperts().
 struct ExpertsRows {
   AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
-  AnyMatrix shared;  // [tokens, hidden] with a shared expert
+  AnyMatrix shared;  // [tokens, hidden]; empty without a shared expert
 };
+// Returns the outputs of the down products of a finished call of RunExperts()
+// with these arguments, to check a GEMM. They are parts of inputs.scratch and
+// live as long as it does. They are empty if RunExperts() refuses the plan or
+// scratch.
 ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept;
 

@@ -45,6 +45,7 @@ class OpenMpExecutor final : public Executor {
                      ? 6000
                      : kForkNs) {}
 
+  // Returns the number of threads that the constructor chose.
   size_t Concurrency() const noexcept override { return threads_; }
 
   // While the threads spin, a fork of sixteen threads takes 5 us, or 7 us if
@@ -53,6 +54,7 @@ class OpenMpExecutor final : public Executor {
   // than cores, they do not spin.
   size_t ForkNs() const noexcept override { return fork_ns_; }
 
+  // Runs the loop in a parallel region, or on the calling thread alone.
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     SharedLoop loop(count, grain, omp_in_parallel() != 0 ? 1 : threads_, body,

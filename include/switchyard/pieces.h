@@ -36,6 +36,7 @@ class Pieces {
   // always gets a piece.
   static constexpr size_t kMostShared = 1024;
 
+  // Cuts the loop for `threads` threads.
   Pieces(size_t count, size_t grain, size_t threads) noexcept : count_(count) {
     threads = std::max<size_t>(1, threads);
     const size_t grains = count / std::max<size_t>(1, grain);
@@ -50,6 +51,7 @@ class Pieces {
     workers_ = std::min(threads, number_);
   }
 
+  // The number of pieces.
   size_t number() const noexcept { return number_; }
   // The number of threads that get a piece.
   size_t workers() const noexcept { return workers_; }
@@ -66,10 +68,12 @@ class Pieces {
 // each of `workers` workers. One thread may call it for several workers.
 class SharedLoop {
  public:
+  // Makes a loop over `count` indices that calls body(context, ...).
   SharedLoop(size_t count, size_t grain, size_t threads, Executor::Body body,
              void* context) noexcept
       : pieces_(count, grain, threads), body_(body), context_(context) {}
 
+  // Returns the pieces of the loop.
   const Pieces& pieces() const noexcept { return pieces_; }
 
   // Runs the share of worker number `first` of `workers` workers. There may

@@ -40,16 +40,17 @@ struct CombineForm {
   // two sublayers later, or to the streams of hyper-connections
   // (HyperConnect).
   bool has_residual = true;
-  // The number of shared experts (0: none), and the factor of their output.
-  // If a model stores several shared experts as one wider expert, they count
-  // as one, with one row per token.
+  // The number of shared experts (0: none). If a model stores several shared
+  // experts as one wider expert, they count as one, with one row per token.
   size_t num_shared_experts = 0;
+  // The factor of the shared experts' output.
   SharedGate shared_gate = SharedGate::kNone;
+  // True if the layer needs CombineInputs::identity.
   bool has_identity_experts = false;
-  bool has_routed_norm = false;  // BlockNorms::routed
-  bool has_shared_norm = false;  // BlockNorms::shared
-  bool has_block_norm = false;   // BlockNorms::block
-  bool has_vectors = false;      // some of CombineVectors
+  bool has_routed_norm = false;  // true if it needs BlockNorms::routed
+  bool has_shared_norm = false;  // true if it needs BlockNorms::shared
+  bool has_block_norm = false;   // true if it needs BlockNorms::block
+  bool has_vectors = false;      // true if it needs some of CombineVectors
   // The experts' products have biases. Pass gate_bias to Activate; the engine
   // itself adds the bias of the down product.
   bool has_expert_biases = false;
@@ -68,9 +69,10 @@ struct Preset {
   // Another family with exactly the same layer, or null.
   const char* same_as = nullptr;
 
-  RouteOptions route;
-  // The RouteInputs that the layer needs besides the logits.
+  RouteOptions route;  // the options of RouteTopK()
+  // True if the layer needs RouteInputs::correction_bias.
   bool correction_bias = false;
+  // True if the layer needs RouteInputs::expert_scale.
   bool expert_scale = false;
   // The family's config.json has norm_topk_prob, which sets
   // route.renormalize.
@@ -80,16 +82,19 @@ struct Preset {
   // only the logits, and at the end the weights to the type of topk_weights.
   bool in_model_type = false;
 
-  // num_experts (including route.num_zero_experts) and top_k for RouteTopK. 0
-  // if they are only known from a config.json.
+  // The columns of RouteTopK's logits, including route.num_zero_experts. 0 if
+  // the number is only known from a config.json.
   size_t num_experts = 0;
+  // The number of experts that RouteTopK selects for each token. 0 if it is
+  // only known from a config.json.
   size_t top_k = 0;
 
-  // activate.layout is the layout of transformers' fused gate_up product. An
-  // engine that stores gate and up in another way sets its own layout here.
+  // The options of Activate(). activate.layout is the layout of transformers'
+  // fused gate_up product. An engine that stores gate and up in another way
+  // sets its own layout here.
   ActivateOptions activate;
-  CombineOptions combine;
-  CombineForm form;
+  CombineOptions combine;  // the options of Combine()
+  CombineForm form;        // the inputs that Combine() needs
 
   // The code that the preset follows: file and line in transformers 5.23, or
   // a description.
@@ -105,9 +110,10 @@ struct ConfigNames {
 
 // The fields of a config.json (or of its text_config) that a layer's options
 // depend on. The members have the names that most families use;
-// docs/models.md and `swy presets --markdown` list the other names. Leave a
-// member unset if the file does not have the field, or has null (see
-// SetNull()). Texts must live until ApplyConfig() returns.
+// docs/models.md and `swy presets --markdown` list the other names. A
+// member's comment names the family that has the field. Leave a member unset
+// if the file does not have the field, or has null (see SetNull()). Texts
+// must live until ApplyConfig() returns.
 struct ModelConfig {
   std::optional<size_t> num_experts;
   std::optional<size_t> num_experts_per_tok;
@@ -190,13 +196,13 @@ Status SetField(const char* key, T value, ModelConfig* config) noexcept {
 // OK for an unknown key, and kInvalidArgument for a null pointer.
 Status SetNull(const char* key, ModelConfig* config) noexcept;
 
-// An option of a preset. part is the member of Preset that has the option:
-// "route", "activate" or "combine". value is a number for enumerators and
-// flags, too.
+// An option of a preset, which OptionAt() returns.
 struct PresetOption {
+  // The member of Preset that has the option: "route", "activate" or
+  // "combine".
   const char* part = nullptr;
-  const char* name = nullptr;
-  double value = 0;
+  const char* name = nullptr;  // the option's name in that member's struct
+  double value = 0;  // the value, a number for enumerators and flags, too
 };
 // Returns option number `index` of all options of the preset. If there is no
 // such option, name is null.

@@ -15,10 +15,10 @@
 
 namespace switchyard {
 
-// The formats of a [rows, cols] AnyRows. A group of values shares a scale: a
-// whole row if `scales` is [rows, 1], or 32, 64 or 128 columns (fewer at the
-// end of a row) if `scales` has a column for each group. amax is the largest
-// magnitude in a group.
+// Inputs of Quantize(), and the formats of a [rows, cols] AnyRows. A group of
+// values shares a scale: a whole row if `scales` is [rows, 1], or 32, 64 or
+// 128 columns (fewer at the end of a row) if `scales` has a column for each
+// group. amax is the largest magnitude in a group.
 //
 // | type          | scales                    | code of a value x             |
 // |---------------|---------------------------|-------------------------------|
@@ -60,14 +60,18 @@ namespace switchyard {
 // amax (or 448 / amax, and so on) overflows, as it does for amax below 4e-37,
 // codes are for 0. Codes have the same bits on every ISA.
 struct QuantizeInputs {
-  ConstAnyRows from;  // [rows, cols]
+  ConstAnyRows from;  // [rows, cols]: the rows to copy or convert
 };
+// Outputs of Quantize().
 struct QuantizeOutputs {
-  AnyRows rows;  // [rows, cols]
+  // [rows, cols] in any format of quantize.h, which its type, scales and sums
+  // choose.
+  AnyRows rows;
   // Optional. The call sets overflowed_blocks, which does not count blocks
   // that are copied byte for byte.
   Report* report = nullptr;
 };
+// Options of Quantize().
 struct QuantizeOptions {
   // For blocks of q8_0 and q8_1 with finite values. If d would be infinite,
   // the block gets d = 65504 and the codes nearest to x / d, at most 127 in

@@ -13,29 +13,36 @@
 namespace switchyard {
 
 // Counts that calls report beside their results. A function sets the fields
-// below its name if it succeeds, and after an error only if its contract
-// states so. It leaves the other fields unchanged, so one Report may serve a
-// whole layer.
+// that name it if it succeeds, and after an error only if its contract states
+// so. It leaves the other fields unchanged, so one Report may serve a whole
+// layer.
 struct Report {
-  // RouteTopK:
-  size_t invalid_ids = 0;  // invalid values in given_ids and bias_index
-  size_t elsewhere = 0;    // selected experts with -1 in expert_map
-  // BucketPacked and BucketStrided:
-  size_t max_rows = 0;    // pairs of the busiest expert
-  size_t row_stride = 0;  // set by BucketStrided: see StridedBuckets::report
-  size_t dropped = 0;     // pairs with an id outside [0, num_experts)
-  // GatherRows:
-  size_t invalid = 0;  // pairs outside [0, num_tokens * top_k)
-  // Combine:
-  size_t skipped = 0;  // row_index values outside [-1, num_rows)
-  // BucketAligned, which also sets max_rows and dropped. (MapPairs sets only
-  // max_rows and dropped.)
-  size_t over_capacity = 0;   // pairs beyond their expert's capacity
-  size_t active_experts = 0;  // experts that have pairs
-  // PlanExperts, which also sets max_rows and dropped:
-  size_t tiles = 0;  // tiles in all tasks of the plan
-  // Quantize:
-  size_t overflowed_blocks = 0;  // blocks of finite values with infinite d or s
+  // RouteTopK: invalid values in given_ids and bias_index.
+  size_t invalid_ids = 0;
+  // RouteTopK: selected experts with -1 in expert_map.
+  size_t elsewhere = 0;
+  // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts: pairs
+  // of the busiest expert or destination.
+  size_t max_rows = 0;
+  // BucketStrided: the stride in use or needed: see StridedBuckets::report.
+  size_t row_stride = 0;
+  // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts:
+  // dropped pairs, with an id outside [0, num_experts) or without a
+  // destination.
+  size_t dropped = 0;
+  // GatherRows: pairs outside [0, num_tokens * top_k).
+  size_t invalid = 0;
+  // Combine, RunExperts, ScatterRows: row_index values outside [-1,
+  // num_rows).
+  size_t skipped = 0;
+  // BucketAligned: pairs beyond their expert's capacity.
+  size_t over_capacity = 0;
+  // BucketAligned: experts that have pairs.
+  size_t active_experts = 0;
+  // PlanExperts: tiles in all tasks of the plan.
+  size_t tiles = 0;
+  // Quantize: blocks of finite values with an infinite d or s.
+  size_t overflowed_blocks = 0;
 };
 
 }  // namespace switchyard

@@ -13,8 +13,9 @@
 
 namespace switchyard {
 
+// The kind of an error.
 enum class StatusCode : int32_t {
-  kOk = 0,
+  kOk = 0,  // no error
   // An argument, not the data, is wrong: shape, stride, null, overlap,
   // overflow. The call finds this in O(1), before it writes anything.
   kInvalidArgument = 1,
@@ -32,7 +33,8 @@ class Status;
 
 // The most characters that Status::details() returns.
 inline constexpr size_t kMaxDetails = 127;
-const char* DetailsOf(const Status& status) noexcept;  // status.details()
+// Returns status.details().
+const char* DetailsOf(const Status& status) noexcept;
 
 namespace internal {
 struct DetailsAccess;
@@ -50,8 +52,11 @@ class [[nodiscard]] Status {
   constexpr Status(StatusCode code, const char* message) noexcept
       : message_(message), code_(code) {}
 
+  // True if the call succeeded.
   constexpr bool ok() const noexcept { return code_ == StatusCode::kOk; }
+  // Returns the kind of the error, or kOk.
   constexpr StatusCode code() const noexcept { return code_; }
+  // Returns "Function: argument: problem", or "" if ok().
   constexpr const char* message() const noexcept { return message_; }
 
   // Returns the numbers of the error, or "" if it has none. For the message

@@ -40,6 +40,8 @@ class TeamExecutor final : public Executor {
   // kInvalidArgument and writes nothing.
   using Barrier = void (*)(void* context);
 
+  // Makes an executor on `num_threads` threads of the engine, which all call
+  // Run(). Calls barrier(context).
   TeamExecutor(size_t num_threads, Barrier barrier,
                void* context = nullptr) noexcept
       : num_threads_(num_threads), barrier_(barrier), context_(context) {}

@@ -85,8 +85,8 @@ constexpr void Matrix() noexcept {
 // a std::span or any other type with data() and size().
 template <class T>
 struct Span {
-  T* data = nullptr;
-  size_t size = 0;
+  T* data = nullptr;  // the first element, or null in an empty Span
+  size_t size = 0;    // number of elements
 
   constexpr Span() noexcept = default;
   template <class N, class = IfSizes<N>>
@@ -116,10 +116,10 @@ struct Span {
 // (no data).
 template <class T>
 struct Matrix {
-  T* data = nullptr;
-  size_t rows = 0;
-  size_t cols = 0;
-  size_t stride = 0;
+  T* data = nullptr;  // the first element of row 0
+  size_t rows = 0;    // number of rows
+  size_t cols = 0;    // number of columns
+  size_t stride = 0;  // elements from the start of a row to the next
 
   constexpr Matrix() noexcept = default;
   template <class R, class C, class = IfSizes<R, C>>
@@ -140,6 +140,7 @@ struct Matrix {
         cols(other.cols),
         stride(other.stride) {}
 
+  // Returns the first element of a row.
   constexpr T* Row(size_t row) const noexcept { return data + row * stride; }
   // Returns rows [begin, end) with all columns, for an engine that calls the
   // library from its own loop over threads.
@@ -172,11 +173,11 @@ struct BasicAnyMatrix {
   template <class T>
   using IfElement = std::enable_if_t<refused::kTakes<Void, T>>;
 
-  Void* data = nullptr;
-  size_t rows = 0;
-  size_t cols = 0;
-  size_t stride = 0;  // in elements
-  Type type = Type::kF32;
+  Void* data = nullptr;    // the first element of row 0
+  size_t rows = 0;         // number of rows
+  size_t cols = 0;         // number of columns
+  size_t stride = 0;       // elements from the start of a row to the next
+  Type type = Type::kF32;  // the type of an element
 
   constexpr BasicAnyMatrix() noexcept = default;
   template <class T, class R, class C, class = IfElement<T>,
@@ -228,14 +229,16 @@ struct BasicAnyMatrix {
   Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
   }
+  // Returns the first element of a row, with the same T as As().
   template <class T>
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
   }
-  // Return a part of the matrix, as in Matrix.
+  // Returns rows [begin, end) with all columns.
   BasicAnyMatrix RowRange(size_t begin, size_t end) const noexcept {
     return Part(begin * stride, end - begin, cols);
   }
+  // Returns columns [begin, end) of all rows.
   BasicAnyMatrix ColRange(size_t begin, size_t end) const noexcept {
     return Part(begin, rows, end - begin);
   }
@@ -291,7 +294,9 @@ struct BasicAnyMatrix {
     return part;
   }
 };
+// A matrix that a function writes.
 using AnyMatrix = BasicAnyMatrix<void>;
+// A matrix that a function only reads.
 using ConstAnyMatrix = BasicAnyMatrix<const void>;
 
 // Rows that may be quantised: a matrix of codes, with its scales and sums.
@@ -304,8 +309,8 @@ template <class Void>  // void or const void
 struct BasicAnyRows : BasicAnyMatrix<Void> {
   using Base = BasicAnyMatrix<Void>;
 
-  Base scales;  // [rows, 1] or [rows, groups of columns]
-  Base sums;    // [rows, 1]
+  Base scales;  // of codes: [rows, 1] or [rows, groups of columns]
+  Base sums;    // optional, of i8 and u8: [rows, 1], sums of a row's codes
 
   using Base::Base;
   constexpr BasicAnyRows() noexcept = default;
@@ -330,7 +335,9 @@ struct BasicAnyRows : BasicAnyMatrix<Void> {
     return m.data == nullptr ? m : m.RowRange(begin, end);
   }
 };
+// Rows that a function writes.
 using AnyRows = BasicAnyRows<void>;
+// Rows that a function only reads.
 using ConstAnyRows = BasicAnyRows<const void>;
 
 }  // namespace switchyard

@@ -11,6 +11,9 @@ from conan.tools.files import copy, get
 class SwitchyardConan(ConanFile):
     name = "switchyard"
     version = "@VERSION@"
+    # address: set
+    # homepage = "@ADDRESS@"
+    # address: end
     license = "Apache-2.0"
     description = "SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts layer"
     package_type = "library"

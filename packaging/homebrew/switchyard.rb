@@ -1,7 +1,9 @@
 class Switchyard < Formula
   desc "SIMD kernels around the expert GEMMs of a Mixture-of-Experts layer"
-  homepage "@URL@"
-  url "@URL@/switchyard-@VERSION@.tar.gz"
+  # address: set
+  # homepage "@ADDRESS@"
+  # address: end
+  url "@ARCHIVES@/switchyard-@VERSION@.tar.gz"
   sha256 "@SHA256@"
   license "Apache-2.0"
 

@@ -1,5 +1,5 @@
 vcpkg_download_distfile(archive
-  URLS @URL@/switchyard-@VERSION@.tar.gz
+  URLS @ARCHIVES@/switchyard-@VERSION@.tar.gz
   FILENAME switchyard-@VERSION@.tar.gz
   SHA512 @SHA512@)
 vcpkg_extract_source_archive(SOURCE_PATH ARCHIVE ${archive})

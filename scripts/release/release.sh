@@ -129,17 +129,16 @@ build_crate() {
   cp "$work"/cargo/package/*.crate "$dist"
 }
 
-# fill_recipes: fills in the recipes of packaging. It writes the version and the
-# checksum of the source archive.
+# fill_recipes: fills in the recipes of packaging, in which the address is
+# already written. It writes the version and the checksum of the source archive.
 fill_recipes() {
   local checksum512 checksum
   checksum=$(sha256sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
   checksum512=$(sha512sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
   mkdir -p "$work/recipes"
-  cp -a "$tree"/packaging/{conan,conda,homebrew,meson,vcpkg} "$work/recipes"
+  cp -a "$tree"/packaging/{README.md,conan,conda,homebrew,meson,vcpkg} "$work/recipes"
   find "$work/recipes" -type f -exec \
-    sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g
-      ${SWITCHYARD_RELEASE_URL:+s,@URL@,${SWITCHYARD_RELEASE_URL%/},g}" {} +
+    sed -i "s/@VERSION@/$version/g; s/@SHA256@/$checksum/g; s/@SHA512@/$checksum512/g" {} +
   archive "switchyard-$version-recipes" "$work/recipes"
 }
 
@@ -152,7 +151,7 @@ make_release() {
   SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
   export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
   umask 022
-  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  version=$(read_version)
   work=$root/build/dist-work dist=$root/build/dist tree=$work/switchyard-$version
   rm -rf "$work" "$dist"
   mkdir -p "$work" "$dist"
@@ -160,8 +159,11 @@ make_release() {
   export CCACHE_DIR=${CCACHE_DIR:-$work/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 
-  git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | gzip -9n >"$dist/switchyard-$version.tar.gz"
+  git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | tar -C "$work" -x
+  python3 -B "$tree/scripts/release/address.py" "$tree" "$version" ${SWITCHYARD_ADDRESS:+"$SWITCHYARD_ADDRESS"} || exit
+  archive "switchyard-$version" "$tree"
   # Everything else is made from this archive.
+  rm -r "$tree"
   tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
   python=$root/build/release-venv/bin/python3
   "$python" -c 'import auditwheel, scikit_build_core' 2>/dev/null ||
@@ -185,7 +187,7 @@ make_release() {
   fill_recipes
   "$python" "$tree/scripts/release/sbom.py" "$dist" "$version" "$highway" "$commit" \
     "$(dpkg-query -W -f '${source:Upstream-Version}' libcli11-dev)" \
-    "$(dpkg-query -W -f '${source:Upstream-Version}' nlohmann-json3-dev)"
+    "$(dpkg-query -W -f '${source:Upstream-Version}' nlohmann-json3-dev)" "${SWITCHYARD_ADDRESS:-}"
   (cd "$dist" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
   ls -l "$dist"
 }

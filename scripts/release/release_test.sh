@@ -147,7 +147,8 @@ use_amalgamation() {
 use_recipes() {
   local recipes=$work/switchyard-$version-recipes
   tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
-  find "$recipes" -type f -exec sed -i "s,@URL@,file://$dist,g" {} +
+  find "$recipes" -type f -exec \
+    sed -i -E "s,(https|file)://[^\"' ]+/(switchyard-[^/]*\.tar\.gz),file://$dist/\2,g" {} +
   ! grep -rE '@[A-Z0-9]+@' "$recipes"
   export CONAN_HOME=$work/conan
   "$root/build/recipes-venv/bin/conan" profile detect
@@ -197,7 +198,7 @@ as_step() { step "$1" bash -euo pipefail -c "$(declare -f die "$2"); $2 \"\$@\""
 test_release() {
   local linkage
   export version root work=$root/build/dist-test dist=$root/build/dist
-  version=$(sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt")
+  version=$(read_version)
   [[ -f $dist/SHA256SUMS ]] || die "release-test: no build/dist: run $0 release"
   install_packages "${library_packages[@]}" g++-aarch64-linux-gnu qemu-user mmdebstrap meson cargo \
     clang dpkg-dev pkg-config python3-venv ccache

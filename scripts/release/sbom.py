@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""sbom.py FOLDER VERSION HIGHWAY COMMIT CLI11 JSON: writes FOLDER/switchyard-VERSION.spdx.json,
+"""sbom.py FOLDER VERSION HIGHWAY COMMIT CLI11 JSON ADDRESS: writes FOLDER/switchyard-VERSION.spdx.json,
 in SPDX 2.3: what a release has, and what of others is in it. HIGHWAY is the folder of its
-sources, CLI11 and JSON are versions; the time is SOURCE_DATE_EPOCH."""
+sources, CLI11 and JSON are versions, ADDRESS is that of the repository or empty; the time is
+SOURCE_DATE_EPOCH."""
 import datetime
 import hashlib
 import json
@@ -13,16 +14,16 @@ import re
 import sys
 
 
-def package(name, version, licence, copyright_text):
+def package(name, version, licence, copyright_text, location='NOASSERTION'):
     return {
         'SPDXID': f'SPDXRef-{name}', 'name': name, 'versionInfo': version, 'filesAnalyzed': False,
-        'downloadLocation': 'NOASSERTION', 'licenseConcluded': licence, 'licenseDeclared': licence,
+        'downloadLocation': location, 'licenseConcluded': licence, 'licenseDeclared': licence,
         'copyrightText': copyright_text,
     }
 
 
 def main():
-    folder, version, highway, commit, cli11, json_version = sys.argv[1:]
+    folder, version, highway, commit, cli11, json_version, address = sys.argv[1:]
     text = (pathlib.Path(highway) / 'hwy/base.h').read_text() + (
         pathlib.Path(highway) / 'hwy/highway.h').read_text()
     numbers = (re.search(rf'#define HWY_{part} (\d+)', text)[1] for part in ('MAJOR', 'MINOR', 'PATCH'))
@@ -49,7 +50,8 @@ def main():
         'creationInfo': {'created': created.strftime('%Y-%m-%dT%H:%M:%SZ'),
                          'creators': ['Organization: The Switchyard Authors', 'Tool: sbom.py']},
         'packages': [
-            package('switchyard', version, 'Apache-2.0', 'Copyright 2026 The Switchyard Authors'),
+            package('switchyard', version, 'Apache-2.0', 'Copyright 2026 The Switchyard Authors',
+                    f'git+{address}.git@{commit}' if address else 'NOASSERTION'),
             package('highway', '.'.join(numbers), 'Apache-2.0', 'Copyright Google LLC'),
             package('cli11', cli11, 'BSD-3-Clause', 'Copyright University of Cincinnati'),
             package('nlohmann-json', json_version, 'MIT', 'Copyright Niels Lohmann'),

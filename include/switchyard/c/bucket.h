@@ -16,13 +16,14 @@ extern "C" {
 
 // The order of pairs inside one expert's bucket.
 enum swy_bucket_order {
+  // In the order of pair indices; the same for any number of threads.
   SWY_ORDER_ASCENDING = 0,
   // In the order of the threads' claims, which may differ between runs.
   SWY_ORDER_CLAIM = 1
 };
 
-// Inputs of swy_bucket_packed and swy_bucket_strided. Pair p = token * top_k
-// + slot. The number of experts is tokens_per_expert.size. Pairs with an id
+// Inputs of swy_bucket_packed and swy_bucket_strided. Pair p is token * top_k +
+// slot. The number of experts is tokens_per_expert.size. Pairs with an id
 // outside [0, num_experts) are dropped and counted; without allow_dropped,
 // the call then returns SWY_FAILED_PRECONDITION after everything is written.
 // Neither an output nor scratch may overlap another view.
@@ -38,7 +39,7 @@ typedef struct swy_bucket_inputs {
 // Options of swy_bucket_packed and swy_bucket_strided.
 typedef struct swy_bucket_options {
   uint32_t size;
-  int32_t order;          // enum swy_bucket_order
+  int32_t order;          // enum swy_bucket_order, the order in a bucket
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_bucket_options;
 #define SWY_BUCKET_OPTIONS_INIT \
@@ -48,9 +49,9 @@ typedef struct swy_bucket_options {
 // 1]).
 typedef struct swy_packed_buckets {
   uint32_t size;
-  swy_i32_span tokens_per_expert;  // [num_experts]
-  swy_i32_span offsets;            // [num_experts + 1]
-  swy_i32_span pairs;              // at least [tokens * top_k]
+  swy_i32_span tokens_per_expert;  // [num_experts]: number of pairs
+  swy_i32_span offsets;            // [num_experts + 1]: where pairs begin
+  swy_i32_span pairs;              // sorted: at least [tokens * top_k]
   // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
   // -1.
   swy_matrix row_index;
@@ -67,11 +68,12 @@ typedef struct swy_packed_buckets {
 typedef struct swy_strided_buckets {
   uint32_t size;
   int32_t zero_padding;            // write 0 after each row's pairs
-  swy_i32_span tokens_per_expert;  // [num_experts]
+  swy_i32_span tokens_per_expert;  // [num_experts]: number of pairs
   swy_i32_span ids;                // the table of pairs
   size_t row_stride;   // elements from row to row, or SWY_TIGHT_STRIDE
   swy_report* report;  // optional: gets max_rows, dropped, row_stride
 } swy_strided_buckets;
+// The row_stride that makes the call find the least stride.
 #define SWY_TIGHT_STRIDE ((size_t)0)
 #define SWY_STRIDED_BUCKETS_INIT                                        \
   {                                                                     \
@@ -102,7 +104,7 @@ typedef struct swy_aligned_inputs {
   uint32_t size;
   swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
   swy_i32_span expert_map;  // optional: the expert of each id, or -1
-  swy_i32_span scratch;     // as in swy_bucket_inputs
+  swy_i32_span scratch;     // optional: see swy_bucket_inputs::scratch
 } swy_aligned_inputs;
 #define SWY_ALIGNED_INPUTS_INIT                                       \
   {                                                                   \
@@ -113,17 +115,21 @@ typedef struct swy_aligned_inputs {
 // Elements of `pairs` between the buckets hold the sentinel tokens * top_k.
 typedef struct swy_aligned_buckets {
   uint32_t size;
-  swy_i32_span tokens_per_expert;  // [num_experts]
-  swy_i32_span offsets;            // [num_experts + 1]
+  swy_i32_span tokens_per_expert;  // [num_experts]: number of kept pairs
+  swy_i32_span offsets;            // [num_experts + 1]: where blocks begin
   swy_i32_span pairs;              // at least [swy_bucket_aligned_size]
-  // Optional:
-  swy_matrix row_index;  // int32 [tokens, top_k]
-  // At least [swy_bucket_aligned_size / block_size]: the expert of each
-  // block.
+  // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
+  // -1.
+  swy_matrix row_index;
+  // Optional, at least [swy_bucket_aligned_size / block_size]: the expert of
+  // each block.
   swy_i32_span block_experts;
-  swy_i32_span row_tokens;      // at least [swy_bucket_aligned_size]
-  swy_i32_span active_experts;  // [num_experts]: experts with pairs, then -1
-  // Gets max_rows, dropped, over_capacity and active_experts.
+  // Optional, at least [swy_bucket_aligned_size]: the token of each element
+  // of `pairs`, or `tokens` for the sentinel.
+  swy_i32_span row_tokens;
+  // Optional [num_experts]: the experts that have pairs, then -1.
+  swy_i32_span active_experts;
+  // Optional: gets max_rows, dropped, over_capacity and active_experts.
   swy_report* report;
 } swy_aligned_buckets;
 #define SWY_ALIGNED_BUCKETS_INIT                                           \
@@ -140,10 +146,12 @@ typedef struct swy_aligned_options {
   int32_t fill_unused;    // also write unused elements of pairs, block_experts
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_aligned_options;
+// The capacity for which no pair is dropped.
 #define SWY_NO_CAPACITY ((size_t)-1)
 #define SWY_ALIGNED_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_aligned_options), 1, SWY_NO_CAPACITY, 0, 0 }
 
+// Sorts pairs into dense lists that begin at multiples of block_size.
 SWY_API swy_status swy_bucket_aligned(
     const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
     const swy_aligned_options* options,
@@ -160,27 +168,29 @@ SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
 // ceil(features / tile_features), num_experts}.
 typedef struct swy_dispatch_inputs {
   uint32_t size;
-  size_t max_rows;  // pairs of the busiest expert, from swy_report
-  size_t num_experts;
-  size_t features;  // output columns of the GEMM
+  size_t max_rows;     // pairs of the busiest expert, from swy_report
+  size_t num_experts;  // at least 1
+  size_t features;     // output columns of the GEMM
 } swy_dispatch_inputs;
 #define SWY_DISPATCH_INPUTS_INIT \
   { (uint32_t)sizeof(swy_dispatch_inputs), 0, 0, 0 }
+// Outputs of swy_make_dispatch_args.
 typedef struct swy_dispatch_outputs {
   uint32_t size;
-  swy_u32_span args;  // [3]
+  swy_u32_span args;  // [3]: threadgroups in x, y and z
 } swy_dispatch_outputs;
 #define SWY_DISPATCH_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_dispatch_outputs), SWY_NO_SPAN }
-// The size of the GEMM's output tiles.
+// Options of swy_make_dispatch_args: the size of the GEMM's output tiles.
 typedef struct swy_dispatch_options {
   uint32_t size;
-  uint32_t tile_pairs;
-  uint32_t tile_features;  // output features
+  uint32_t tile_pairs;     // pairs of a tile
+  uint32_t tile_features;  // output features of a tile
 } swy_dispatch_options;
 #define SWY_DISPATCH_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_dispatch_options), 32, 64 }
 
+// Writes the three numbers of threadgroups of an indirect dispatch.
 SWY_API swy_status swy_make_dispatch_args(
     const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
     const swy_dispatch_options* options) SWY_NOEXCEPT;

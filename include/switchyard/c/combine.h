@@ -23,7 +23,7 @@ enum swy_shared_gate {
 // How a norm uses its weight w.
 enum swy_norm_kind {
   SWY_NORM_WEIGHT = 0,  // (x * scale) * w
-  // As SWY_NORM_WEIGHT, except with round_like_unfused.
+  // (x * scale) * w, where round_like_unfused does not round x * scale.
   SWY_NORM_WEIGHT_IN_F32 = 1,
   SWY_NORM_PLUS_ONE = 2,       // (x * scale) * (1 + w)
   SWY_NORM_PLUS_ONE_FIRST = 3  // x * (1 + w), then * scale; not for normed
@@ -38,11 +38,10 @@ typedef struct swy_shared_expert {
 } swy_shared_expert;
 #define SWY_NO_SHARED_EXPERT \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, 1, SWY_GATE_LOGIT }
-// Zero experts, which return their input. rows is this input; weight is, for
-// each token, the sum of the weights of its zero experts.
+// Zero experts, which return their input.
 typedef struct swy_identity_experts {
-  swy_matrix rows;    // [tokens, hidden]
-  swy_matrix weight;  // [tokens, 1] or [1, tokens]
+  swy_matrix rows;    // [tokens, hidden]: input of the layer
+  swy_matrix weight;  // [tokens, 1] or [1, tokens]: sums of their weights
 } swy_identity_experts;
 // Weights of the RMSNorms that run before the residual is added: [1, hidden],
 // each optional.
@@ -75,14 +74,15 @@ typedef struct swy_combine_inputs {
   uint32_t size;
   int32_t token_order;  // 1: pair (token, slot) has row token * top_k + slot
   swy_rows rows;        // [num_rows, hidden]: outputs of the down product
-  swy_matrix topk_weights;   // [tokens, top_k]
-  swy_matrix row_index;      // int32 [tokens, top_k]; -1 skips the slot
-  swy_matrix residual;       // optional [tokens, hidden]
-  swy_matrix norm_weight;    // [1, hidden], given if normed is
-  swy_shared_expert shared;  // optional, as all fields below
-  swy_identity_experts identity;
-  swy_block_norms norms;
-  swy_combine_vectors vectors;
+  swy_matrix topk_weights;  // [tokens, top_k]: weights of the rows
+  // int32 [tokens, top_k]: the row of each (token, slot); -1 skips the slot.
+  swy_matrix row_index;
+  swy_matrix residual;            // optional [tokens, hidden]
+  swy_matrix norm_weight;         // [1, hidden], given if normed is given
+  swy_shared_expert shared;       // optional: the shared experts
+  swy_identity_experts identity;  // optional: the zero experts
+  swy_block_norms norms;          // optional: norms before the residual
+  swy_combine_vectors vectors;    // optional: learned biases and factors
 } swy_combine_inputs;
 #define SWY_COMBINE_INPUTS_INIT                                            \
   {                                                                        \
@@ -93,11 +93,13 @@ typedef struct swy_combine_inputs {
       SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX           \
     }                                                                      \
   }
-// Give at least one of out and normed.
+// Outputs of swy_combine. Give at least one of out and normed.
 typedef struct swy_combine_outputs {
   uint32_t size;
-  swy_matrix out;      // [tokens, hidden]; f32, bf16, f16
-  swy_rows normed;     // [tokens, hidden]; any format of quantize.h
+  // [tokens, hidden] of f32, bf16 or f16: the sum, with the residual.
+  swy_matrix out;
+  // [tokens, hidden] in any format of quantize.h: the norm of the sum.
+  swy_rows normed;
   swy_report* report;  // optional: gets skipped
 } swy_combine_outputs;
 #define SWY_COMBINE_OUTPUTS_INIT \
@@ -105,14 +107,14 @@ typedef struct swy_combine_outputs {
 // Options of swy_combine.
 typedef struct swy_combine_options {
   uint32_t size;
-  float eps;  // for normed
-  // accept row_index values outside [-1, num_rows)
+  float eps;  // eps of the norm of normed, >= 0
+  // Accept row_index values outside [-1, num_rows).
   int32_t allow_skipped;
   int32_t round_like_unfused;  // round each step, as separate operations do
-  int32_t norm;                // enum swy_norm_kind, for normed
-  int32_t block_norm;          // enum swy_norm_kind, for inputs.norms
-  float block_eps;             // for inputs.norms
-  swy_combine_scales scales;   // factors of sums
+  int32_t norm;        // enum swy_norm_kind, the kind of the norm of normed
+  int32_t block_norm;  // enum swy_norm_kind, the kind of inputs.norms
+  float block_eps;     // eps of the norms of inputs.norms, >= 0
+  swy_combine_scales scales;  // factors of sums
   // Presets set this for models that open the next layer with a LayerNorm or
   // a norm with a gate. A call with normed is then refused.
   int32_t needs_other_norm;
@@ -132,32 +134,44 @@ SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_combine_options* options,
                                const swy_executor* executor) SWY_NOEXCEPT;
 
+// The most streams of a token.
 #define SWY_MAX_STREAMS 16
 // Inputs of swy_hyper_connect. Each token has n residual streams, in n
 // consecutive rows.
 typedef struct swy_hyper_inputs {
   uint32_t size;
-  swy_matrix streams;  // [tokens * n, hidden]
-  // The fields below are optional. Give both block and post, or neither.
-  swy_matrix block;        // [tokens, hidden]
-  swy_matrix post;         // [tokens, n]
-  swy_matrix comb;         // [tokens, n * n]
-  swy_matrix pre;          // [tokens, n] or [tokens * n, hidden]
-  swy_matrix norm_weight;  // [1, hidden], for normed
+  swy_matrix streams;  // [tokens * n, hidden]: all streams
+  // Optional [tokens, hidden]: the output of the block, which is added to the
+  // streams. Give block and post, or neither.
+  swy_matrix block;
+  // Optional [tokens, n]: the factor of the block for each stream. Give block
+  // and post, or neither.
+  swy_matrix post;
+  // Optional [tokens, n * n]: mixes streams. Adds stream j to stream i with
+  // the factor comb[t, j * n + i].
+  swy_matrix comb;
+  // Optional [tokens, n] or [tokens * n, hidden]: factors by which a token's
+  // streams are summed to one row.
+  swy_matrix pre;
+  swy_matrix norm_weight;  // optional [1, hidden]: weight of normed's norm
 } swy_hyper_inputs;
 #define SWY_HYPER_INPUTS_INIT                                         \
   {                                                                   \
     (uint32_t)sizeof(swy_hyper_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
         SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX    \
   }
-// Give at least one output. streams may have the data, stride and type of the
-// inputs' streams.
+// Outputs of swy_hyper_connect. Give at least one output. streams may have
+// the data, stride and type of the inputs' streams.
 typedef struct swy_hyper_outputs {
   uint32_t size;
-  swy_matrix streams;  // [tokens * n, hidden]
-  swy_matrix scales;   // [tokens, 1]
-  swy_matrix out;      // [tokens, hidden], with pre
-  swy_rows normed;     // [tokens, hidden], with pre and norm_weight
+  swy_matrix streams;  // [tokens * n, hidden]: the new streams
+  // [tokens, 1]: the scale of the norm of all of a token's streams together.
+  swy_matrix scales;
+  // [tokens, hidden]: the sum of a token's streams. Needs inputs.pre.
+  swy_matrix out;
+  // [tokens, hidden]: the norm of the sum of a token's streams. Needs
+  // inputs.pre and inputs.norm_weight.
+  swy_rows normed;
 } swy_hyper_outputs;
 #define SWY_HYPER_OUTPUTS_INIT                                         \
   {                                                                    \
@@ -168,7 +182,7 @@ typedef struct swy_hyper_outputs {
 typedef struct swy_hyper_options {
   uint32_t size;
   size_t num_streams;     // n, required; at most SWY_MAX_STREAMS
-  float eps;              // for the norms
+  float eps;              // eps of the norms, >= 0
   int32_t comb_by_row;    // use comb[t, i * n + j] as the factor from j to i
   int32_t norm_plus_one;  // use 1 + norm_weight as the norm's weight
   int32_t round_like_unfused;  // round each step, as separate operations do
@@ -176,6 +190,8 @@ typedef struct swy_hyper_options {
 #define SWY_HYPER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_hyper_options), 0, 1e-6f, 0, 0, 0 }
 
+// Adds a block's output to each token's streams, mixes the streams, and sums
+// them to the input of the next block, as HyperConnect does.
 SWY_API swy_status swy_hyper_connect(const swy_hyper_inputs* inputs,
                                      const swy_hyper_outputs* outputs,
                                      const swy_hyper_options* options,

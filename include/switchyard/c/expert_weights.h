@@ -23,17 +23,19 @@
 extern "C" {
 #endif
 
+// The formats of weights.
 enum swy_weight_format {
-  SWY_WEIGHTS_INT8 = 0,  // int8 codes, with an f32 scale for each row
-  SWY_WEIGHTS_Q8_0 = 1,  // GGML's blocks, as the next four
-  SWY_WEIGHTS_Q4_0 = 2,
-  SWY_WEIGHTS_MXFP4 = 3,
-  SWY_WEIGHTS_Q4_K = 4,
-  SWY_WEIGHTS_Q6_K = 5,
-  SWY_WEIGHTS_F32 = 6,
-  SWY_WEIGHTS_BF16 = 7,
-  SWY_WEIGHTS_F16 = 8
+  SWY_WEIGHTS_INT8 = 0,   // int8 codes, with an f32 scale for each row
+  SWY_WEIGHTS_Q8_0 = 1,   // GGML's q8_0
+  SWY_WEIGHTS_Q4_0 = 2,   // GGML's q4_0
+  SWY_WEIGHTS_MXFP4 = 3,  // OCP's mxfp4 in GGML's blocks
+  SWY_WEIGHTS_Q4_K = 4,   // GGML's q4_K
+  SWY_WEIGHTS_Q6_K = 5,   // GGML's q6_K
+  SWY_WEIGHTS_F32 = 6,    // elements of f32
+  SWY_WEIGHTS_BF16 = 7,   // elements of bf16
+  SWY_WEIGHTS_F16 = 8     // elements of f16
 };
+// The order of the weights' bytes.
 enum swy_weight_layout {
   SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them
   SWY_WEIGHTS_PACKED = 1   // as swy_pack_weights writes them
@@ -42,10 +44,10 @@ enum swy_weight_layout {
 // A view of all experts' weights for one product: [experts, rows, cols]. A
 // row of weights gives one column of the product's output.
 typedef struct swy_expert_weights {
-  int32_t format;  // enum swy_weight_format
-  int32_t layout;  // enum swy_weight_layout
-  size_t rows;
-  size_t cols;
+  int32_t format;     // enum swy_weight_format
+  int32_t layout;     // enum swy_weight_layout
+  size_t rows;        // columns of the product's output
+  size_t cols;        // columns of the product's input
   swy_matrix data;    // uint8 [experts, swy_expert_weights_size]
   swy_matrix scales;  // f32 [experts, rows], for stored SWY_WEIGHTS_INT8 only
 } swy_expert_weights;
@@ -61,10 +63,12 @@ SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 
+// Inputs of swy_pack_weights.
 typedef struct swy_pack_weights_inputs {
   uint32_t size;
-  swy_expert_weights weights;  // with SWY_WEIGHTS_STORED
-  // Instead of weights.data: [experts * rows, cols] to quantise.
+  swy_expert_weights weights;  // the weights to pack, with SWY_WEIGHTS_STORED
+  // Instead of weights.data: [experts * rows, cols] of f32, bf16 or f16, to
+  // quantise.
   swy_matrix floats;
 } swy_pack_weights_inputs;
 #define SWY_PACK_WEIGHTS_INPUTS_INIT                                  \
@@ -72,6 +76,7 @@ typedef struct swy_pack_weights_inputs {
     (uint32_t)sizeof(swy_pack_weights_inputs), SWY_NO_EXPERT_WEIGHTS, \
         SWY_NO_MATRIX                                                 \
   }
+// Outputs of swy_pack_weights.
 typedef struct swy_pack_weights_outputs {
   uint32_t size;
   swy_expert_weights* weights;  // optional: becomes a view of memory
@@ -79,6 +84,7 @@ typedef struct swy_pack_weights_outputs {
 } swy_pack_weights_outputs;
 #define SWY_PACK_WEIGHTS_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_pack_weights_outputs), NULL, SWY_NO_MATRIX }
+// Options of swy_pack_weights, so far none.
 typedef struct swy_pack_weights_options {
   uint32_t size;
 } swy_pack_weights_options;
@@ -107,14 +113,14 @@ SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
 // gate_up for the other layouts. The shared_ fields have one expert each.
 typedef struct swy_layer_weights {
   uint32_t size;
-  swy_expert_weights gate_up;
-  swy_expert_weights gate;
-  swy_expert_weights up;
-  swy_expert_weights down;
-  swy_expert_weights shared_gate_up;
-  swy_expert_weights shared_gate;
-  swy_expert_weights shared_up;
-  swy_expert_weights shared_down;
+  swy_expert_weights gate_up;         // of SWY_PRODUCT_GATE_UP
+  swy_expert_weights gate;            // of SWY_PRODUCT_GATE
+  swy_expert_weights up;              // of SWY_PRODUCT_UP
+  swy_expert_weights down;            // of SWY_PRODUCT_DOWN
+  swy_expert_weights shared_gate_up;  // gate_up of the shared expert
+  swy_expert_weights shared_gate;     // gate of the shared expert
+  swy_expert_weights shared_up;       // up of the shared expert
+  swy_expert_weights shared_down;     // down of the shared expert
 } swy_layer_weights;
 #define SWY_LAYER_WEIGHTS_INIT                                               \
   {                                                                          \

@@ -19,9 +19,9 @@ extern "C" {
 // The products of an expert.
 enum swy_expert_product {
   SWY_PRODUCT_GATE_UP = 0,  // gate and up in one matrix: see swy_gate_up_layout
-  SWY_PRODUCT_GATE = 1,     // gate and up are separate with SWY_SPLIT
-  SWY_PRODUCT_UP = 2,
-  SWY_PRODUCT_DOWN = 3
+  SWY_PRODUCT_GATE = 1,     // the gate product, with SWY_SPLIT only
+  SWY_PRODUCT_UP = 2,       // the up product, with SWY_SPLIT only
+  SWY_PRODUCT_DOWN = 3      // the down product
 };
 // The value of `expert` in tiles of the shared expert.
 #define SWY_SHARED_EXPERT (-1)
@@ -29,14 +29,14 @@ enum swy_expert_product {
 // A part of a product. The thread that receives a tile computes
 //   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
 typedef struct swy_expert_tile {
-  int32_t product;  // enum swy_expert_product
-  int32_t expert;   // or SWY_SHARED_EXPERT
-  size_t first_column;
-  // The worker's number, which is below the executor's concurrency. No two
-  // tiles have the same number at the same time.
+  int32_t product;      // enum swy_expert_product
+  int32_t expert;       // the expert's number, or SWY_SHARED_EXPERT
+  size_t first_column;  // the tile's first column in the product's output
+  // The number of the worker that computes the tile, below the executor's
+  // concurrency. No two tiles have the same number at the same time.
   size_t worker;
-  swy_rows rows;
-  swy_matrix out;
+  swy_rows rows;   // input: [m, hidden], or [m, intermediate] for down
+  swy_matrix out;  // output: [m, columns], with a stride
 } swy_expert_tile;
 // The engine's matrix product. run() computes one tile on the calling thread;
 // several threads call it at the same time. If out[r, c] depends on rows[r]
@@ -46,19 +46,21 @@ typedef struct swy_expert_tile {
 // may read it.
 typedef struct swy_expert_gemm {
   uint32_t size;
+  // Computes one tile. Required.
   swy_status (*run)(void* context, const swy_expert_tile* tile);
-  void* context;
+  void* context;  // passed to run()
 } swy_expert_gemm;
 #define SWY_EXPERT_GEMM_INIT \
   { (uint32_t)sizeof(swy_expert_gemm), NULL, NULL }
 
+// A format of rows, which is a line of the table in quantize.h.
 typedef struct swy_row_format {
-  int32_t type;        // enum swy_type
-  int32_t scale_type;  // of codes
-  // Of codes: columns that share a scale, 32, 64 or 128; 0: all columns of a
-  // row.
+  int32_t type;        // enum swy_type, the type of an element, code or block
+  int32_t scale_type;  // enum swy_type, the type of scales of codes
+  // For codes: the number of columns that share a scale, 32, 64 or 128. 0
+  // means that all columns of a row share one.
   size_t scale_columns;
-  int32_t has_sums;
+  int32_t has_sums;  // for SWY_I8 and SWY_U8: rows have sums of codes
 } swy_row_format;
 
 // A plan of the work on a layer's experts. It points into
@@ -66,20 +68,22 @@ typedef struct swy_row_format {
 // calls may use a plan at the same time. They refuse a plan that
 // swy_plan_experts did not make, such as an uninitialised struct.
 typedef struct swy_experts_plan {
-  uint64_t opaque[48];
+  uint64_t opaque[48];  // not for callers
 } swy_experts_plan;
 
+// Inputs of swy_plan_experts.
 typedef struct swy_experts_plan_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]
+  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
 } swy_experts_plan_inputs;
 #define SWY_EXPERTS_PLAN_INPUTS_INIT \
   { (uint32_t)sizeof(swy_experts_plan_inputs), SWY_NO_MATRIX }
+// Outputs of swy_plan_experts.
 typedef struct swy_experts_plan_outputs {
   uint32_t size;
-  swy_i32_span memory;  // at least [swy_experts_plan_size]
-  swy_experts_plan* plan;
-  swy_report* report;  // optional: gets max_rows, dropped and tiles
+  swy_i32_span memory;     // at least [swy_experts_plan_size]
+  swy_experts_plan* plan;  // the plan, which points into memory
+  swy_report* report;      // optional: gets max_rows, dropped and tiles
 } swy_experts_plan_outputs;
 #define SWY_EXPERTS_PLAN_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_experts_plan_outputs), SWY_NO_SPAN, NULL, NULL }
@@ -119,32 +123,46 @@ SWY_API swy_status swy_plan_experts(const swy_experts_plan_inputs* inputs,
                                     const swy_experts_plan_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
+// Inputs of swy_run_experts.
 typedef struct swy_experts_inputs {
   uint32_t size;
-  const swy_experts_plan* plan;
-  swy_rows hidden;                    // [tokens, hidden]
-  swy_rows shared_hidden;             // optional
-  swy_matrix gate_bias;               // optional [num_experts, columns]
-  swy_matrix up_bias;                 // with SWY_SPLIT only
-  const swy_combine_inputs* combine;  // its rows and row_index are left out
-  swy_i32_span scratch;               // at least [swy_experts_scratch_size]
+  const swy_experts_plan* plan;  // made by swy_plan_experts for these tokens
+  swy_rows hidden;               // [tokens, hidden]: input of the experts
+  // Optional: input of the shared expert, if it differs from hidden.
+  swy_rows shared_hidden;
+  // Optional [num_experts, columns of the product]: biases of the gate
+  // product, laid out like its output.
+  swy_matrix gate_bias;
+  // Optional [num_experts, intermediate]: biases of the up product, with
+  // SWY_SPLIT only.
+  swy_matrix up_bias;
+  // The arguments of swy_combine. Leave out rows and row_index.
+  const swy_combine_inputs* combine;
+  swy_i32_span scratch;  // at least [swy_experts_scratch_size]
 } swy_experts_inputs;
 #define SWY_EXPERTS_INPUTS_INIT                                           \
   {                                                                       \
     (uint32_t)sizeof(swy_experts_inputs), NULL, SWY_NO_ROWS, SWY_NO_ROWS, \
         SWY_NO_MATRIX, SWY_NO_MATRIX, NULL, SWY_NO_SPAN                   \
   }
+// Options of swy_run_experts.
 typedef struct swy_experts_options {
   uint32_t size;
+  // Let combine's topk_weights scale an expert's input instead of its output,
+  // before the activation.
   int32_t weights_on_input;
-  const swy_activate_options* activate;  // NULL: the defaults
+  // The activation of the routed experts; NULL means the defaults.
+  const swy_activate_options* activate;
+  // Options of the sum over a token's experts; NULL means the defaults.
   const swy_combine_options* combine;
-  // NULL: SWY_SILU, SWY_CONCATENATED.
+  // The activation of the shared expert; NULL means SWY_SILU and
+  // SWY_CONCATENATED.
   const swy_activate_options* shared_activate;
-  swy_row_format operands;
-  int32_t gate_up_type;  // enum swy_type
-  int32_t down_type;
-  const swy_row_format* down_operands;  // NULL: the same as operands
+  swy_row_format operands;  // rows that the products of gate and up read
+  int32_t gate_up_type;     // enum swy_type, the type of gate and up products
+  int32_t down_type;        // enum swy_type, the type of down products
+  // The rows that the down product reads; NULL means the same as operands.
+  const swy_row_format* down_operands;
 } swy_experts_options;
 #define SWY_EXPERTS_OPTIONS_INIT                                \
   {                                                             \

@@ -52,8 +52,9 @@ typedef struct swy_combine_form {
 // The properties of a family's layer, except its swy_route_options.
 typedef struct swy_preset {
   uint32_t size;
-  // The inputs of swy_route_top_k that the layer needs besides the logits.
+  // The layer needs inputs.correction_bias of swy_route_top_k.
   int32_t correction_bias;
+  // The layer needs inputs.expert_scale of swy_route_top_k.
   int32_t expert_scale;
   // config.json has norm_topk_prob, which sets options.renormalize.
   int32_t norm_topk_prob;
@@ -63,12 +64,16 @@ typedef struct swy_preset {
   const char* family;   // model_type of config.json
   const char* same_as;  // a family with exactly the same layer, or NULL
   const char* source;   // the code that the preset follows, or a description
-  // num_experts and top_k: 0 if only a config.json has them.
-  size_t num_experts;
-  size_t top_k;
-  // Optional pointers to more structs that the functions below write.
+  size_t num_experts;   // columns of logits; 0 if only a config.json has it
+  size_t top_k;         // experts of a token; 0 if only a config.json has it
+  // Optional: swy_find_preset and swy_apply_config write the options of
+  // swy_activate to it.
   swy_activate_options* activate;
+  // Optional: swy_find_preset and swy_apply_config write the options of
+  // swy_combine to it.
   swy_combine_options* combine;
+  // Optional: swy_find_preset and swy_apply_config write the inputs that
+  // swy_combine needs to it.
   swy_combine_form* form;
 } swy_preset;
 #define SWY_PRESET_INIT                                                     \
@@ -77,35 +82,43 @@ typedef struct swy_preset {
         NULL, NULL                                                          \
   }
 
-// A field of a config.json. If the file does not have the field, or has null,
-// the struct is all zeros, and a text is NULL.
+// A whole number of a config.json. If the file does not have the field, or
+// has null, the struct is all zeros. A text is then NULL.
 typedef struct swy_optional_count {
-  int32_t is_set;
-  uint32_t value;
+  int32_t is_set;  // 1 if the file has the field
+  uint32_t value;  // the field's value
 } swy_optional_count;
+// A flag of a config.json. If the file does not have the field, or has null,
+// the struct is all zeros.
 typedef struct swy_optional_flag {
-  int32_t is_set;
-  int32_t value;
+  int32_t is_set;  // 1 if the file has the field
+  int32_t value;   // 0 or 1
 } swy_optional_flag;
+// A number of a config.json. If the file does not have the field, or has
+// null, the struct is all zeros.
 typedef struct swy_optional_number {
-  int32_t is_set;
-  float value;
+  int32_t is_set;  // 1 if the file has the field
+  float value;     // the field's value
 } swy_optional_number;
+// A field that the file does not have.
 #define SWY_UNSET \
   { 0, 0 }
 
+// Makes a field with a whole number.
 static inline swy_optional_count swy_count(uint32_t value) {
   swy_optional_count field = SWY_UNSET;
   field.is_set = 1;
   field.value = value;
   return field;
 }
+// Makes a field with a flag.
 static inline swy_optional_flag swy_flag(int32_t value) {
   swy_optional_flag field = SWY_UNSET;
   field.is_set = 1;
   field.value = value;
   return field;
 }
+// Makes a field with a number.
 static inline swy_optional_number swy_number(float value) {
   swy_optional_number field = SWY_UNSET;
   field.is_set = 1;
@@ -207,11 +220,12 @@ SWY_API swy_status swy_set_null(const char* key,
 // needs another value than the default.
 SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
                                    swy_route_options* options) SWY_NOEXCEPT;
-// Writes the structs of swy_find_preset for preset->family, with the values
-// of a checkpoint's config.json. It writes all fields, so change options only
-// after the call. Returns SWY_INVALID_ARGUMENT and writes nothing in the
-// cases above, and also if a field that changes the family's results is
-// missing (the message names it), or if a value is not valid for the family.
+// Writes the options of preset->family, as swy_find_preset does, with the
+// values of a checkpoint's config.json. It writes all fields, so change
+// options only after the call. Returns SWY_INVALID_ARGUMENT and writes
+// nothing for the reasons of swy_find_preset, and also if a field that
+// changes the family's results is missing (the message names it), or if a
+// value is not valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;

@@ -16,7 +16,7 @@ extern "C" {
 
 // How a logit becomes a score.
 enum swy_score {
-  SWY_SCORE_SOFTMAX = 0,
+  SWY_SCORE_SOFTMAX = 0,        // most models
   SWY_SCORE_SIGMOID = 1,        // DeepSeek-V3, GLM, MiniMax
   SWY_SCORE_SQRT_SOFTPLUS = 2,  // DeepSeek-V4
   SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
@@ -24,42 +24,47 @@ enum swy_score {
 };
 // The value to which correction_bias is added. The experts with the largest
 // sums are selected.
-enum swy_bias_place { SWY_BIAS_ON_SCORE = 0, SWY_BIAS_ON_LOGIT = 1 };
+enum swy_bias_place {
+  SWY_BIAS_ON_SCORE = 0,  // the score
+  SWY_BIAS_ON_LOGIT = 1   // the logit, before it becomes a score
+};
 // The value from which a selected expert's weight is computed.
 enum swy_weight_of {
-  SWY_WEIGHT_OF_SCORE = 0,
-  SWY_WEIGHT_OF_SOFTMAX_OF_SELECTED = 1,  // Granite, gpt-oss
-  SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2   // Llama 4
+  SWY_WEIGHT_OF_SCORE = 0,  // the expert's score
+  // The softmax over the logits of the selected experts: Granite, gpt-oss.
+  SWY_WEIGHT_OF_SOFTMAX_OF_SELECTED = 1,
+  // The sigmoid of the expert's logit: Llama 4.
+  SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2
 };
 // The divisor of weights with `renormalize`.
 enum swy_divisor {
   SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,  // max(sum, clamp * sum over all)
-  SWY_DIVISOR_SUM = 1,
-  SWY_DIVISOR_SUM_PLUS_EPS = 2,
-  SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3
+  SWY_DIVISOR_SUM = 1,                   // the sum of the selected weights
+  SWY_DIVISOR_SUM_PLUS_EPS = 2,          // sum + eps
+  SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3     // max(sum, eps)
 };
 
 // Inputs of swy_route_top_k.
 typedef struct swy_route_inputs {
   uint32_t size;
   swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
-  // The fields below are optional.
-  // [num_biases, num_experts]; num_biases is mostly 1.
+  // Optional [num_biases, num_experts]: added for the selection of experts.
+  // num_biases is mostly 1.
   swy_matrix correction_bias;
-  // [tokens, 1] or [1, tokens]: the row of correction_bias that each token
-  // uses.
+  // Optional [tokens, 1] or [1, tokens]: the row of correction_bias that each
+  // token uses.
   swy_matrix bias_index;
-  // [1, num_experts]: each weight is at last multiplied by its expert's value
-  // (Gemma 4).
+  // Optional [1, num_experts]: each weight is at last multiplied by its
+  // expert's value (Gemma 4).
   swy_matrix expert_scale;
-  // [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
+  // Optional [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
   swy_matrix token_mask;
-  // [tokens, top_k]: experts to use instead of a selection, such as a record.
-  // int32, uint32, int64, uint8 or uint16. May be topk_ids itself. In uint8
-  // and uint16, all bits set mark a slot without an expert.
+  // Optional [tokens, top_k]: experts to use instead of a selection, such as a
+  // record. int32, uint32, int64, uint8 or uint16. May be topk_ids itself. In
+  // uint8 and uint16, all bits set mark a slot without an expert.
   swy_matrix given_ids;
-  // int32 [1, num_experts]: the id that is written to topk_ids for each
-  // expert; -1 marks an expert on another node.
+  // Optional int32 [1, num_experts]: the id that is written to topk_ids for
+  // each expert; -1 marks an expert on another node.
   swy_matrix expert_map;
 } swy_route_inputs;
 #define SWY_ROUTE_INPUTS_INIT                                         \
@@ -72,9 +77,12 @@ typedef struct swy_route_inputs {
 // Outputs of swy_route_top_k.
 typedef struct swy_route_outputs {
   uint32_t size;
-  swy_matrix topk_ids;      // [tokens, top_k + num_shared_experts]; int32,
-                            // uint32, int64
-  swy_matrix topk_weights;  // the shape of topk_ids; f32, bf16, f16
+  // [tokens, top_k + num_shared_experts] of int32, uint32 or int64: the
+  // selected experts, best first.
+  swy_matrix topk_ids;
+  // The weights of the selected experts: f32, bf16 or f16 in the shape of
+  // topk_ids.
+  swy_matrix topk_weights;
   // Optional [tokens, 1] or [1, tokens]: for each token, the sum of the
   // weights of its selected zero experts.
   swy_matrix identity_weights;
@@ -94,22 +102,23 @@ typedef struct swy_route_options {
   uint32_t size;
   int32_t renormalize;  // divide the selected weights by their sum
   float clamp;          // for SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
-  int32_t score;        // enum swy_score
-  int32_t divisor;      // enum swy_divisor
+  int32_t score;        // enum swy_score, how a logit becomes a score
+  int32_t divisor;      // enum swy_divisor, the divisor of renormalize
   float eps;            // for the divisors with EPS in their names, >= 0
   // If the divisor is 0, make weights 0, not NaN or infinite.
   int32_t zero_sum_is_zero;
-  int32_t weight_of;       // enum swy_weight_of
-  int32_t bias_place;      // enum swy_bias_place
+  int32_t weight_of;  // enum swy_weight_of, the source of weights
+  // enum swy_bias_place, the value that correction_bias is added to
+  int32_t bias_place;
   int32_t bias_in_weight;  // add the correction bias to the weight, too
   // Select by the rounded score, as PyTorch code does.
   int32_t select_on_rounded_score;
   float routed_scaling_factor;  // multiplies weights after the division
-  // First, every logit l is replaced by softcap * tanh(l * logit_scale /
-  // softcap), clipped to [-logit_clip, logit_clip].
+  // A factor of logits. First, every logit l is replaced by softcap * tanh(l
+  // * logit_scale / softcap), clipped to [-logit_clip, logit_clip].
   float logit_scale;
-  float logit_softcap;  // 0: none
-  float logit_clip;     // 0: none
+  float logit_softcap;  // the softcap of logits; 0: none
+  float logit_clip;     // the largest magnitude of logits; 0: none
   // The number of groups of experts. Experts are selected from the topk_group
   // best groups. 0 or 1: no groups.
   size_t num_expert_group;
@@ -128,12 +137,14 @@ typedef struct swy_route_options {
   int32_t shared_logits;  // logits has further columns, for shared experts
   int32_t round_to;  // enum swy_type, the type to which each step is rounded
   float jitter_eps;  // for SWY_SCORE_SPARSEMIXER
-  // Presets set this flag and the next three. With needs_correction_bias, a
-  // call without correction_bias is refused.
+  // Set by presets: a call without correction_bias is refused.
   int32_t needs_correction_bias;
-  int32_t needs_expert_scale;  // a call without expert_scale is refused
-  int32_t needs_groups;        // a num_expert_group of 0 is refused
-  // Calls are refused until swy_apply_config has applied a config.json.
+  // Set by presets: a call without expert_scale is refused.
+  int32_t needs_expert_scale;
+  // Set by presets: a num_expert_group of 0 is refused.
+  int32_t needs_groups;
+  // Set by swy_find_preset: calls are refused until swy_apply_config has
+  // applied a config.json.
   int32_t needs_config;
 } swy_route_options;
 #define SWY_ROUTE_OPTIONS_INIT                                        \

@@ -21,7 +21,7 @@ extern "C" {
 // or quantised; equal formats are copied byte for byte.
 typedef struct swy_gather_inputs {
   uint32_t size;
-  swy_rows tokens;       // [num_tokens, hidden]
+  swy_rows tokens;       // [num_tokens, hidden]: a row for each token
   swy_i32_span pairs;    // [n], as swy_bucket_packed writes them
   swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is read
   swy_matrix row_index;  // optional: with it, each token is converted once
@@ -31,9 +31,10 @@ typedef struct swy_gather_inputs {
     (uint32_t)sizeof(swy_gather_inputs), SWY_NO_ROWS, SWY_NO_SPAN, \
         SWY_NO_MATRIX, SWY_NO_MATRIX                               \
   }
+// Outputs of swy_gather_rows.
 typedef struct swy_gather_outputs {
   uint32_t size;
-  swy_rows rows;       // [n, hidden]
+  swy_rows rows;       // [n, hidden]: a row for each pair
   swy_report* report;  // optional: gets invalid
 } swy_gather_outputs;
 #define SWY_GATHER_OUTPUTS_INIT \
@@ -46,6 +47,7 @@ typedef struct swy_gather_options {
 #define SWY_GATHER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_gather_options), 0 }
 
+// Copies rows of tokens into the order of a list of pairs.
 SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
                                    const swy_gather_outputs* outputs,
                                    const swy_gather_options* options,
@@ -57,14 +59,15 @@ SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
 // counted.
 typedef struct swy_scatter_inputs {
   uint32_t size;
-  swy_rows packed;       // [num_rows, hidden]
-  swy_matrix row_index;  // int32 [tokens, top_k]
+  swy_rows packed;       // [num_rows, hidden]: rows sorted by expert
+  swy_matrix row_index;  // int32 [tokens, top_k]: the row of each pair
 } swy_scatter_inputs;
 #define SWY_SCATTER_INPUTS_INIT \
   { (uint32_t)sizeof(swy_scatter_inputs), SWY_NO_ROWS, SWY_NO_MATRIX }
+// Outputs of swy_scatter_rows.
 typedef struct swy_scatter_outputs {
   uint32_t size;
-  swy_rows rows;       // [tokens * top_k, hidden]
+  swy_rows rows;       // [tokens * top_k, hidden]: a row for each pair
   swy_report* report;  // optional: gets skipped
 } swy_scatter_outputs;
 #define SWY_SCATTER_OUTPUTS_INIT \
@@ -77,6 +80,7 @@ typedef struct swy_scatter_options {
 #define SWY_SCATTER_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_scatter_options), 0 }
 
+// Copies rows that are sorted by expert back into the order of tokens.
 SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
                                     const swy_scatter_outputs* outputs,
                                     const swy_scatter_options* options,
@@ -86,13 +90,14 @@ SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
 // format of `rows`. quantize.h has the formats of both.
 typedef struct swy_quantize_inputs {
   uint32_t size;
-  swy_rows from;  // [rows, cols]
+  swy_rows from;  // [rows, cols]: the rows to copy or convert
 } swy_quantize_inputs;
 #define SWY_QUANTIZE_INPUTS_INIT \
   { (uint32_t)sizeof(swy_quantize_inputs), SWY_NO_ROWS }
+// Outputs of swy_quantize.
 typedef struct swy_quantize_outputs {
   uint32_t size;
-  swy_rows rows;       // [rows, cols]
+  swy_rows rows;       // [rows, cols] in any format of quantize.h
   swy_report* report;  // optional: gets overflowed_blocks
 } swy_quantize_outputs;
 #define SWY_QUANTIZE_OUTPUTS_INIT \
@@ -106,6 +111,7 @@ typedef struct swy_quantize_options {
 #define SWY_QUANTIZE_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_quantize_options), 0 }
 
+// Copies rows and converts them to another type or format.
 SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
                                 const swy_quantize_outputs* outputs,
                                 const swy_quantize_options* options,
@@ -131,14 +137,18 @@ enum swy_gate_up_layout {
   SWY_UNGATED = 3        // in `gate`; there is no up
 };
 // Whether a step runs before or after the activation.
-enum swy_activate_place { SWY_BEFORE = 0, SWY_AFTER = 1 };
+enum swy_activate_place {
+  SWY_BEFORE = 0,  // before the activation
+  SWY_AFTER = 1    // after the activation
+};
 // Whether stores to out go through the caches. The results are the same
 // either way.
 enum swy_activate_stores {
-  SWY_STORES_AUTO = 0,  // streaming stores above SWY_ACTIVATE_STREAMING_BYTES
-  SWY_STORES_CACHED = 1,
-  SWY_STORES_STREAMING = 2
+  SWY_STORES_AUTO = 0,      // streaming above SWY_ACTIVATE_STREAMING_BYTES
+  SWY_STORES_CACHED = 1,    // ordinary stores
+  SWY_STORES_STREAMING = 2  // streaming stores, which bypass the caches
 };
+// The bytes of gate, up and out above which SWY_STORES_AUTO streams.
 #define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
 
 // Inputs of swy_activate, which computes out[r, i] = activation(gate[r, i],
@@ -146,42 +156,52 @@ enum swy_activate_stores {
 // up or, with SWY_CONCATENATED, of one half of gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
-  // [rows, cols], or [rows, 2 * cols] if it has up, too; f32, bf16, f16.
+  // Output of the gate product: [rows, cols], or [rows, 2 * cols] if it has
+  // up, too; f32, bf16 or f16.
   swy_matrix gate;
-  swy_matrix up;  // with SWY_SPLIT: [rows, cols], of gate's type
-  // The fields below are optional.
-  swy_matrix gate_bias;  // [num_experts, gate.cols], laid out like gate
-  swy_matrix up_bias;    // with SWY_SPLIT: [num_experts, cols]
-  swy_matrix row_scale;  // [rows, 1]
-  // Give at most one of offsets and tokens_per_expert. They tell the rows of
-  // each expert, as swy_bucket_packed or swy_bucket_strided writes them. Rows
-  // that belong to no expert are not computed.
-  swy_i32_span offsets;            // [num_experts + 1]
-  swy_i32_span tokens_per_expert;  // [num_experts]
+  // Output of the up product, with SWY_SPLIT only: [rows, cols], of gate's
+  // type.
+  swy_matrix up;
+  // Optional [num_experts, gate.cols]: biases that are added to gate, laid
+  // out like gate.
+  swy_matrix gate_bias;
+  // Optional [num_experts, cols], with SWY_SPLIT only: biases that are added
+  // to up.
+  swy_matrix up_bias;
+  swy_matrix row_scale;  // optional [rows, 1]: a factor for each row
+  // Optional [num_experts + 1]: the rows of each expert, as swy_bucket_packed
+  // writes them. Rows that belong to no expert are not computed. Give at most
+  // one of offsets and tokens_per_expert.
+  swy_i32_span offsets;
+  // Optional [num_experts]: the number of rows of each expert, as
+  // swy_bucket_strided writes it. Give at most one of offsets and
+  // tokens_per_expert.
+  swy_i32_span tokens_per_expert;
 } swy_activate_inputs;
 #define SWY_ACTIVATE_INPUTS_INIT                                              \
   {                                                                           \
     (uint32_t)sizeof(swy_activate_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX,      \
         SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_SPAN, SWY_NO_SPAN \
   }
+// Outputs of swy_activate.
 typedef struct swy_activate_outputs {
   uint32_t size;
-  swy_rows out;  // [rows, cols]; any format of quantize.h
+  swy_rows out;  // [rows, cols] in any format of quantize.h
 } swy_activate_outputs;
 #define SWY_ACTIVATE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_activate_outputs), SWY_NO_ROWS }
 // Options of swy_activate.
 typedef struct swy_activate_options {
   uint32_t size;
-  int32_t activation;          // enum swy_activation
-  int32_t layout;              // enum swy_gate_up_layout
-  int32_t stores;              // enum swy_activate_stores
-  float alpha;                 // for SWY_SWIGLU_OAI
-  float beta;                  // for SWY_SITU
-  float linear_beta;           // for SWY_SITU
-  float limit;                 // clamps gate and up; 0: no limit
-  int32_t limit_place;         // enum swy_activate_place
-  int32_t row_scale_place;     // enum swy_activate_place
+  int32_t activation;       // enum swy_activation, the function to compute
+  int32_t layout;           // enum swy_gate_up_layout, where gate and up lie
+  int32_t stores;           // enum swy_activate_stores, how out is stored
+  float alpha;              // for SWY_SWIGLU_OAI
+  float beta;               // for SWY_SITU
+  float linear_beta;        // for SWY_SITU
+  float limit;              // clamps gate and up; 0: no limit
+  int32_t limit_place;      // enum swy_activate_place, when limit applies
+  int32_t row_scale_place;  // enum swy_activate_place, when row_scale applies
   int32_t round_like_unfused;  // round each step, as separate operations do
 } swy_activate_options;
 #define SWY_ACTIVATE_OPTIONS_INIT                                            \
@@ -190,6 +210,7 @@ typedef struct swy_activate_options {
         SWY_STORES_AUTO, 1.702f, 4.0f, 25.0f, 0.0f, SWY_BEFORE, SWY_AFTER, 0 \
   }
 
+// Computes an expert's activation from its gate and up products.
 SWY_API swy_status swy_activate(const swy_activate_inputs* inputs,
                                 const swy_activate_outputs* outputs,
                                 const swy_activate_options* options,

@@ -25,8 +25,9 @@ extern "C" {
 // calls refuse it. switchyard.h explains the sizes of other versions.
 #define SWY_MAX_STRUCT_SIZE 4096
 
+// The kind of an error.
 enum swy_status_code {
-  SWY_OK = 0,
+  SWY_OK = 0,  // no error
   // An argument, not the data, is wrong: shape, stride, null, overlap,
   // overflow. Nothing is written.
   SWY_INVALID_ARGUMENT = 1,
@@ -43,8 +44,8 @@ enum swy_status_code {
 // name of the C++ function, or "" with SWY_OK. It lives as long as the
 // library is loaded. Do not free it.
 typedef struct swy_status {
-  int32_t code;
-  const char* message;
+  int32_t code;         // enum swy_status_code
+  const char* message;  // "Function: argument: problem", or ""
 } swy_status;
 // Returns the numbers of an error, such as "got [15, 2], needs [16, 2]", or
 // "" if it has none. They are the numbers of the last error with this message
@@ -54,34 +55,37 @@ SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
 enum swy_type {
-  SWY_F32 = 0,
-  SWY_BF16 = 1,
-  SWY_F16 = 2,
-  SWY_I32 = 3,
-  SWY_U32 = 4,
-  SWY_I64 = 5,
-  SWY_I8 = 6,
-  SWY_U8 = 7,
-  SWY_F8E4M3 = 8,
-  SWY_F8E5M2 = 9,
-  SWY_E8M0 = 10,  // for scales only
-  SWY_Q8_0 = 11,  // GGML's blocks, as the next two; sizes count values
-  SWY_Q8_1 = 12,
-  SWY_Q8_K = 13,
-  SWY_U16 = 14  // for recorded ids only
+  SWY_F32 = 0,     // C's float
+  SWY_BF16 = 1,    // bfloat16
+  SWY_F16 = 2,     // IEEE half precision
+  SWY_I32 = 3,     // int32_t
+  SWY_U32 = 4,     // uint32_t
+  SWY_I64 = 5,     // int64_t
+  SWY_I8 = 6,      // int8_t
+  SWY_U8 = 7,      // uint8_t
+  SWY_F8E4M3 = 8,  // f8 with 4 bits of exponent
+  SWY_F8E5M2 = 9,  // f8 with 5 bits of exponent
+  SWY_E8M0 = 10,   // powers of two, for scales only
+  SWY_Q8_0 = 11,   // swy_block_q8_0; sizes count values
+  SWY_Q8_1 = 12,   // swy_block_q8_1; sizes count values
+  SWY_Q8_K = 13,   // swy_block_q8_k; sizes count values
+  SWY_U16 = 14     // uint16_t, for recorded ids only
 };
+// GGML's block of 32 values d * qs[i].
 typedef struct swy_block_q8_0 {
-  uint16_t d;
-  int8_t qs[32];
+  uint16_t d;     // f16 scale
+  int8_t qs[32];  // codes
 } swy_block_q8_0;
+// GGML's block of 32 values d * qs[i], with their sum.
 typedef struct swy_block_q8_1 {
-  uint16_t d, s;
-  int8_t qs[32];
+  uint16_t d, s;  // f16 scale, and f16 d * (sum of qs)
+  int8_t qs[32];  // codes
 } swy_block_q8_1;
+// GGML's block of 256 values d * qs[i], with sums of codes.
 typedef struct swy_block_q8_k {
-  float d;
-  int8_t qs[256];
-  int16_t bsums[16];
+  float d;            // scale
+  int8_t qs[256];     // codes
+  int16_t bsums[16];  // sum of the codes of each 16 values
 } swy_block_q8_k;
 
 // Returns the bytes of an element, or of a block; 0 if `type` is not a
@@ -98,15 +102,16 @@ SWY_API size_t swy_bytes_of(int32_t type, size_t values) SWY_NOEXCEPT;
 // an input is only read, so you may cast its const away. To leave out an
 // optional matrix, set all fields to zero.
 typedef struct swy_matrix {
-  void* data;
-  size_t rows;
-  size_t cols;
-  size_t stride;
-  int32_t type;  // enum swy_type
+  void* data;     // the first element of row 0
+  size_t rows;    // number of rows
+  size_t cols;    // number of columns
+  size_t stride;  // elements from the start of a row to the next
+  int32_t type;   // enum swy_type, the type of an element
 } swy_matrix;
 #define SWY_NO_MATRIX \
   { NULL, 0, 0, 0, SWY_F32 }
 
+// Makes a matrix.
 static inline swy_matrix swy_strided(void* data, int32_t type, size_t rows,
                                      size_t cols, size_t stride) {
   swy_matrix m;
@@ -122,20 +127,20 @@ static inline swy_matrix swy_dense(void* data, int32_t type, size_t rows,
                                    size_t cols) {
   return swy_strided(data, type, rows, cols, cols);
 }
-// swy_row_range returns rows [begin, end) with all columns. swy_col_range
-// returns columns [begin, end) of all rows, such as one half of a fused
-// gate|up product.
+// Returns rows [begin, end) with all columns.
 SWY_API swy_matrix swy_row_range(swy_matrix m, size_t begin,
                                  size_t end) SWY_NOEXCEPT;
+// Returns columns [begin, end) of all rows, such as one half of a fused
+// gate|up product.
 SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
                                  size_t end) SWY_NOEXCEPT;
 
 // Rows that may be quantised: a matrix of codes, with its scales and sums.
 // quantize.h of the C++ API has the formats.
 typedef struct swy_rows {
-  swy_matrix values;
-  swy_matrix scales;  // [rows, 1] or [rows, groups of columns]
-  swy_matrix sums;    // [rows, 1], int32
+  swy_matrix values;  // [rows, cols]: elements, codes or blocks
+  swy_matrix scales;  // of codes: [rows, 1] or [rows, groups of columns]
+  swy_matrix sums;    // of SWY_I8, SWY_U8: int32 [rows, 1], sums of codes
 } swy_rows;
 #define SWY_NO_ROWS \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX }
@@ -147,45 +152,56 @@ static inline swy_rows swy_plain_rows(swy_matrix values) {
   return rows;
 }
 
-// A list of `size` elements. To leave out an optional list, set it to NULL
-// and 0.
+// A list of `size` elements of int32. To leave out an optional list, set it
+// to NULL and 0.
 typedef struct swy_i32_span {
-  int32_t* data;
-  size_t size;
+  int32_t* data;  // the first element
+  size_t size;    // number of elements
 } swy_i32_span;
+// A list of `size` elements of uint32. To leave out an optional list, set it
+// to NULL and 0.
 typedef struct swy_u32_span {
-  uint32_t* data;
-  size_t size;
+  uint32_t* data;  // the first element
+  size_t size;     // number of elements
 } swy_u32_span;
+// A list of `size` elements of int64. To leave out an optional list, set it
+// to NULL and 0.
 typedef struct swy_i64_span {
-  int64_t* data;
-  size_t size;
+  int64_t* data;  // the first element
+  size_t size;    // number of elements
 } swy_i64_span;
 #define SWY_NO_SPAN \
   { NULL, 0 }
 
 // Counts that calls report beside their results. A function sets the fields
-// below its name and leaves the others unchanged.
+// that name it and leaves the others unchanged.
 typedef struct swy_report {
   uint32_t size;
-  // swy_route_top_k:
-  size_t invalid_ids;  // invalid values in given_ids and bias_index
-  size_t elsewhere;    // selected experts with -1 in expert_map
-  // swy_bucket_..., swy_map_pairs, swy_plan_experts:
-  size_t max_rows;    // pairs of the busiest expert
-  size_t row_stride;  // swy_bucket_strided: the stride that it used, or needs
-  size_t dropped;     // pairs with an id outside [0, num_experts)
-  // swy_gather_rows:
-  size_t invalid;  // pairs outside [0, num_tokens * top_k)
-  // swy_combine, swy_run_experts, swy_scatter_rows:
-  size_t skipped;  // row_index values outside [-1, num_rows)
-  // swy_bucket_aligned:
-  size_t over_capacity;   // pairs beyond their expert's capacity
-  size_t active_experts;  // experts that have pairs
-  // swy_plan_experts:
-  size_t tiles;  // tiles in all tasks of the plan
-  // swy_quantize:
-  size_t overflowed_blocks;  // blocks of finite values with infinite d or s
+  // swy_route_top_k: invalid values in given_ids and bias_index.
+  size_t invalid_ids;
+  // swy_route_top_k: selected experts with -1 in expert_map.
+  size_t elsewhere;
+  // swy_bucket_..., swy_map_pairs, swy_plan_experts: pairs of the busiest
+  // expert or destination.
+  size_t max_rows;
+  // swy_bucket_strided: the stride that it used, or needs.
+  size_t row_stride;
+  // swy_bucket_..., swy_map_pairs, swy_plan_experts: dropped pairs, with an
+  // id outside [0, num_experts) or without a destination.
+  size_t dropped;
+  // swy_gather_rows: pairs outside [0, num_tokens * top_k).
+  size_t invalid;
+  // swy_combine, swy_run_experts, swy_scatter_rows: row_index values outside
+  // [-1, num_rows).
+  size_t skipped;
+  // swy_bucket_aligned: pairs beyond their expert's capacity.
+  size_t over_capacity;
+  // swy_bucket_aligned: experts that have pairs.
+  size_t active_experts;
+  // swy_plan_experts: tiles in all tasks of the plan.
+  size_t tiles;
+  // swy_quantize: blocks of finite values with an infinite d or s.
+  size_t overflowed_blocks;
 } swy_report;
 #define SWY_REPORT_INIT \
   { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -199,7 +215,7 @@ typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
 // them.
 typedef struct swy_executor {
   uint32_t size;
-  void* context;
+  void* context;  // passed to parallel_for and fork_ns
   // The number of threads that may run bodies at the same time, at least 1
   // and the same for the executor's life.
   size_t concurrency;
@@ -225,9 +241,10 @@ typedef struct swy_executor {
 // Makes an executor on oneTBB's threads, with max_concurrency threads
 // including the caller; -1 means as many as TBB has. Returns NULL if
 // max_concurrency is 0 or below -1, if the library was built without TBB, or
-// if memory is out. swy_tbb_executor_destroy accepts NULL.
+// if memory is out. Destroy it with swy_tbb_executor_destroy.
 SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
     SWY_NOEXCEPT;
+// Destroys an executor of swy_tbb_executor_create. NULL is allowed.
 SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
     SWY_NOEXCEPT;
 
@@ -237,14 +254,16 @@ typedef struct swy_isa {
   int32_t fma;       // 0 or 1; all ISAs with FMA give the same bits
 } swy_isa;
 
-// Return the ISA at `index` of a list: all ISAs that the library was compiled
-// for, or the ones that this CPU can run. Both lists start with the best ISA.
-// After the end of a list, the name is NULL.
+// Returns the ISA at `index` of the list of all ISAs that the library was
+// compiled for. The list starts with the best ISA. After its end, the name is
+// NULL.
 SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
+// Returns the ISA at `index` of the list of ISAs that this CPU can run. The
+// list starts with the best ISA. After its end, the name is NULL.
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
-// Return the ISA that the next call will use, and the one that the last call
-// used.
+// Returns the ISA that the next call will use.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
+// Returns the ISA that the last call used; the name is NULL before it.
 SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
 // Caps the ISA: later calls use no ISA better than `name`. NULL removes the
 // cap. Call this once, before the first kernel.

@@ -32,15 +32,18 @@ class Queue;  // device/src/core
 
 // Tells when a dispatch ran, in seconds of std::chrono::steady_clock.
 struct DispatchTime {
-  std::string kernel;
-  Size threadgroups;  // for an indirect dispatch: the size that it read
-  double start;
-  double end;
+  std::string kernel;  // the kernel's name
+  // The grid in threadgroups, also of an indirect dispatch.
+  Size threadgroups;
+  double start;          // start of the dispatch
+  double end;            // end of the dispatch
   std::string encoder;   // the encoder's label
   std::string group;     // the debug groups that were open: "outer/inner"
   std::string signpost;  // the last signpost before the dispatch
 };
 
+// A list of work for a queue: encoders fill it, commit() hands it over, and
+// its handlers and status report the result.
 class CommandBuffer : public Referencing<CommandBuffer> {
  public:
   using CompletedHandler = std::function<void(CommandBuffer* buffer)>;

@@ -55,6 +55,7 @@ class CompileOptions;
 class Function;
 class Library;
 
+// Options of CreateDevice().
 struct DeviceOptions {
   // Runs the threadgroups of all queues of the device. Null means
   // MakeTbbExecutor(), or SerialExecutor() in a library without TBB.
@@ -128,6 +129,8 @@ enum GPUFamily : Integer {
   GPUFamilyMetal4 = 5002,
 };
 
+// Makes queues, buffers, heaps, events, libraries and pipelines. CreateDevice()
+// makes a device.
 class Device : public Referencing<Device> {
  public:
   ~Device();

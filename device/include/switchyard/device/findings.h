@@ -17,6 +17,7 @@
 
 namespace switchyard::device {
 
+// The kind of a finding.
 enum class FindingKind : uint32_t {
   kBounds,          // an access outside a bound buffer or declared array
   kNeverWritten,    // a read of memory that was never written
@@ -41,19 +42,22 @@ const char* NameOf(FindingKind kind) noexcept;
 
 // A place in the source of a kernel. Kernels of kernel.h do not have one.
 struct Place {
-  std::string file;  // empty if the place is not known
-  uint32_t line = 0;
-  uint32_t column = 0;  // 0 if it is not known
+  std::string file;     // empty if the place is not known
+  uint32_t line = 0;    // counted from 1
+  uint32_t column = 0;  // counted from 1; 0 if the column is not known
 
+  // True if the place has a file and a line.
   bool known() const noexcept { return !file.empty(); }
   std::string text() const;  // "file:line:column"
 };
 
+// A mistake of a kernel that checked mode has found.
 struct Finding {
+  // The value of `thread` in a finding that belongs to no single thread.
   static constexpr size_t kNoThread = SIZE_MAX;
 
-  FindingKind kind = FindingKind::kMisuse;
-  std::string kernel;
+  FindingKind kind = FindingKind::kMisuse;  // the kind of the mistake
+  std::string kernel;                       // the kernel's name
   size_t dispatch = 0;  // number of the dispatch in the command buffer
   Size threadgroup;     // position of the threadgroup in the grid
   // Number of the thread in the threadgroup. kNoThread if the finding does
@@ -62,7 +66,7 @@ struct Finding {
   // "kernel: threadgroup (..), thread ..: problem". The text of the first
   // finding is also in CommandBuffer::error().
   std::string text;
-  Place where;
+  Place where;  // the place of the access or call
   Place other;  // for a race: the place of the earlier access
   // A hint for the fix; may be empty.
   std::string help;
@@ -84,16 +88,19 @@ std::string FindingsToSarif(const std::vector<Finding>& findings,
 // The ranges of a buffer that was bound for writing, but that no dispatch of
 // a command buffer has written (DeviceOptions::track_never_written).
 struct NeverWritten {
+  // A range of bytes.
   struct Bytes {
     size_t offset;  // in bytes from the bound offset
-    size_t length;
+    size_t length;  // in bytes
   };
   std::string kernel;  // the kernel of the first dispatch that bound it
+  // The number of that dispatch in the command buffer.
   size_t dispatch = 0;
-  size_t index = 0;
+  size_t index = 0;            // the index at which the buffer was bound
   const void* data = nullptr;  // start of the binding
-  size_t length = 0;
-  // In ascending order, without overlap; never empty.
+  size_t length = 0;           // bytes from the bound offset to the end
+  // The ranges that were not written, in ascending order, without overlap;
+  // never empty.
   std::vector<Bytes> ranges;
 };
 

@@ -83,10 +83,12 @@ class Object : public std::enable_shared_from_this<Object> {
   std::shared_ptr<const void> self_;  // set while references_ is not 0
 };
 
+// Adds retain() and autorelease(), which return a T*, to an object.
 template <class T, class Base = Object>
 class Referencing : public Base {
  public:
   using Base::Base;
+  // Counts one more reference, until release().
   T* retain() noexcept {
     this->Keep(this->shared_from_this());
     return static_cast<T*>(this);

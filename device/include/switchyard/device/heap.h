@@ -25,11 +25,13 @@ enum HeapType : UInteger {
   HeapTypePlacement = 1,
 };
 
+// The bytes that a buffer takes in a heap, and their alignment.
 struct SizeAndAlign {
-  UInteger size = 0;
-  UInteger align = 0;
+  UInteger size = 0;   // in bytes
+  UInteger align = 0;  // in bytes
 };
 
+// The settings of a heap.
 class HeapDescriptor : public Referencing<HeapDescriptor> {
  public:
   static Ref<HeapDescriptor> alloc() noexcept;

@@ -66,14 +66,17 @@
 
 namespace switchyard::device {
 
-// The ways in which a kernel accesses memory.
+// The Access of a kernel that accesses memory without checks.
 struct Unchecked {
-  static constexpr bool kChecked = false;
+  static constexpr bool kChecked = false;  // accesses are not checked
+  // The type of a pointer to memory.
   template <class T>
   using Pointer = T*;
 };
+// The Access of a kernel in checked mode.
 struct Checked {
-  static constexpr bool kChecked = true;
+  static constexpr bool kChecked = true;  // every access is checked
+  // The type of a pointer to memory.
   template <class T>
   using Pointer = CheckedPointer<T>;
 };

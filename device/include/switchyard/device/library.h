@@ -141,13 +141,14 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
 
 // A parameter of a kernel, for programs that list kernels.
 struct FunctionArgument {
-  std::string name;
-  std::string declared;  // "device const float* x [[buffer(0)]]"
-  bool is_buffer = false;
+  std::string name;        // the parameter's name
+  std::string declared;    // "device const float* x [[buffer(0)]]"
+  bool is_buffer = false;  // true if it is a buffer
+  // True if it is threadgroup memory.
   bool is_threadgroup_memory = false;
-  size_t index = 0;
+  size_t index = 0;  // the index of the buffer or of the threadgroup memory
   size_t bytes = 0;  // size of the type that it points to
-  bool only_reads = false;
+  bool only_reads = false;  // true if it points to const
 };
 
 // A kernel of a library, for newComputePipelineState().
@@ -180,26 +181,26 @@ class Function : public Referencing<Function> {
 
 // A feature of a shader that is not supported.
 struct UnsupportedFeature {
-  std::string what;
-  std::string file;
-  size_t line = 0;
-  size_t column = 0;
+  std::string what;   // a description of the feature
+  std::string file;   // the file that uses the feature
+  size_t line = 0;    // counted from 1
+  size_t column = 0;  // counted from 1
   // The kernel that was left out because of it; empty: none.
   std::string kernel;
 };
 
 // A constant `constant T name [[function_constant(index)]];` of a shader.
 struct FunctionConstant {
-  std::string name;
-  size_t index = 0;
-  std::string type;  // its name in MSL, such as "uint"
+  std::string name;  // the constant's name
+  size_t index = 0;  // the index in its attribute
+  std::string type;  // the type's name in MSL, such as "uint"
 };
 
 // A comment `// switchyard: allow(KIND, ...)` in a shader, for checked mode;
 // see device/docs/metal.md.
 struct AllowComment {
   std::string kinds;  // the text in the parentheses
-  Place where;
+  Place where;        // the place of the comment
   // Findings of the library's kernels that it has suppressed so far.
   size_t suppressed = 0;
 };

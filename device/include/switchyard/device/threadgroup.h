@@ -156,7 +156,8 @@ class ThreadgroupContext {
 // dispatch fails with the exception's text. Threadgroups that have not
 // started by then do not run.
 struct KernelFunction {
-  std::string name;
+  std::string name;  // the name in errors, findings and times
+  // Computes one threadgroup.
   std::function<void(const ThreadgroupContext&)> threadgroup;
   // A rough estimate of the time of one threadgroup, more than 0. Dispatches
   // that take less than 30 us by this estimate run on one thread.
