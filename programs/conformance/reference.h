@@ -35,8 +35,8 @@ struct Routed {
   std::vector<double> weights, identity_weights;  // as in Case
   // The smallest relative distance of two keys that decide a selection or the
   // order of its slots: of adjacent selected experts, of the last selected
-  // and the first other expert, and the same for groups. Equal keys do not
-  // count, because the index decides between them.
+  // and the first other expert, and the same for groups. It is 0 if two of
+  // these keys are equal.
   double closest = 0;
 };
 
