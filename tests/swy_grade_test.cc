@@ -81,7 +81,7 @@ TEST_P(GradeOfLibrary, IsAllPass) {
     answers.push_back(conformance::RouteCase(c));
   }
   const Grades grades = AllCases().Grade(answers);
-  EXPECT_TRUE(grades.IsGood()) << conformance::Report(grades);
+  EXPECT_TRUE(grades.IsGood()) << conformance::DescribeGrades(grades);
   EXPECT_EQ(grades.Count(Verdict::kPass), grades.cases.size());
 }
 
@@ -493,7 +493,7 @@ Grades GradeRouter(PlainRouter* router) {
 TEST(Grade, APlainRightRouterPasses) {
   PlainRouter right;
   const Grades grades = GradeRouter(&right);
-  EXPECT_TRUE(grades.IsGood()) << conformance::Report(grades);
+  EXPECT_TRUE(grades.IsGood()) << conformance::DescribeGrades(grades);
   EXPECT_GT(grades.Count(Verdict::kPass), 40u);
 }
 
@@ -557,7 +557,7 @@ TEST(Grade, NamesTheMistakesOfPlainRouters) {
     EXPECT_EQ(grade.findings[0].name, wrong.cause) << wrong.label;
     ASSERT_FALSE(grade.rows.empty()) << wrong.label;
     EXPECT_LE(grade.rows.size(), conformance::kShownRows) << wrong.label;
-    EXPECT_NE(conformance::Report(grades).find(
+    EXPECT_NE(conformance::DescribeGrades(grades).find(
                   "\nIt " + grade.findings[0].sentence + ".\n"),
               std::string::npos)
         << wrong.label;
@@ -593,7 +593,7 @@ TEST(Grade, ShowsTheFirstSlotThatDiffers) {
   EXPECT_EQ(grade.rows[1], "row 2, slot 1: weight 0.75, expected " +
                                conformance::TextOf(c.weights[2 * slots + 1]));
   EXPECT_TRUE(grade.findings.empty());
-  EXPECT_NE(conformance::Report(grades).find("The cause is not known."),
+  EXPECT_NE(conformance::DescribeGrades(grades).find("The cause is not known."),
             std::string::npos);
   EXPECT_EQ(grades.Count(Verdict::kMissing), grades.cases.size() - 1);
   EXPECT_EQ(GradeOf(grades, "scale").verdict, Verdict::kMissing);
@@ -635,7 +635,7 @@ TEST(Grade, UnsupportedIsNoMistakeUnlessItRefusesASize) {
 
   for (Answer& answer : answers) answer = {answer.name, {}, {}, {}, "no"};
   const Grades none = AllCases().Grade(answers);
-  const std::string report = conformance::Report(none);
+  const std::string report = conformance::DescribeGrades(none);
   EXPECT_EQ(report.find("cases: all unsupported\n\nUnsupported: no\n  "),
             std::to_string(none.cases.size()).size() + 1)
       << report;

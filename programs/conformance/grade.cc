@@ -19,6 +19,7 @@ namespace switchyard::conformance {
 namespace {
 
 constexpr size_t kShownFindings = 3, kShownFamilies = 4;
+constexpr char kSlotOrder[] = "slot_order", kFactor[] = "factor";
 
 const char* PluralOf(size_t count) { return count == 1 ? "" : "s"; }
 
@@ -194,15 +195,15 @@ std::optional<Finding> Describe(const Case& c, const Answer& answer) {
   }
   if (!special.empty()) return Finding{"not_finite", *special.begin()};
   if (is_permuted) {
-    return Finding{"slot_order",
+    return Finding{kSlotOrder,
                    "selects the right experts with the right weights, and "
                    "does not write the largest key first"};
   }
   if (!has_right_ids) return std::nullopt;
   if (has_factor && factor != 0.0) {
-    return Finding{"factor", "selects the right experts, and its weights are " +
-                                 TextOf(static_cast<float>(factor)) +
-                                 " times the expected ones"};
+    return Finding{kFactor, "selects the right experts, and its weights are " +
+                                TextOf(static_cast<float>(factor)) +
+                                " times the expected ones"};
   }
   if (error <= 0x1p-7) {
     return Finding{"inaccurate",
@@ -418,8 +419,15 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
 
   for (size_t c = 0; c < cases_.size(); ++c) {
     if (!is_open(c)) continue;
-    std::optional<Finding> finding = FindPair(c, *answers[c], likely);
-    if (!finding.has_value()) finding = Describe(cases_[c], *answers[c]);
+    // No pair of causes reorders slots, or multiplies all weights by a factor.
+    std::optional<Finding> finding = Describe(cases_[c], *answers[c]);
+    const bool is_certain =
+        finding.has_value() &&
+        (finding->name == kSlotOrder || finding->name == kFactor);
+    if (!is_certain) {
+      std::optional<Finding> pair = FindPair(c, *answers[c], likely);
+      if (pair.has_value()) finding = std::move(pair);
+    }
     if (finding.has_value()) grades->cases[c].findings = {*finding};
   }
   for (size_t c = 0; c < cases_.size(); ++c) {
@@ -569,7 +577,7 @@ Answer RouteCase(const Case& c) {
   return answer;
 }
 
-std::string Report(const Grades& grades) {
+std::string DescribeGrades(const Grades& grades) {
   const size_t count = grades.cases.size();
   std::string text = std::to_string(count) + " case" + PluralOf(count) + ":";
   const char* before = " ";

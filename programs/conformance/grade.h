@@ -102,7 +102,7 @@ Answer RouteCase(const Case& c);
 
 // Describes the grades for people. Cases with equal findings are under one
 // heading; cases that pass are only counted.
-std::string Report(const Grades& grades);
+std::string DescribeGrades(const Grades& grades);
 
 }  // namespace switchyard::conformance
 

@@ -152,7 +152,8 @@ int GradeOwn(conformance::Grader& grader) {
       answers.push_back(conformance::RouteCase(c));
     }
     const conformance::Grades grades = grader.Grade(answers);
-    std::printf("%-8s %s", isa.c_str(), conformance::Report(grades).c_str());
+    std::printf("%-8s %s", isa.c_str(),
+                conformance::DescribeGrades(grades).c_str());
     is_good &= grades.IsGood();
   }
   Check(switchyard::CapIsa(nullptr));
@@ -215,7 +216,7 @@ int Grade(const GradeOptions& options,
   if (!options.json.empty()) {
     program::WriteFile("--json", options.json, JsonOf(grades));
   }
-  std::string report = conformance::Report(grades);
+  std::string report = conformance::DescribeGrades(grades);
   if (!ending.empty()) report = "The command " + ending + ".\n" + report;
   std::fputs(program::Printable(report, "\n").c_str(), stdout);
   return grades.IsGood() && ending.empty() ? 0 : 1;

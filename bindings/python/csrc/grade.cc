@@ -78,7 +78,7 @@ std::tuple<std::string, bool> Grade(const std::string& answers,
   try {
     const conformance::Grades grades =
         grader.Grade(conformance::ReadAnswers(answers));
-    return {conformance::Report(grades), grades.IsGood()};
+    return {conformance::DescribeGrades(grades), grades.IsGood()};
   } catch (const std::exception& error) {
     Fail(kOp, "answers", error.what());
   }
