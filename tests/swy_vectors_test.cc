@@ -231,7 +231,7 @@ TEST(VectorsKnownBugs, AreFound) {
   EXPECT_NE(ids_of(ties, ties.Options(), noise), ties.ids);
 
   const Case groups = case_of("groups_ik_llama_836");
-  for (const size_t score_of : {1, 3}) {
+  for (const size_t score_of : {size_t{1}, size_t{3}}) {
     RouteOptions options = groups.Options();
     options.group_score_of = score_of;
     EXPECT_NE(ids_of(groups, options), groups.ids) << score_of;
