@@ -45,7 +45,6 @@ using testing_support::Outcome;
 using testing_support::Swy;
 using testing_support::SwyOk;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 Grader& AllCases() {
