@@ -15,7 +15,8 @@
 #                                                   once as by `engines` and `engines-ggml`; the median of
 #                                                   N (1) runs; plots in build/plots
 #   scripts/setup.sh soak MINUTES [seed]            build, run random operations for that long
-#   scripts/setup.sh aarch64                        cross-compile, compare the digests under QEMU
+#   scripts/setup.sh aarch64                        cross-compile, compare the digests and grade the router
+#                                                   under QEMU
 #   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run all fuzz targets, or those named, for SECONDS (30) each
 #   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers
 #                                                   and norms, moe_layer with its layers;
@@ -432,7 +433,7 @@ draw_plots() {
   echo "No plots, because Python has no matplotlib here: scripts/setup.sh packages installs it in build/venv"
 }
 
-# verify_aarch64: runs swy verify under QEMU. Runs each ISA at each of its
+# verify_aarch64: runs swy verify and swy grade under QEMU. Runs each ISA at each of its
 # vector lengths or, if SWITCHYARD_SAMPLE is set, one ISA per length. Each
 # process has one thread, because threads do not matter for the ISA. Several
 # ISAs run at the same time.
@@ -447,6 +448,11 @@ verify_aarch64() {
     result=$(qemu-aarch64 -cpu "max,$1" "$0" verify --threads 1 --isa "$2") || exit
     printf "%-12s %s\n" "$1" "$result"' "$build/tools/swy" ||
     die "the digests differ on aarch64"
+  # Each of these grades the router on all ISAs of a vector length, in a second.
+  for cpu in "${!isas[@]}"; do
+    qemu-aarch64 -cpu "max,$cpu" "$build/tools/swy" grade --own ||
+      die "the router differs on aarch64"
+  done
 }
 
 # check_fibers: tests how the device layer switches from one stack to another.

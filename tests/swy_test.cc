@@ -155,8 +155,9 @@ TEST(Swy, AWrongEnvironmentIsAnErrorThatListsTheChoices) {
 
 TEST(Swy, HelpIsPrinted) {
   const Outcome help = SwyOk("--help");
-  for (const char* const word : {"isa", "verify", "metal", "plan", "presets",
-                                 "help", "--version", "SWITCHYARD_ISA"}) {
+  for (const char* const word :
+       {"isa", "verify", "metal", "plan", "presets", "vectors", "grade", "help",
+        "--version", "SWITCHYARD_ISA"}) {
     EXPECT_TRUE(help.Printed(word)) << help.out;
   }
   EXPECT_EQ(SwyOk("").out, help.out);
@@ -168,7 +169,7 @@ TEST(Swy, HelpIsPrinted) {
 
 TEST(Swy, HelpFitsATerminal) {
   for (const char* const command :
-       {"", "isa", "verify", "metal", "plan", "presets"}) {
+       {"", "isa", "verify", "metal", "plan", "presets", "vectors", "grade"}) {
     ExpectFitsATerminal(SwyOk(std::string("help ") + command).out);
   }
 }
@@ -179,7 +180,7 @@ TEST(Swy, VersionIsTheProjects) {
 
 TEST(Swy, AnUnknownCommandIsNamed) {
   const std::string choices =
-      "there are isa, verify, metal, plan, presets, vectors, help";
+      "there are isa, verify, metal, plan, presets, vectors, grade, help";
   for (const char* const arguments :
        {"vrify", "vrify --isa AVX2", "help vrify"}) {
     ExpectRefused(Swy(arguments), "swy: 'vrify' is no command; " + choices);
@@ -346,7 +347,7 @@ TEST(Swy, PresetsPrintsTheTablesOfTheDocumentation) {
 
 TEST(Swy, LostOutputIsAnError) {
   for (const char* const arguments :
-       {"isa", "presets", "verify --kernel map --print",
+       {"isa", "presets", "grade --own", "verify --kernel map --print",
         "verify --kernel map --threads 1", "--help", "--version"}) {
     ExpectToldThatOutputIsLost(SWY_PROGRAM, arguments);
   }

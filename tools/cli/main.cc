@@ -3,8 +3,8 @@
 
 // swy shows the ISAs of this machine, the contents of .metal files, how
 // workers share a layer, and the model families. It checks that the machine
-// computes the released bits, and writes the conformance vectors. Each command
-// prints to stdout and returns the exit code.
+// computes the released bits, writes the conformance vectors, and grades
+// routers. Each command prints to stdout and returns the exit code.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "programs/arguments.h"
 #include "programs/program.h"
 #include "switchyard/isa.h"
+#include "tools/cli/grade.h"
 #include "tools/cli/isas.h"
 #include "tools/cli/plan.h"
 #include "tools/cli/presets.h"
@@ -139,6 +140,8 @@ int Main(int argc, char** argv) {
   CLI::App* const presets = AddPresets(app, markdown);
   std::string folder;
   CLI::App* const vectors = AddVectors(app, folder);
+  GradeOptions grade_options;
+  CLI::App* const grade = AddGrade(app, grade_options);
   app.add_subcommand("help", "Explain swy, or the command that follows");
 
   // Turns "help verify" into "verify --help". Checks the command first,
@@ -163,6 +166,7 @@ int Main(int argc, char** argv) {
   if (plan->parsed()) return PrintPlan(plan_options);
   if (presets->parsed()) return PrintPresets(markdown);
   if (vectors->parsed()) return WriteVectors(folder);
+  if (grade->parsed()) return Grade(grade_options, grade->remaining());
   RequireIsas(verify_options.isas);
   return RunVerify(verify_options);
 }

@@ -5,6 +5,13 @@
 // do. They are compiled with newer headers, which use symbols that these
 // libraries lack. This file defines them.
 
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <charconv>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -40,3 +47,69 @@ void std::__exception_ptr::exception_ptr::_M_release() noexcept {
 namespace std {
 void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 }  // namespace std
+
+// glibc 2.29: exp() without the checks of older versions. This one calls the
+// older version.
+extern "C" {
+double OlderExp(double x);
+#if defined(__x86_64__)
+__asm__(".symver OlderExp, exp@GLIBC_2.2.5");
+#elif defined(__aarch64__)
+__asm__(".symver OlderExp, exp@GLIBC_2.17");
+#endif
+double exp(double x) noexcept { return OlderExp(x); }
+}
+
+// GCC 11: floats as text, in the locale "C".
+namespace older {
+namespace {
+
+locale_t PlainLocale() {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  return plain;
+}
+template <class Float>
+std::from_chars_result Read(const char* begin, const char* end, Float& value,
+                            Float (*read)(const char*, char**, locale_t)) {
+  char text[128];  // because `end` is not a zero
+  const size_t size = std::min<size_t>(end - begin, sizeof(text) - 1);
+  std::copy(begin, begin + size, text);
+  text[size] = '\0';
+  // strtof() would also skip blanks and a plus.
+  const bool starts = size != 0 && *text > ' ' && *text != '+';
+  char* stop = text;
+  errno = 0;
+  const Float number = starts ? read(text, &stop, PlainLocale()) : Float{0};
+  if (stop == text) return {begin, std::errc::invalid_argument};
+  const bool is_too_large = errno == ERANGE && (number > 1 || number < -1);
+  if (is_too_large)
+    return {begin + (stop - text), std::errc::result_out_of_range};
+  value = number;
+  return {begin + (stop - text), std::errc()};
+}
+
+}  // namespace
+}  // namespace older
+std::from_chars_result std::from_chars(const char* begin, const char* end,
+                                       float& value, chars_format) noexcept {
+  return older::Read(begin, end, value, &strtof_l);
+}
+std::from_chars_result std::from_chars(const char* begin, const char* end,
+                                       double& value, chars_format) noexcept {
+  return older::Read(begin, end, value, &strtod_l);
+}
+// Writes as few digits as read back to the same float.
+std::to_chars_result std::to_chars(char* begin, char* end,
+                                   float value) noexcept {
+  char text[32];
+  int size = 0;
+  const locale_t before = uselocale(older::PlainLocale());
+  for (int digits = 1; digits <= 9; ++digits) {
+    size = snprintf(text, sizeof(text), "%.*g", digits,
+                    static_cast<double>(value));
+    if (strtof(text, nullptr) == value) break;
+  }
+  uselocale(before);
+  if (size > end - begin) return {end, std::errc::value_too_large};
+  return {std::copy(text, text + size, begin), std::errc()};
+}

@@ -33,7 +33,7 @@ def test_compiles(version):
         return subprocess.run(
             ["c++", "-std=c++17", "-fsyntax-only", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
              "-DTORCH_TARGET_VERSION=0x020a000000000000", "-I", PYTHON.parents[1] / "include",
-             "-isystem", headers, source], capture_output=True, text=True)
+             "-I", PYTHON.parents[1], "-isystem", headers, source], capture_output=True, text=True)
 
     sources = sorted((PYTHON / "csrc").glob("*.cc"))
     assert sources
