@@ -3,6 +3,7 @@
 # The page of a file, a path from the root; "" if the site has none.
 function page_of(path) {
   if (path == "README.md") return "index"
+  if (path == "conformance/README.md") return "vectors"
   if (path ~ /^(bindings\/(python|rust)|integrations\/ggml|device)\/README\.md$/) sub(/\/README/, "", path)
   else if (path !~ /^(docs\/[a-z]+|device\/docs\/metal)\.md$/) return ""
   gsub(/.*\/|\.md$/, "", path)
