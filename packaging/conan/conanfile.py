@@ -15,7 +15,7 @@ class SwitchyardConan(ConanFile):
     # homepage = "@ADDRESS@"
     # address: end
     license = "Apache-2.0"
-    description = "SIMD kernels for what surrounds the expert GEMMs of a Mixture-of-Experts layer"
+    description = "SIMD kernels for Mixture-of-Experts layers on CPUs"
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "device": [True, False], "tbb": [True, False]}

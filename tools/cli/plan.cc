@@ -23,8 +23,9 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   CLI::App* const plan =
       app.add_subcommand("plan", "Simulate how workers or nodes share a layer");
   plan->footer(
-      "Plans are layer.h's; tiles are whole experts or many rows of one, with "
-      "a\nbarrier before the sums. Ratios are to work shared out evenly.\n"
+      "Compares the plan of layer.h with tiles of whole experts (or of many "
+      "rows of\none) and a barrier before the sums. A ratio of 1 is work "
+      "shared out evenly.\n"
       "With --nodes, experts and tokens are spread over nodes. Times are those "
       "of the\nbusiest node: two messages to the experts (numbers of rows, "
       "rows), products, and\none message back. Halves are two half-batches; "
