@@ -271,12 +271,14 @@ TEST_F(ActivateErrors, ActivationsOfBoth) {
       out_.Fill(std::vector<float>(32, FromBits(kCanary)));
       continue;
     }
-    const std::string why =
-        ", but activation does more with up than to multiply by it";
-    EXPECT_ERROR("options: limit_place: kAfter" + why,
-                 c.options.limit_place = ActivatePlace::kAfter);
-    EXPECT_ERROR("options: layout: kUngated" + why, c.in.up = {};
-                 c.options.layout = GateUpLayout::kUngated);
+    EXPECT_ERROR(
+        "options: limit_place: kAfter needs an activation that only multiplies "
+        "by up",
+        c.options.limit_place = ActivatePlace::kAfter);
+    EXPECT_ERROR(
+        "options: layout: kUngated has no up, which this activation needs",
+        c.in.up = {};
+        c.options.layout = GateUpLayout::kUngated);
   }
 }
 

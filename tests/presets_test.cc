@@ -869,8 +869,8 @@ TEST(Presets, OptionsAreSetByTheirNames) {
   EXPECT_OK(SetOption("layout", 255, &set));  // Activate() refuses 255
   const std::vector<double> before = all(set);
   const std::string error = "SetOption: ",
-                    no_value = error + "value: is none of this option's type",
-                    no_name = error + "name: no option has it";
+                    no_value = error + "value: does not fit this option's type",
+                    no_name = error + "name: no option has this name";
   const std::pair<const char*, double> wrong[] = {
       {"renormalize", 2},   {"renormalize", -1},
       {"renormalize", NAN}, {"score", 256},

@@ -635,7 +635,7 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     };
     RouteOptions& o = call_.options;
     accept(o.renormalize);
-    refuse("eps: the divisor has none", o.eps, {1e-20f});
+    refuse("eps: this divisor has no eps", o.eps, {1e-20f});
     accept(o.zero_sum_is_zero);
     o.bias_in_weight = true;
     EXPECT_ERROR(
@@ -648,19 +648,20 @@ TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
     refuse("topk_group exceeds num_expert_group", o.topk_group, {2});
     accept(o.group_score_of);  // has no effect without groups
     accept(o.dropped_key_is_zero);
-    refuse("num_zero_experts leaves no other expert", o.num_zero_experts, {8});
+    refuse("num_zero_experts: every expert is a zero expert",
+           o.num_zero_experts, {8});
     o.num_shared_experts = 2;
     EXPECT_ERROR("topk_ids: top_k (cols) is 0", (void)c);
     o.num_shared_experts = 0;
-    refuse("shared_weight without shared experts whose weight it is",
-           o.shared_weight, {0.5f});
-    refuse("shared_logits without num_shared_experts", o.shared_logits, {1});
-    refuse("num_expert_group is 0, and the options need groups (1: none)",
-           o.needs_groups, {1});
     refuse(
-        "needs_config: a preset before ApplyConfig has put config.json in the "
-        "place of its defaults",
-        o.needs_config, {1});
+        "shared_weight: has no effect without num_shared_experts, or with "
+        "shared_logits",
+        o.shared_weight, {0.5f});
+    refuse("shared_logits without num_shared_experts", o.shared_logits, {1});
+    refuse("num_expert_group is 0, but the options need groups (1: none)",
+           o.needs_groups, {1});
+    refuse("needs_config: call ApplyConfig for the preset first",
+           o.needs_config, {1});
     o.needs_correction_bias = true;
     EXPECT_ERROR("correction_bias: not given, but the options need it",
                  (void)c);
