@@ -75,7 +75,7 @@ struct VerifyOptions {
 
 void AddVerify(CLI::App& app, VerifyOptions& options) {
   CLI::App* const verify = app.add_subcommand(
-      "verify", "Check that this machine computes the release's bits");
+      "verify", "Check that this machine gives the release's bits");
   const std::vector<std::string> kernels = switchyard::corpus::Kernels();
   std::string choices;
   for (const std::string& kernel : kernels) {
@@ -87,13 +87,11 @@ void AddVerify(CLI::App& app, VerifyOptions& options) {
       ->type_name("NAME");
   verify->add_option("--isa", options.isas, "Only these (default: all)")
       ->type_name("NAME");
-  CLI::Option* const print =
-      verify->add_flag("--print", options.print,
-                       "Print the active ISA's digests instead of comparing");
+  CLI::Option* const print = verify->add_flag(
+      "--print", options.print, "Print the active ISA's digests, compare none");
   verify
-      ->add_option(
-          "--threads", options.threads,
-          "Also check a pool of N threads; 0: one per core, 1: no pool")
+      ->add_option("--threads", options.threads,
+                   "Also a pool of N threads; 0: all cores, 1: none")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
   print->excludes("--isa")->excludes("--threads");

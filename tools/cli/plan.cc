@@ -53,7 +53,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   count("--intermediate", &options.layer.intermediate,
         "Columns between an expert's products");
   count("--shared-intermediate", &options.layer.shared_intermediate,
-        "Columns between a shared expert's products; 0: no shared expert", 0);
+        "The same for a shared expert; 0: there is none", 0);
   plan->add_option("--skew", options.skew,
                    "Tokens' choice: uniform, zipf, or hot: the first")
       ->check(CLI::IsMember(kSkews).description(""))
@@ -66,7 +66,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
         ->capture_default_str();
   };
   time("--row-us", &options.row_us,
-       "Time of a row's products; reading weights takes 32 times as long");
+       "Time of a row's products; 1/32 of reading weights");
   time("--wake-us", &options.costs.wake, "Time until the last worker starts");
   time("--tile-us", &options.costs.tile, "Time of a tile besides its product");
   time("--claim-us", &options.costs.claim, "Time to claim a task");
@@ -83,7 +83,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
       ->type_name("GB")
       ->capture_default_str();
   count("--row-bytes", &cluster.row_bytes,
-        "Bytes of a row sent to experts; 0: int8 and 8 bytes", 0);
+        "Bytes of a row to experts; 0: int8 and 8 bytes", 0);
   count("--back-bytes", &cluster.back_bytes,
         "Bytes of a row sent back; 0: bf16", 0);
   plan->add_flag("--once", cluster.sends_tokens_once,

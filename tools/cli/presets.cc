@@ -188,7 +188,7 @@ CLI::App* AddPresets(CLI::App& app, bool& markdown) {
   CLI::App* const presets = app.add_subcommand(
       "presets", "List the model families: experts, top_k, source");
   presets->add_flag("--markdown", markdown,
-                    "Print the tables of docs/models.md, with the options");
+                    "Print the tables of docs/models.md, with options");
   return presets;
 }
 
