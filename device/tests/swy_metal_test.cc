@@ -673,7 +673,7 @@ TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   EXPECT_EQ(inside.exit_code, 1) << inside.err;
   EXPECT_TRUE(
       inside.Printed(Named("reads x[-4] at %/k.metal:3:12, which is in "
-                           "the buffer, and in front of the offset")))
+                           "the buffer, but before the bound offset")))
       << inside.out;
   EXPECT_NE(ReadFile(File("s")).find("\"level\": \"note\""), std::string::npos);
   const Outcome meant =
