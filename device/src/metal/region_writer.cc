@@ -187,8 +187,8 @@ class RegionWriter {
     return static_cast<size_t>(found - plan_.entries.begin());
   }
 
-  // Emits a region as a function. The function is a work-item loop over a row
-  // of threads.
+  // Emits a region as a function. The function loops over the threads of a
+  // row, and runs the region for each.
   void EmitRegion(size_t r) {
     const auto& entry = plan_.entries[r];
     in_region_ = FindBlocks(entry.second);
