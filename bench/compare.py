@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints usual code around the products of a layer's experts beside ours, as Markdown.
+"""Compares our code around the products of a layer's experts with the usual code, in Markdown.
 
 compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--experts BENCH]
            [--repeat N] [--json FILE]

@@ -32,7 +32,8 @@ struct Recipe {
 struct Exact {
   std::vector<double> scores, keys;
   std::vector<int32_t> order;   // ids in the order of keys, the best first
-  double group_gap = HUGE_VAL;  // of the last kept group to the next
+  // The sum of the last kept group, minus that of the first dropped group.
+  double group_gap = HUGE_VAL;
 
   Exact(const Recipe& recipe, const float* row, const float* bias, size_t n)
       : scores(row, row + n) {
