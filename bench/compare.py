@@ -42,8 +42,7 @@ TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The rounds for a product with int8 weights, by the number of rows, and the
-# weights' shape.
+# The rounds for a product with int8 weights, by the number of rows, and the weights' shape.
 PRODUCT_ROWS = {1: 101, 4: 51, 32: 25, 128: 15}
 PRODUCT_SHAPE = "768x2048"
 
