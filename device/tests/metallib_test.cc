@@ -69,7 +69,7 @@ TEST_P(Metallib, RunsWithoutAClang) {
         DispatchTypeSerial);
     commands->commit();
     commands->waitUntilCompleted();
-    // This is the guide's defect, which must be found on its line.
+    // Checked mode must find the guide's defect on its line.
     const std::string found = commands->error();
     EXPECT_EQ(GetParam(), found.find("guide.metal:15:43") != found.npos)
         << found;

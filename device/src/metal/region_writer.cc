@@ -267,7 +267,7 @@ class RegionWriter {
   void EmitThread() {
     for (size_t field = 0; field < kFields; ++field) {
       std::string value = "%f." + Number(field);
-      // These depend on x: two positions, and the index.
+      // Fields 1, 4 and 7 (two positions, and the index) depend on x.
       if (field == 1 || field == 4 || field == 7) {
         value = "%at." + Number(field);
         Emit(value + " = add nuw i32 %f." + Number(field) + ", %x");
