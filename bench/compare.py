@@ -38,7 +38,8 @@ import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
-# The same for each contender of `experts`, and the weight formats to run. ggml has no int8.
+# Rounds of each contender of `experts`, by tokens, and the weight formats to
+# run. ggml has no int8.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}

@@ -354,7 +354,7 @@ class LetsLargerIndexWin : public PlainRouter {
     return ids;
   }
 };
-// As torch.topk() does.
+// Ranks NaN above all numbers, as torch.topk() does.
 class RanksNanFirst : public PlainRouter {
   bool TakesAnyLogit() const override { return true; }
   std::vector<int32_t> Select(const Doubles& keys,

@@ -166,7 +166,8 @@ void Experts() {
   //! [RunExperts]
 }
 
-// The same without a GEMM: quantised weights, made of floats here.
+// Runs experts with quantised weights, for which the engine needs no GEMM.
+// The weights are made of floats here.
 void QuantizedExperts() {
   constexpr size_t kInter = 32, kIn = 64;
   std::vector<float> up_floats(kExperts * kInter * kIn, 0.5f);

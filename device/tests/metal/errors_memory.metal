@@ -62,7 +62,7 @@ kernel void negative(device const float* in [[buffer(0)]],
   out[i] = in[before];  // FINDS: bounds
 }
 
-// The same with an unsigned index, which wraps to 4294967295.
+// Reads with index 0 - 1, which is unsigned and wraps to 4294967295.
 kernel void wraps_around(device const float* in [[buffer(0)]],
                          device float* out [[buffer(1)]],
                          uint i [[thread_position_in_threadgroup]]) {

@@ -65,7 +65,7 @@ kernel void wide(device Place* places [[buffer(0)]],
   for (; at < 40; ++at) out[at] = 0;
 }
 
-// Some of these inputs in their other types.
+// Writes some of the inputs again, in types of 16 bits.
 kernel void narrow(device uint4* out [[buffer(0)]],
                    ushort2 position [[thread_position_in_grid]],
                    ushort index [[thread_index_in_threadgroup]],

@@ -91,7 +91,7 @@ kernel void scale(device float* x [[buffer(0)]],
   }
   if (p == 95) x[kDefect ? 0 : 1] = v;  // FINDS: race
 }
-// The same, with elements of two words.
+// The defect of `scale`, with elements of two words.
 // RUN: groups=3 threads=32
 kernel void scale_words(device float2* x [[buffer(0)]],
                         uint p [[thread_position_in_grid]]) {

@@ -21,8 +21,8 @@ kernel void atomic_clear(device float* out [[buffer(1)]],
   out[i] = float(atomic_load_explicit(count, memory_order_relaxed));
 }
 
-// The same with an atomic store. This is no data race, but the count is
-// wrong.
+// An atomic store clears a counter while other threads add to it. This is no
+// data race, but the count is wrong.
 // MISSED: atomics against atomics, ordered or not
 kernel void atomic_clear_late(device float* out [[buffer(1)]],
                               uint i [[thread_position_in_threadgroup]]) {

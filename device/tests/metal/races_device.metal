@@ -146,8 +146,8 @@ kernel void groups_last_adds(device const float* in [[buffer(0)]],
   out[0] = total;
 }
 
-// The same with fences. The defect is that the fence after the count is
-// missing.
+// The last threadgroup to finish adds up the values of all, with fences. The
+// defect is that the fence after the count is missing.
 #define FENCE(order) \
   atomic_thread_fence(mem_flags::mem_device, order, thread_scope_device)
 // RUN: groups=3 threads=32 buffer2=96 buffer3=1
