@@ -262,9 +262,9 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   EXPECT_EQ(Check().failure.substr(0, where.size()), where);
 }
 
-// Without a limit the report would have two percentages above 100. If the
-// weights are in a cache, reading them would take 150 % of the run. A wrong
-// result would be 250 % of its bound.
+// The report must not print two percentages that are above 100 here. Reading
+// the weights would take 150 % of the run, which happens if they are in a
+// cache. The wrong result is 250 % of its bound.
 TEST(MoeLayerReport, SaysNoPercentageOver100) {
   Timing timing = {};
   timing.runs = 1;
