@@ -164,7 +164,8 @@ kernel void misaligned(device const float* x [[buffer(0)]],
 constant uint kScale [[function_constant(1)]];
 constant uint kTwice = kScale * 2;
 constant uint kScaleOrOne = is_function_constant_defined(kScale) ? kScale : 1;
-// In a function: Clang would read both constants and choose between them.
+// A function that is not inlined. In the kernel, Clang would read both
+// constants and choose between them.
 __attribute__((noinline)) static float Twice() {
   return float(kTwice);  // FINDS: never-written in unset_constant
 }
