@@ -192,7 +192,7 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
   const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
-  // For f32 the check has another bound.
+  // The check's bounds are smaller for f32, so it must find smaller changes.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const auto by = [&](float f32, float bf16) { return is_f32 ? f32 : bf16; };
   const AnyMatrix weights = results().weights;
