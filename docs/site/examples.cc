@@ -185,7 +185,7 @@ void QuantizedExperts() {
   uint8_t* const down_memory = memory.data() + kExperts * up_size;
   LayerWeights layer;
   Require(PackWeights(up, {{memory.data(), kExperts, up_size}, &layer.gate}));
-  layer.up = layer.gate;  // for short
+  layer.up = layer.gate;  // keeps the example short
   Require(PackWeights(down, {{down_memory, kExperts, down_size}, &layer.down}));
   //! [PackWeights]
   std::vector<float> x(kTokens * kIn, 1.0f), out(kTokens * kIn);
