@@ -17,7 +17,9 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kSlots = 4;  // of single tokens: all fit in a 2 MiB L2
+// Calls of a single token rotate over this many inputs, which together fit in
+// a 2 MiB L2.
+constexpr size_t kSlots = 4;
 
 // Makes weights that bf16 holds exactly, because oneDNN takes weights in that
 // type.

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times the router's other options. They are compared with plain softmax of
-// the same rows, and with plain C++.
+// Times the recipes of RouteTopK() that route_bench.cc does not time: other
+// scores, biases and groups. Each is compared with the library's softmax of
+// the same rows, and with the same recipe in plain C++.
 
 #include <algorithm>
 #include <cmath>

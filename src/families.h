@@ -547,7 +547,9 @@ constexpr Family kFamilies[] = {
          .BlockNorm(),
      0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
-    // Its norms have a gate, and the block's norm is such a norm, too.
+    // Its norms have a gate, which Combine does not support: the next layer's
+    // norm, and the norm behind the block. So the engine norms the block and
+    // adds the residual.
     {"gigachat3_5",
      kGlm4.Scale(2.5f)
          .Shared(2)

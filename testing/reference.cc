@@ -62,12 +62,14 @@ Route RouteRow(const std::vector<float>& logits, size_t top_k, bool renormalize,
 
 namespace {
 
-// A bound for the relative error of weight j, in units of 2^-24. It adds up:
-// * |x|, for the rounding of x - max.
+// A bound for the relative error of weight j, in units of 2^-24. x is the
+// logit of j minus the largest logit. The bound adds up:
+// * |x|, for the rounding of that subtraction.
 // * 2 * exp: exp is within 1.5 ulp, which is 3 units (6 without FMA), in the
 //   weight and in the divisor.
-// * the rounding of x - max in the divisor's terms. The mean of those |x|,
-//   weighted with the terms, is at most the logarithm of the number of terms.
+// * the rounding of the same subtractions in the divisor's terms: the mean of
+//   their |x|, weighted with the terms, which is at most the logarithm of the
+//   number of terms.
 // * the additions of the divisor, the product of the clamp, and the division.
 double WeightBound(double x, size_t experts, size_t top_k, bool all, bool fma) {
   const double exp = fma ? 3.0 : 6.0;

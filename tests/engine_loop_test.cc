@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that the program refuses invalid arguments. Separate ctests run it
-// with each number of threads.
+// Tests how examples/engine_loop treats its arguments, a wrong environment
+// variable and lost output. Its CMakeLists.txt has tests that run it with
+// several numbers of threads.
 
 #include <string>
 #include <utility>

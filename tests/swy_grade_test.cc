@@ -313,7 +313,9 @@ class RefusesSizes : public PlainRouter {
     return c.num_experts != 144 && PlainRouter::Takes(c);
   }
 };
-// Three rules of groups that lose the right groups (ik_llama.cpp #836).
+// Three routers that keep wrong groups (ik_llama.cpp #836): the groups with
+// the largest single key, all groups, and just the groups that should be
+// dropped.
 class RanksGroupsByMaximum : public PlainRouter {
   double ScoreOfGroup(Doubles group) const override {
     return *std::max_element(group.begin(), group.end());

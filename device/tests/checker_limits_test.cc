@@ -390,9 +390,11 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             "wrote: memoryBarrier is missing between it and dispatch 1");
 }
 
-// Mistakes in ported kernels that are not races: one thread calls a function
-// in which all must meet, all threads have returned, or errors are caught.
-// Also padding, which is no mistake.
+// Mistakes in ported kernels that are not races: a call inside
+// for_each_thread() of a function in which all threads meet, and a kernel
+// that catches the error of a wrong access. Also cases that are no mistake: a
+// kernel that goes on when all its threads have returned, a NaN in uniform(),
+// and padding that nothing has written.
 
 constexpr int kKinds = 7;
 

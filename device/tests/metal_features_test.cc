@@ -680,7 +680,9 @@ Feature ByExchange() {
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // At the start the word holds the canary.
+        // out[1] (the exchanged word) and out[2] (the sum) start as the
+        // canary. The first exchange returns out[1]'s canary, which is added
+        // to out[2].
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";

@@ -33,7 +33,8 @@ namespace {
 
 using Memory = std::map<size_t, RawBytes>;  // the contents of buffers by index
 
-// The sizes in a dispatch, in the order of the kernel's table.
+// The dimensions of a dispatch, in the order of BuiltIn::dimensions in the
+// kernel's table (device/src/builtin/).
 struct Sizes {
   const char* kernel;
   std::vector<int32_t> dimensions;

@@ -199,9 +199,10 @@ struct CombineOptions {
 //   normed[t, h] = M(out[t, h] * scale) * norm_weight[h].
 // In the full list, too, every step is rounded with M. The sum over the slots
 // (with identity), the sum over several shared experts and each norm count as
-// one step. In addition, a norm of kWeight, as in Llama, rounds before it
-// multiplies with its weight, and a norm of kPlusOneFirst after it has.
-// kWeightInF32 and kPlusOne round once.
+// one step. In addition, a norm of kWeight, as in Llama, rounds x * scale
+// before it multiplies with w, and a norm of kPlusOneFirst rounds x * (1 + w)
+// before it computes the mean of squares. kWeightInF32 and kPlusOne round only
+// their results.
 //
 // Bits: results do not depend on the batch, threads, alignment or, with FMA,
 // the ISA, except the sign and payload of a NaN. The mean of squares runs in

@@ -140,7 +140,8 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
   if constexpr (std::is_pointer_v<T>) {
     return true;
   } else {
-    // Checks is_set and, if it is an optional flag, the flag's value.
+    // Checks is_set. If the optional holds a flag, also checks the flag's
+    // value.
     return IsFlagOrOther(static_cast<bool*>(nullptr), c, value) &&
            (!std::is_same_v<T, bool> ||
             IsFlagOrOther(static_cast<bool*>(nullptr),

@@ -61,10 +61,11 @@ RowFunction<BucketArgs> BucketCount() noexcept;
 // blocks' counters of that expert. With claims, tokens_per_expert is complete
 // already: after BucketCount(), or after BucketPlace() in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
-// Places the pairs of blocks [begin, end). With claims, the counters from
-// which blocks claim room are offsets[1..], which hold the starts before and
-// the ends afterwards. For strided rows they are tokens_per_expert, which the
-// caller has cleared.
+// Places the pairs of the tokens in blocks [begin, end). With claims, a block
+// claims room by adding its counts to counters. For packed pairs these
+// counters are offsets[1..]: they hold each expert's start before the call,
+// and its end after all blocks. For strided rows they are tokens_per_expert,
+// which the caller has cleared.
 RowFunction<BucketArgs> BucketPlace() noexcept;
 
 // For experts [begin, end): writes zeros from the last pair to the row's end.

@@ -138,7 +138,7 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   return true;
 }
 
-// A token's terms: all of them, or as many as fit.
+// All terms of a token if `all` is true, otherwise the first kMaxTerms.
 struct TokenTerms {
   Terms terms;
   TermCursor cursor;

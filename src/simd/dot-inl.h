@@ -260,8 +260,9 @@ struct Dot : ByteDot, SmallDot {
 
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
 
-// For targets with products of signed codes. Bytes lose their offset of 128
-// when they are multiplied.
+// For targets that multiply signed codes by signed codes. Codes of a byte are
+// stored with an offset of 128, which AddBytes() takes off before it
+// multiplies.
 struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 0;

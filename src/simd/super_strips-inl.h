@@ -212,8 +212,9 @@ class SuperStrip {
         w.Line(bits));
   }
 
-  // Multiplies the integers of all parts by the sums of the rows' codes, and
-  // adds the products.
+  // For each part of a block, multiplies the part's integers at `at` (q6_K's
+  // scales or q4_K's minima) by the sum of each row's codes in that part.
+  // Adds the products to i0 and i1.
   static HWY_INLINE void AddSums(const StripArgs& args, size_t block, size_t at,
                                  const Columns& w0, const Columns& w1,
                                  Ints<R>&... i0, Ints<R>&... i1) {

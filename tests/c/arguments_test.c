@@ -92,8 +92,9 @@
     CHECK_INVALID(function(&in, &out, NULL, &threads.known), name           \
                   ": executor: parallel_for is null, or concurrency is 0"); \
   } while (0)
-// Calls a layer's functions without their fifth argument. The inputs have a
-// `combine`.
+// RunExperts() is swy_run_experts() with a fixed GEMM, so that CALL() can
+// test it like functions with four arguments. Its inputs need a `combine`,
+// because null is refused.
 static const swy_combine_inputs kSums = SWY_COMBINE_INPUTS_INIT;
 #define SWY_SUMMED_EXPERTS_INIT                                           \
   {                                                                       \

@@ -1,6 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes small modules of each class of transformers that lets an implementation run its experts."""
+"""Makes small modules of the classes in the package transformers whose experts other code may run.
+
+These classes have the decorator use_experts_implementation.
+"""
 
 import importlib
 import inspect

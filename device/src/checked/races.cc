@@ -218,9 +218,12 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   constexpr uint64_t kNamed = ~(kAtomic | kAllBytes | kMarks);
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
-  // The trail remembers the first access by a more distant thread. It is
-  // reported if the cell's own access came from the same thread that found
-  // the race.
+  // If this access gives the cell a new mark (the first by another thread,
+  // simdgroup or threadgroup), the first trail gets the stamp that the cell
+  // does not name: this access or, if the cell now names this access, the one
+  // that it named before. NoteConflict() reports that stamp if the access
+  // that the cell names does not conflict itself, for example because the
+  // same thread made it.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

@@ -276,8 +276,9 @@ class AccessReader {
     }
   }
 
-  // True if a call in front of the access gets the pointer, its bitcast, or a
-  // constant expression that contains it.
+  // True if one of the __tsan_ calls directly before the access has as its
+  // argument the pointer, its bitcast, or a constant expression that contains
+  // it.
   bool IsCalled(std::string_view pointer) const {
     const auto is = [&](std::string_view value) {
       for (size_t at = 0;
@@ -310,8 +311,9 @@ class AccessReader {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // True for constants, and for a thread's own variables. Clang puts no calls
-  // before accesses to them, either.
+  // True for loads of constants and for a thread's own variables (allocas).
+  // Their accesses need no check, and Clang puts no __tsan_ calls before
+  // them.
   bool IsOwnOrConstant(std::string_view pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {
       if (BeginsWith(pointer, "getelementptr ") ||
