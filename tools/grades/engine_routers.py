@@ -5,7 +5,7 @@
 
     swy grade tools/grades/engine_routers.py ENGINE [WHEEL]
 
-ENGINE is one of torch, sglang, vllm and mlx_lm. WHEEL is the package, as `pip download --no-deps`
+ENGINE is one of torch, sglang, vllm, megatron and mlx_lm. WHEEL is the package, as `pip download --no-deps`
 fetches it. Its functions run as they are, without their decorators and without the rest of the
 package, because most of a package needs a GPU. mlx_lm needs the packages mlx and mlx_cpu. torch
 is a router of plain torch operators, as model code often has it, and needs no WHEEL.
@@ -161,6 +161,40 @@ def vllm(wheel):
     return in_order(route)
 
 
+def megatron(wheel):
+    import torch
+
+    call = functions(wheel, "megatron/core/transformer/moe/moe_utils.py",
+                     ["group_limited_topk", "topk_routing_with_score_function"], torch=torch,
+                     Optional=typing.Optional, Tuple=tuple)
+
+    def route(case):
+        # The softmax of selected logits is the division by the sum. Its group rule has no option.
+        need(case, ["correction_bias"], score=None, weight_of=("softmax_of_selected",),
+             routed_scaling_factor=None, group_score_of=None, dropped_key_is_zero=None,
+             select_on_rounded_score=None, **DIVISION, **GROUPS)
+        need_infinity_for_dropped(case)
+        logits, bias = torch_inputs(case)
+        divides = "weight_of" in case["options"] or option(case, "renormalize", 1)
+        score = "softmax" if "weight_of" in case["options"] else score_of(
+            case, softmax="softmax", sigmoid="sigmoid")
+        groups, kept = option(case, "num_expert_group", 0), option(case, "topk_group", 0)
+        if score == "sigmoid" and not divides:
+            raise Unsupported("option renormalize 0 with sigmoid")
+        if score == "softmax" and (bias is not None or (divides and groups > 1)):
+            raise Unsupported("softmax with a bias, or before the groups and with a division")
+        if groups > 1 and case["top_k"] < kept:
+            raise Unsupported("a top_k below topk_group")
+        dense, taken = call["topk_routing_with_score_function"](
+            logits, case["top_k"], use_pre_softmax=not divides,
+            num_groups=groups if groups > 1 else None, group_topk=kept if groups > 1 else None,
+            scaling_factor=option(case, "routed_scaling_factor", 1.0), score_function=score,
+            expert_bias=bias)
+        ids = taken.nonzero()[:, 1].reshape(len(logits), -1)
+        return dense.gather(1, ids), ids
+    return in_order(route)
+
+
 def mlx_lm(wheel):
     import mlx.core as mx
 
@@ -188,7 +222,8 @@ def in_order(route):
     return routed
 
 
-ENGINES = {"torch": plain_torch, "sglang": sglang, "vllm": vllm, "mlx_lm": mlx_lm}
+ENGINES = {"torch": plain_torch, "sglang": sglang, "vllm": vllm, "megatron": megatron,
+           "mlx_lm": mlx_lm}
 
 
 def main(argv):
