@@ -125,7 +125,8 @@ class Verifier {
   std::optional<std::pair<std::string, uint64_t>> same_bits_;  // name, digest
 };
 
-// A line for each contender that threw or had wrong results, with the reason.
+// Returns the list of failures. Fail() adds a line for a contender that threw
+// an exception or had wrong results, with the reason.
 std::vector<std::string>& Failures();
 void Fail(const std::string& benchmark, const std::string& why);
 

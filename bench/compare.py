@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints usual code around the products of a layer's experts beside ours, as Markdown.
+"""Compares our code around the products of a layer's experts with the usual code, in Markdown.
 
 compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--experts BENCH]
            [--repeat N] [--json FILE]
@@ -38,11 +38,12 @@ import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
-# The same for each contender of `experts`, and the weight formats to run. ggml has no int8.
+# Rounds of each contender of `experts`, by tokens, and the weight formats to
+# run. ggml has no int8.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The rounds of a product with int8 weights, by rows, and its weights' shape.
+# The rounds for a product with int8 weights, by the number of rows, and the weights' shape.
 PRODUCT_ROWS = {1: 101, 4: 51, 32: 25, 128: 15}
 PRODUCT_SHAPE = "768x2048"
 

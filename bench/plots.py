@@ -175,7 +175,7 @@ def draw_kernels(pyplot, path):
 
 
 def draw_ratios(axes, table, rows):
-    """Lines of ratios by the table's columns. Cells without a spread are points."""
+    """Draws a line for each row: its ratios over the table's columns, with their spreads."""
     for (text, cells), style in zip(rows, STYLES):
         there = [(x, cell) for x, cell in enumerate(cells) if cell]
         axes.plot([x for x, _ in there], [cell["ratio"] for _, cell in there], color=style[0],

@@ -5,8 +5,8 @@
 a column for each ISA, and beside them the fastest peer and the fastest probe.
 
 Each FILE is what one process wrote with --benchmark_out=FILE; several of one machine are one
-report. A time is the median over the processes of each one's median, and a ratio is the median of
-the ratios within each process. Behind a time, "±2%" is half of the spread; behind a ratio, brackets
+report. Each process has a median time and a ratio of two such medians. The report has the medians of
+these over all processes. Behind a time, "±2%" is half of the spread; behind a ratio, brackets
 have the spread. bench/spread.py defines it. A ratio with a wider spread than its distance from 1 is
 no result, so a mark replaces it. --json writes the same figures for bench/plots.py.
 Exit codes: 0; 2 for wrong input, in a line on stderr.

@@ -31,8 +31,9 @@ struct Recipe {
 // The results for a row of logits, in double precision.
 struct Exact {
   std::vector<double> scores, keys;
-  std::vector<int32_t> order;   // ids in the order of keys, the best first
-  double group_gap = HUGE_VAL;  // of the last kept group to the next
+  std::vector<int32_t> order;  // ids in the order of keys, the best first
+  // The sum of the last kept group, minus that of the first dropped group.
+  double group_gap = HUGE_VAL;
 
   Exact(const Recipe& recipe, const float* row, const float* bias, size_t n)
       : scores(row, row + n) {

@@ -105,8 +105,9 @@ class Rows {
   std::vector<float> Values() const { return Values(0, rows_); }
 
   // Adds these rows to the expected outputs: codes, then scales, then sums,
-  // for all slots. They have to equal `want`. If they are numbers and `close`
-  // is not empty, other contenders only have to be close to it.
+  // for all slots. The rows have to equal `want`. If the format holds numbers
+  // and `close` is not empty, other contenders only have to be close to
+  // `close`. f32 rows are then compared only with `close`.
   void AddWanted(const testing_support::FormatRows& want,
                  const std::vector<double>& close,
                  std::vector<Output>* outputs);

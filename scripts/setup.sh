@@ -448,7 +448,7 @@ verify_aarch64() {
     result=$(qemu-aarch64 -cpu "max,$1" "$0" verify --threads 1 --isa "$2") || exit
     printf "%-12s %s\n" "$1" "$result"' "$build/tools/swy" ||
     die "the digests differ on aarch64"
-  # Each of these grades the router on all ISAs of a vector length, in a second.
+  # Each run grades the router on all ISAs of a vector length, in a second.
   for cpu in "${!isas[@]}"; do
     qemu-aarch64 -cpu "max,$cpu" "$build/tools/swy" grade --own ||
       die "the router differs on aarch64"

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The names of a model family's layer in config.json and in its checkpoints,
-// for moe_layer. The library does not compile them.
+// The types of the names that a model family's layer has in config.json and
+// in its checkpoints. moe_layer uses these names. The library does not
+// compile them.
 
 #ifndef SWITCHYARD_SRC_FAMILY_H_
 #define SWITCHYARD_SRC_FAMILY_H_

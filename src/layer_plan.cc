@@ -30,10 +30,10 @@ using internal::WorkTile;
 
 // An expert has three products, and gate and up are two of them.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
-// Blocks of about one cost are cut evenly if a worker's share is below this
-// many of the smallest pieces, because too few pieces would be left to fill
-// gaps. One token's 8 experts on 128 workers then take 1.10 times the ideal
-// time instead of 1.29 times.
+// Blocks of about the same cost are cut into equal parts if a worker's share
+// is below the cost of this many of the smallest pieces, because so few
+// pieces cannot fill the gaps at the end. One token's 8 experts on 128
+// workers then take 1.10 times the ideal time instead of 1.29 times.
 constexpr size_t kEvenShare = 16;
 // If no even cut keeps workers busy, each worker takes one part of gate and up.
 // This needs at least this number of workers for each block. One token's 8

@@ -55,9 +55,9 @@ Status MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs,
   }
   size_t found = 0;
   int32_t most = 0;
-  const auto wrong = [&](size_t e) {
-    const int32_t count = replica_counts.data[e];
-    return count < 0 || static_cast<size_t>(count) > replicas.cols;
+  const auto wrong = [&inputs](size_t e) {
+    const int32_t count = inputs.replica_counts.data[e];
+    return count < 0 || static_cast<size_t>(count) > inputs.replicas.cols;
   };
   for (size_t e = 0; e < num_experts; ++e) {
     const int32_t pairs = tokens_per_expert.data[e];

@@ -53,7 +53,8 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Returns the number of rows that a tile's rows cost: at least min_rows.
+// Returns the number of rows for which a tile is charged: `rows`, but at
+// least min_rows.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }

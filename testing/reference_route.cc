@@ -409,7 +409,8 @@ class Restatement {
   float max_ = -kInf;
   bool nan_ = false, none_ = false;
   // The selected experts, and the shared experts that have a logit, before
-  // the options change ids. -1 is an invalid id, and kNoExpert a mark.
+  // the options change ids. -1 stands for an invalid given id, and kNoExpert
+  // for a given id that marks a slot without an expert.
   static constexpr int32_t kNoExpert = -2;
   std::vector<int32_t> ids_;
   std::vector<double> weights_;

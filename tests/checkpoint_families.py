@@ -125,7 +125,7 @@ def model(tensors, last_norm=None, root="model.", number=1):
 def layer(said, tensors, norm, router, experts, weigh, select=top_k, act=swiglu, bias=0.0,
           shared=lambda x: 0.0, residual=1.0, scale=1.0, weighs_input=False, **more):
     """A family whose block is residual * hidden + scale * (experts and shared), after one norm.
-    `weigh` makes the weights of logits and ids.
+    `weigh` computes the experts' weights from logits and ids.
     """
     def logits(hidden):
         return rms_norm(hidden, norm) @ router.T + bias

@@ -199,8 +199,9 @@ TEST_F(HalfThere, NoTokensAreFine) {
   EXPECT_OK(Combine(in, {{nowhere_, kTokens, 0}}));
 }
 
-// A call has to give row_index or kTokenOrder (see above). RowIndex still has
-// a default, so that C++17 code can set the inputs field by field.
+// A call has to give row_index or kTokenOrder, as
+// HalfThere.IsAnErrorAndNotAbsent tests. RowIndex still has a default, so
+// that C++17 code can set the inputs field by field.
 static_assert(std::is_default_constructible_v<RowIndex>);
 static_assert(!RowIndex().token_order);
 static_assert(std::is_constructible_v<RowIndex, AnyMatrix>);

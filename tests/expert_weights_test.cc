@@ -650,9 +650,8 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   const char* const expert = "tile.expert: is not one of weights";
   expect(expert, [](Call& c) { c.tile.expert = 2; });
   expect(expert, [](Call& c) { c.tile.expert = -2; });
-  expect(
-      "weights.data: has not one expert, which the shared expert's tile wants",
-      [](Call& c) { c.tile.expert = ExpertTile::kShared; });
+  expect("weights.data: needs exactly one expert for the shared expert's tile",
+         [](Call& c) { c.tile.expert = ExpertTile::kShared; });
   const char* const rows =
       "tile.rows: is neither q8_0 nor i8 with f32 scales: set "
       "ExpertsOptions::operands, or down_operands, to OperandsOf(format)";
@@ -706,7 +705,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
     c.tile.out.cols = c.tile.out.stride = 2;
   });
   expect(
-      "tile.first_column: is no multiple of 16, as packed weights want "
+      "tile.first_column: is not a multiple of 16, which packed weights need "
       "(ExpertsPlanOptions::tile_columns)",
       [&](Call& c) {
         c.weights = packed.weights;

@@ -192,7 +192,7 @@ TEST_P(CheckTest, SamplesTheFirstAndTheLastToken) {
 TEST_P(CheckTest, FindsEveryKindOfWrongResult) {
   const size_t t = 7;
   const auto row = static_cast<size_t>(results().row_index.Row(t)[1]);
-  // For f32 the check has another bound.
+  // The check's bounds are smaller for f32, so it must find smaller changes.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const auto by = [&](float f32, float bf16) { return is_f32 ? f32 : bf16; };
   const AnyMatrix weights = results().weights;
@@ -262,9 +262,9 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   EXPECT_EQ(Check().failure.substr(0, where.size()), where);
 }
 
-// Without a limit the report would have two percentages above 100. If the
-// weights are in a cache, reading them would take 150 % of the run. A wrong
-// result would be 250 % of its bound.
+// The report must not print two percentages that are above 100 here. Reading
+// the weights would take 150 % of the run, which happens if they are in a
+// cache. The wrong result is 250 % of its bound.
 TEST(MoeLayerReport, SaysNoPercentageOver100) {
   Timing timing = {};
   timing.runs = 1;

@@ -47,8 +47,8 @@ constexpr FamilyLayer Renamed() {
   layer.roots = {"block."};
   layer.prefix = "{root}{layer}.";
   layer.last_norm = "end.norm";
-  return layer.With(kNorm, "norm")
-      .With(kNextNorm, "norm")
+  return layer.Set(kNorm, "norm")
+      .Set(kNextNorm, "norm")
       .Router("router")
       .Experts({"w", {"1.{expert}", "3.{expert}", "2.{expert}"}});
 }

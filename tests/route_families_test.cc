@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Forms of routing without an option: docs/models.md lists the calls with
-// which an engine computes these forms. Each test follows the formula of the
-// family's code in double precision.
+// Tests forms of routing for which RouteTopK() has no option. docs/models.md
+// lists the calls with which an engine computes these forms. Each test
+// follows the formula of the family's code in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +137,8 @@ TEST_P(RouteFamiliesTest, BlocksOfTokensShareAFewExperts) {
     raw.renormalize = false;
     ASSERT_OK(
         RouteTopK({{best.data(), kBlocks, kExperts}}, kept.Outputs(), raw));
-    // The second excludes the others with a bias of -inf for the block.
+    // The second call excludes the block's other experts, with a bias of
+    // -inf.
     std::vector<float> block_bias(kBlocks * kExperts, -kInfinity);
     for (size_t b = 0; b < kBlocks; ++b) {
       for (const int32_t e : kept.IdsOf(b)) {

@@ -354,7 +354,7 @@ class LetsLargerIndexWin : public PlainRouter {
     return ids;
   }
 };
-// As torch.topk() does.
+// Ranks NaN above all numbers, as torch.topk() does.
 class RanksNanFirst : public PlainRouter {
   bool TakesAnyLogit() const override { return true; }
   std::vector<int32_t> Select(const Doubles& keys,
@@ -711,7 +711,7 @@ TEST(SwyGrade, TellsHowTheCommandEnded) {
   const Outcome dies = Swy("grade --only ties sh -c 'kill -9 $$'");
   EXPECT_EQ(dies.exit_code, 1);
   EXPECT_TRUE(dies.Printed("The command was ended by signal 9.\n"));
-  // Right answers do not make up for it.
+  // swy fails if the command fails, even if all answers are right.
   const Outcome late =
       Swy(std::string("grade --only ties sh -c \"") +
           "awk '/^[a-z]/ { k = /^(switchyard-router|case|ids|weights|end)/ } "

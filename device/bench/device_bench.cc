@@ -121,8 +121,8 @@ void AddEmpty() {
       ->UseRealTime();
 }
 
-// The chain of one decode token. Both contenders read and write the same
-// buffers.
+// The buffers and kernels of one decode token: router, activation and
+// combine, one after the other. Both contenders use the same buffers.
 struct Chain : Unchecked {
   Buffer logits = Floats(kExperts), ids = Floats(kTopK),
          weights = Floats(kTopK), gate = Floats(kTopK * kFfn),

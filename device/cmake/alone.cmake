@@ -1,5 +1,5 @@
-# The device layer as a project of its own, with an installed Switchyard. Tests and the example
-# also use this repository's testing/, tests/ and programs/.
+# Builds the device layer alone, with an installed Switchyard. Its tests and its example also use
+# this repository's testing/, tests/ and programs/.
 option(SWITCHYARD_SHARED "Build a shared library" ${BUILD_SHARED_LIBS})
 option(SWITCHYARD_BUILD_TESTS "Build the tests" OFF)
 option(SWITCHYARD_BUILD_EXAMPLES "Build metal_chain" OFF)

@@ -1,7 +1,7 @@
-# Writes OUTPUT, C++ that defines VARIABLE (in its namespace, declared in HEADER):
-# the texts of FILES, by their names, which have simd/ in them where that is the folder.
-# Functions of headers with a guard get no debug information: inlined code then has the
-# lines of the shader that calls it.
+# Writes the C++ file OUTPUT. It defines VARIABLE in NAMESPACE, as HEADER declares it: the name and
+# the text of each of FILES. The name includes the folder only if the folder is simd/. Functions of
+# headers with an include guard get no debug information, so that their inlined code has the lines
+# of the shader that calls them.
 set(push "#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))\n")
 set(pop "\n#pragma clang attribute pop")
 set(code "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\nconst EmbeddedFile ${VARIABLE}[] = {\n")
@@ -10,7 +10,7 @@ foreach(file IN LISTS FILES)
   file(READ ${file} text)
   string(REGEX MATCH "\n#ifndef SWITCHYARD_[A-Z_]+_\n#define " guard "${text}")
   if(guard)
-    # Begins behind the first group of #include, if there is one.
+    # The pragma follows the first group of #include or, if there is none, the guard.
     string(FIND "${text}" "\n#include " at)
     if(at EQUAL -1)
       string(FIND "${text}" "${guard}" at)

@@ -1,5 +1,5 @@
-# The component `device` of the package switchyard, beside the kernels: the library, its
-# headers, and what compiles shaders at build time.
+# Installs the component `device` of the package switchyard: the library, its headers, and the
+# compiler and CMake function for shaders that are compiled at build time.
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/component.cmake)
 switchyard_install(device switchyard_device ${CMAKE_CURRENT_LIST_DIR}/switchyard-device.pc.in)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/switchyard/device

@@ -1,7 +1,7 @@
-# switchyard_add_shaders(TARGET FILE.metal... [OPTIONS -DNAME=VALUE -IFOLDER...]):
-# compiles each file when TARGET is built, to FILE.metallib in this build folder,
-# which TARGET's sources know as SWITCHYARD_SHADERS. Clang is needed then, and not
-# where the program runs.
+# switchyard_add_shaders(TARGET FILE.metal... [OPTIONS -DNAME=VALUE -IFOLDER...]): compiles each
+# file to FILE.metallib in this build folder when TARGET is built. In TARGET's sources, the macro
+# SWITCHYARD_SHADERS is the path of that folder. Only the build needs Clang; the machine that runs
+# the program does not.
 function(switchyard_add_shaders target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPTIONS")
   foreach(file IN LISTS arg_UNPARSED_ARGUMENTS)

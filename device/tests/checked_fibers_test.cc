@@ -288,7 +288,8 @@ TEST(DeviceCheckedFibers, BarriersOfTheThreadgroup) {
             "this is device memory: it needs mem_device");
   EXPECT_EQ(run(kDevice).size(), 1u);
   EXPECT_EQ(run(kNone).size(), 2u);
-  // This is the same with other threadgroups, in a shuffled order.
+  // With a seed, the threads of 20 threadgroups run in a shuffled order. The
+  // barriers are enough there, too.
   r.options.schedule_seed = 7;
   EXPECT_EQ(r.Run(
                 [](const Script& s) {
@@ -401,7 +402,7 @@ TEST(DeviceCheckedFibers, WordsOfLargerElements) {
       }
     }),
               kNothing);
-    // This writes only its last word.
+    // Thread 1 accesses only the last word of the element of thread 2.
     EXPECT_EQ(r.Run([=](const Script& s) {
                  s.Do(1, s.buffer, 60, 4, kWrites, At(1));
                  s.Do(2, s.buffer, 64 - size, size, kReads, At(2));

@@ -117,8 +117,8 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// This tests the cells of halves in the same way, with a write to the upper
-// half.
+// When a range grows, cells of halves move and keep their contents, too. The
+// kernel writes only the upper half of each word.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);

@@ -124,7 +124,8 @@ TEST(DeviceCheckerSchedule, DefaultFloatingPointMode) {
       tg.for_each_thread(
           [&](auto t) { v[t.thread_position_in_grid().width] *= 0.5f; });
     };
-    // This is repeated until the calling thread has run some of them.
+    // The dispatch is repeated, so that the calling thread runs some of the
+    // threadgroups.
     for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(q.Run("halve", halve, {x}, 10, 2), "");
       for (const uint32_t bits : Contents<uint32_t>(x)) {

@@ -80,8 +80,8 @@ struct Arguments {
   const Row* more;
 };
 
-// Tests kernels that use such structs. `uses_out` says whether useResource()
-// is called for the output.
+// Tests kernels that read Arguments. `uses_out` says whether useResource() is
+// called for the output.
 class MetalBindless : public testing::Test {
  protected:
   static std::string Run(bool checked, bool uses_out);

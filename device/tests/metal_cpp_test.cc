@@ -25,7 +25,8 @@ namespace NS = switchyard::device;
 namespace switchyard::testing_support {
 namespace {
 
-// A class of such code, which uses no shared_ptr.
+// A class as in host code for metal-cpp. It uses raw pointers, and no
+// shared_ptr.
 class Doubler {
  public:
   Doubler(MTL::Device* device, const MTL::KernelFunction& kernel)

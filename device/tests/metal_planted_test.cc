@@ -294,7 +294,7 @@ TEST_F(MetalPlanted, Corpus) {
   EXPECT_GE(score.kernels, 160u);
 }
 
-// These defects are found in every schedule.
+// The defects of planted.metal are found in every schedule.
 TEST_F(MetalPlanted, IsFoundInEverySchedule) {
   const Score score = ScoreOf({"planted"}, PlantedSchedules());
   EXPECT_EQ(score.missed, 0u);

@@ -50,7 +50,7 @@ TEST_P(Metallib, RunsWithoutAClang) {
   std::string error;
   ASSERT_EQ(device_->newLibrary("", {}, &error), nullptr);
   EXPECT_EQ(error, "metal_compiler: no such program: /nowhere/clang++");
-  // The second time it comes from the cache.
+  // In the second round, the library comes from the cache.
   for (int times = 0; times < 2; ++times) {
     const auto library = device_->newLibraryFromFile(kGuide, {}, &error);
     ASSERT_NE(library, nullptr) << error;
@@ -69,7 +69,7 @@ TEST_P(Metallib, RunsWithoutAClang) {
         DispatchTypeSerial);
     commands->commit();
     commands->waitUntilCompleted();
-    // This is the guide's defect, which must be found on its line.
+    // Checked mode must find the guide's defect on its line.
     const std::string found = commands->error();
     EXPECT_EQ(GetParam(), found.find("guide.metal:15:43") != found.npos)
         << found;

@@ -231,7 +231,7 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
     });
     a->commit();
     b->commit();
-    // In the other case both buffers run on their queues' threads.
+    // If wait_at_once is false, both buffers run on their queues' threads.
     if (!wait_at_once) {
       first.Wait();
       second.Wait();

@@ -481,8 +481,7 @@ TEST_P(DeviceHugeGrid, EndsWithTheFirstFailure) {
   constexpr size_t kOne = 1;
   for (const Size& grid :
        {Size(kOne << 62, 1, 1), Size(kOne << 20, kOne << 21, kOne << 21)}) {
-    // With the first time there is one threadgroup per grain, with the second
-    // there are millions.
+    // A grain has one threadgroup of 30000 ns, or millions of 0.001 ns.
     for (const double ns : {30000.0, 0.001}) {
       SCOPED_TRACE(ns);
       const auto buffer = Encoded(*queue, [&](Encoder& e) {

@@ -673,7 +673,7 @@ TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   EXPECT_EQ(inside.exit_code, 1) << inside.err;
   EXPECT_TRUE(
       inside.Printed(Named("reads x[-4] at %/k.metal:3:12, which is in "
-                           "the buffer, and in front of the offset")))
+                           "the buffer, but before the bound offset")))
       << inside.out;
   EXPECT_NE(ReadFile(File("s")).find("\"level\": \"note\""), std::string::npos);
   const Outcome meant =
@@ -960,9 +960,7 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {"--kernel nothing --threadgroup 1",
        "--grid: is missing; give the grid in threads, or in threadgroups by "
        "--groups"},
-      {good + "--groups 1",
-       "--grid: is missing; give the grid in threads, or in threadgroups by "
-       "--groups"},
+      {good + "--groups 1", "--groups: not with --grid"},
       {"--kernel nothing --grid 1", "--threadgroup: is missing"},
       {"--kernel nothing --grid 1,2,x --threadgroup 1",
        "--grid: 'x' is no u64"},
@@ -973,8 +971,8 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
        "--groups: 4294967296 is above 4294967295"},
       {"--kernel nothing --grid 1 --threadgroup 32,33",
        "--threadgroup 32,33: has more than 1024 threads"},
-      {good + "-b 0", "-b 0: takes NAME=VALUE"},
-      {good + "-b =u32:1", "-b =u32:1: takes NAME=VALUE"},
+      {good + "-b 0", "-b 0: takes INDEX=VALUES"},
+      {good + "-b =u32:1", "-b =u32:1: takes INDEX=VALUES"},
       {good + "-b x=u32:1", "-b x: 'x' is no u64"},
       {good + "-b 31=u32:1", "-b 31: 31 is above 30"},
       {b + "u32:1 -b 0=u32:1", "-b 0: given twice"},
@@ -1020,11 +1018,11 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {b + "%/fortran.npy",
        "-b 0: %/fortran.npy: is in Fortran order: save "
        "numpy.ascontiguousarray(array)"},
-      {good + "-t 0", "-t 0: takes NAME=VALUE"},
+      {good + "-t 0", "-t 0: takes INDEX=BYTES"},
       {good + "-t 31=4", "-t 31: 31 is above 30"},
       {good + "-t 0=40000", "-t 0: 40000 is above 32768"},
       {good + "-c kTimes", "-c kTimes: takes NAME=VALUE"},
-      {good + "--expect 0", "--expect 0: takes NAME=VALUE"},
+      {good + "--expect 0", "--expect 0: takes INDEX=VALUES"},
       {good + "--expect 0=u32:1", "--expect 0: no such buffer"},
       {b + "u32:1 --expect 0=u32:x", "--expect 0: 'x' is no u32"},
       {b + "u32:1 --expect 0=u32:1,2",

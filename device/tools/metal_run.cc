@@ -38,12 +38,14 @@ using program::InputError;
 using program::Plural;
 using program::Printable;
 
-// Splits NAME=VALUE at the first '='.
+// Splits the text of an option at the first '='. `form` is the option's form in
+// its help, such as INDEX=VALUES.
 std::pair<std::string, std::string> Assignment(const std::string& option,
+                                               const std::string& form,
                                                const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    throw InputError(option + " " + text + ": takes NAME=VALUE");
+    throw InputError(option + " " + text + ": takes " + form);
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -108,7 +110,10 @@ void SetGrid(const std::string& where, const std::string& grid,
              const std::string& groups, const std::string& threadgroup,
              Dispatch& dispatch) {
   const auto named = [&](const char* name) { return where + name; };
-  if (grid.empty() == groups.empty()) {
+  if (!grid.empty() && !groups.empty()) {
+    throw InputError(named("--groups") + ": not with --grid");
+  }
+  if (grid.empty() && groups.empty()) {
     throw InputError(named("--grid") +
                      ": is missing; give the grid in threads, or in "
                      "threadgroups by --groups");
@@ -148,18 +153,18 @@ Plan PlanOf(const MetalRunOptions& options) {
   dispatch.kernel = options.kernel;
   SetGrid("", options.grid, options.groups, options.threadgroup, dispatch);
   for (const std::string& text : options.buffers) {
-    const auto [name, spec] = Assignment("-b", text);
+    const auto [name, spec] = Assignment("-b", "INDEX=VALUES", text);
     const std::string where = "-b " + name;
     const size_t index = ReadIndex(where, name, MTL::kMaxBufferBindings - 1);
     AddBuffer(where, name, spec, plan);
     dispatch.bindings.push_back({where, index, name, 0});
   }
   for (const std::string& text : options.memory) {
-    const auto [index, bytes] = Assignment("-t", text);
+    const auto [index, bytes] = Assignment("-t", "INDEX=BYTES", text);
     SetMemory("-t " + index, index, bytes, dispatch);
   }
   for (const std::string& text : options.constants) {
-    dispatch.constants.push_back(Assignment("-c", text));
+    dispatch.constants.push_back(Assignment("-c", "NAME=VALUE", text));
   }
   plan.dispatches.push_back(std::move(dispatch));
   return plan;
@@ -269,7 +274,7 @@ Plan ReadPlan(const MetalRunOptions& options) {
     specs[name] = {path + ": buffer " + name, TextOf(spec)};
   }
   for (const std::string& text : options.buffers) {
-    const auto [name, spec] = Assignment("-b", text);
+    const auto [name, spec] = Assignment("-b", "NAME=VALUES", text);
     specs[name] = {"-b " + name, spec};
   }
   for (const auto& [name, spec] : specs) {
@@ -292,6 +297,11 @@ void RequireBuffer(const Plan& plan, const std::string& option,
   throw InputError(option + " " + name + ": no such buffer");
 }
 
+// Returns how help names a buffer: by index, or by its name in the JSON file.
+std::string BufferWord(const MetalRunOptions& options) {
+  return options.dispatches.empty() ? "INDEX" : "NAME";
+}
+
 // A buffer that is compared with expected values, or printed.
 struct Look {
   std::string buffer;
@@ -301,7 +311,8 @@ struct Look {
 std::vector<Look> LooksOf(const MetalRunOptions& options, const Plan& plan) {
   std::vector<Look> looks;
   for (const std::string& text : options.expect) {
-    const auto [name, spec] = Assignment("--expect", text);
+    const auto [name, spec] =
+        Assignment("--expect", BufferWord(options) + "=VALUES", text);
     RequireBuffer(plan, "--expect", name);
     Look look = {name, ReadData("--expect " + name, spec, 0)};
     const size_t has = plan.buffers.at(name).count();
@@ -324,7 +335,8 @@ std::vector<std::pair<std::string, std::string>> WritesOf(
     const MetalRunOptions& options, const Plan& plan) {
   std::vector<std::pair<std::string, std::string>> writes;
   for (const std::string& text : options.write) {
-    writes.push_back(Assignment("--write", text));
+    writes.push_back(
+        Assignment("--write", BufferWord(options) + "=FILE", text));
     RequireBuffer(plan, "--write", writes.back().first);
     program::RequireWritable("--write", writes.back().second);
   }

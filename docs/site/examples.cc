@@ -166,7 +166,8 @@ void Experts() {
   //! [RunExperts]
 }
 
-// The same without a GEMM: quantised weights, made of floats here.
+// Runs experts with quantised weights, for which the engine needs no GEMM.
+// The weights are made of floats here.
 void QuantizedExperts() {
   constexpr size_t kInter = 32, kIn = 64;
   std::vector<float> up_floats(kExperts * kInter * kIn, 0.5f);
@@ -184,7 +185,7 @@ void QuantizedExperts() {
   uint8_t* const down_memory = memory.data() + kExperts * up_size;
   LayerWeights layer;
   Require(PackWeights(up, {{memory.data(), kExperts, up_size}, &layer.gate}));
-  layer.up = layer.gate;  // for short
+  layer.up = layer.gate;  // keeps the example short
   Require(PackWeights(down, {{down_memory, kExperts, down_size}, &layer.down}));
   //! [PackWeights]
   std::vector<float> x(kTokens * kIn, 1.0f), out(kTokens * kIn);

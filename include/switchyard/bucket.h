@@ -216,12 +216,12 @@ size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
 // * There may be any number of experts.
 //
 // Types: topk_ids int32, uint32 or int64; row_index int32.
-// Shapes: as above; num_experts is tokens_per_expert.size, at least 1. The
-// call checks that tokens * top_k and the padded size are at most 2^31 - 1.
-// With a capacity, tokens_per_expert, max_rows and active_experts count the
-// kept pairs only. Scratch, threads, errors and bits are as in BucketPacked.
-// The scratch for several threads has BucketScratchSize(tokens * top_k,
-// num_experts, executor) elements.
+// Shapes: as in AlignedInputs and AlignedBuckets; num_experts is
+// tokens_per_expert.size, at least 1. The call checks that tokens * top_k and
+// the padded size are at most 2^31 - 1. With a capacity, tokens_per_expert,
+// max_rows and active_experts count the kept pairs only. Scratch, threads,
+// errors and bits are as in BucketPacked. The scratch for several threads has
+// BucketScratchSize(tokens * top_k, num_experts, executor) elements.
 Status BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                      const AlignedOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;

@@ -148,7 +148,8 @@ struct ExpertWeights {
 // number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // Returns the bytes of one expert in the layout kPacked, for any
-// weights.layout, or SIZE_MAX as above.
+// weights.layout. Returns SIZE_MAX if this size overflows or the format does
+// not take this number of columns.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
 // Inputs of PackWeights().

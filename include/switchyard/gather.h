@@ -52,8 +52,9 @@ struct GatherOptions {
 // i8, u8, f8e4m3 or f8e5m2 with f32 scales. If tokens have the same format as
 // rows, whichever it is, they are copied byte for byte, NaN payloads
 // included. topk_ids are int32, uint32 or int64; row_index is int32.
-// Shapes: as above, each matrix with its own stride. With n = 0 or hidden = 0
-// the call does nothing. rows may not overlap an input.
+// Shapes: as in GatherInputs and GatherOutputs, each matrix with its own
+// stride. With n = 0 or hidden = 0, the call does nothing. rows may not
+// overlap an input.
 //
 // Speed: if top_k is 8, a token is quantised once with row_index, and 8 times
 // without it. Quantize on the tokens and then GatherRows on its result would

@@ -86,9 +86,9 @@ struct HyperOptions {
 //   s = M(M(M(post) * block) + M(sum over j of M(comb) * streams)), or without
 //   comb s = M(post * block + streams), as Hy4; and all the rest from this s,
 //   x = M(sum over i), normed = (x * scale) * norm_weight.
-// Shapes: as above, 1 <= n <= kMaxStreams; each matrix has its own stride.
-// With zero tokens or columns the call does nothing. Leave an optional view
-// out as {}.
+// Shapes: as in HyperInputs and HyperOutputs, with 1 <= n <= kMaxStreams;
+// each matrix has its own stride. With zero tokens or columns, the call does
+// nothing. Leave an optional view out as {}.
 // In place: outputs.streams may have the data, stride and type of
 // inputs.streams. Any other overlap of an output with another view is an
 // error.

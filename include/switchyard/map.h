@@ -110,10 +110,11 @@ struct MapOptions {
 // kFailedPrecondition, after everything is written.
 //
 // Types: topk_ids int32, uint32 or int64; indices int32.
-// Shapes: as above. num_destinations is pairs.counts.size, at least 1, and
-// with outputs.tokens at most 65536. The call checks that tokens * top_k <=
-// 2^31 - 1, and that this times row_elements is below 2^63. Neither an output
-// nor scratch may overlap another view.
+// Shapes: as in MapInputs, MapRows and MapOutputs. num_destinations is
+// pairs.counts.size, at least 1, and with outputs.tokens at most 65536. The
+// call checks that tokens * top_k <= 2^31 - 1, and that this times
+// row_elements is below 2^63. Neither an output nor scratch may overlap
+// another view.
 // Errors: kInvalidArgument as for BucketPacked; nothing is written.
 //
 // Threads and passes over the pairs are as in BucketPacked; outputs.tokens
@@ -185,9 +186,10 @@ struct ReplicaOptions {
 // everything is written. The values in `replicas` are copied without a check.
 //
 // Types: topk_ids int32, uint32 or int64; all others int32.
-// Shapes: as above. num_experts is replica_counts.size, at least 1. The call
-// checks that tokens * top_k <= 2^31 - 1. No output and no scratch may overlap
-// another view, except that physical_ids may be the same view as topk_ids.
+// Shapes: as in ReplicaInputs and ReplicaOutputs. num_experts is
+// replica_counts.size, at least 1. The call checks that tokens * top_k <=
+// 2^31 - 1. No output and no scratch may overlap another view, except that
+// physical_ids may be the same view as topk_ids.
 // Errors: kInvalidArgument as for BucketPacked; nothing is written.
 //
 // Threads are as in BucketPacked. One thread makes one pass over the pairs,
@@ -202,7 +204,7 @@ struct CountsInputs {
   // on rank s. An all-gather gives each rank all rows.
   ConstAnyMatrix counts;
 };
-// All numbers are elements, which is rows times options.row_elements.
+// The spans count elements: rows times options.row_elements.
 struct CountsOutputs {
   Span<int64_t> recv_counts = {};   // [ranks]: from each rank to this one
   Span<int64_t> recv_offsets = {};  // [ranks + 1]: their sums, from 0
@@ -237,7 +239,8 @@ struct CountsOptions {
 // Everything is written, and max_rows is the capacity that is needed.
 //
 // Types: counts int32 or int64; all others int64.
-// Shapes: as above, ranks at least 1. No output may overlap another view.
+// Shapes: as in CountsInputs and CountsOutputs, with ranks at least 1. No
+// output may overlap another view.
 // Errors: kInvalidArgument for a wrong type, shape or view, for a rank that
 // is not below `ranks`, for a negative count, or if the elements that a rank
 // sends or receives are 2^63 or more; nothing is written.

@@ -87,8 +87,8 @@ struct QuantizeOptions {
 // format of the table. If both have the same format, rows are copied byte for
 // byte, unless `rows` has sums and `from` does not: then codes are computed
 // again.
-// Shapes: as above, each with its own stride. With zero rows or columns the
-// call does nothing. Nothing may overlap an output.
+// Shapes: `from` and `rows` are [rows, cols], each with its own stride. With
+// zero rows or columns, the call does nothing. Nothing may overlap an output.
 // Values: NaN stays NaN in f32, bf16 and f16, but its payload may change.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
 // not match, scales or sums for a type that does not have them, overlap,

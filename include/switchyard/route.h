@@ -20,7 +20,7 @@ namespace switchyard {
 // How a logit becomes a score (Hugging Face: scoring_func).
 enum class Score : uint8_t {
   kSoftmax,       // exp(logit) / sum over all experts
-  kSigmoid,       // DeepSeek-V3, GLM, MiniMax
+  kSigmoid,       // 1 / (1 + exp(-logit)): DeepSeek-V3, GLM, MiniMax
   kSqrtSoftplus,  // sqrt(log(1 + exp(logit))): DeepSeek-V4
   kRaw,           // the logit itself: Granite, gpt-oss, Llama 4
   kSparsemixer,   // Phi-3.5-MoE: two rounds, see RouteTopK()
@@ -50,7 +50,8 @@ enum class Divisor : uint8_t {
   kMaxOfSumAndEps,
 };
 
-// Floats are f32, bf16 or f16. Every matrix has its own type and stride.
+// Inputs of RouteTopK(). Only logits are required. Floats are f32, bf16 or f16,
+// and every matrix has its own type and stride.
 struct RouteInputs {
   ConstAnyMatrix logits;  // [tokens, num_experts] of floats
   // Optional [num_biases, num_experts] of floats: the e_score_correction_bias
@@ -81,6 +82,7 @@ struct RouteInputs {
   // another node; slots with that expert are counted and keep their weights.
   ConstAnyMatrix expert_map = {};
 };
+// Outputs of RouteTopK().
 struct RouteOutputs {
   // [tokens, top_k + num_shared_experts] of int32, uint32 or int64.
   AnyMatrix topk_ids;
@@ -110,6 +112,7 @@ struct RouteOutputs {
   // bias_index only with bias_in_weight. kSparsemixer has no replay.
   AnyMatrix record = {};
 };
+// Options of RouteTopK(), which describes the steps that they change.
 struct RouteOptions {
   // Divide the selected weights by their sum (Hugging Face: norm_topk_prob).
   bool renormalize = true;
@@ -119,13 +122,14 @@ struct RouteOptions {
   // only if it is above top_k / num_experts, because the top_k largest have
   // at least that share.
   float clamp = 0x1p-14f;
-  Score score = Score::kSoftmax;
+  Score score = Score::kSoftmax;  // how a logit becomes a score
+  // The divisor of the weights, with renormalize.
   Divisor divisor = Divisor::kMaxOfSumAndShare;
   float eps = 0.0f;  // >= 0, for kSumPlusEps and kMaxOfSumAndEps
   // If the divisor is 0, make weights 0 instead of infinite or NaN.
   bool zero_sum_is_zero = false;
-  WeightOf weight_of = WeightOf::kScore;
-  BiasPlace bias_place = BiasPlace::kScore;
+  WeightOf weight_of = WeightOf::kScore;     // the value that becomes a weight
+  BiasPlace bias_place = BiasPlace::kScore;  // the value that gets the bias
   // The bias is added to the weight too, not only to the key. Needs
   // correction_bias. With BiasPlace::kScore it also needs WeightOf::kScore.
   bool bias_in_weight = false;
@@ -139,8 +143,8 @@ struct RouteOptions {
   // softcap), clipped to [-logit_clip, logit_clip]. logit_scale must not be
   // 0. A softcap or clip of 0 leaves that step out.
   float logit_scale = 1.0f;
-  float logit_softcap = 0.0f;
-  float logit_clip = 0.0f;
+  float logit_softcap = 0.0f;  // softcap in the formula of logit_scale
+  float logit_clip = 0.0f;     // the clip in the formula of logit_scale
 
   // Groups of num_experts / num_expert_group experts each (0 or 1: none).
   // Experts are selected from the topk_group groups with the largest scores.
@@ -149,9 +153,9 @@ struct RouteOptions {
   // group gets the key -inf, or 0 with dropped_key_is_zero, and 0 is above
   // negative keys.
   size_t num_expert_group = 0;
-  size_t topk_group = 0;
-  size_t group_score_of = 2;
-  bool dropped_key_is_zero = false;
+  size_t topk_group = 0;             // the number of groups to select from
+  size_t group_score_of = 2;         // the number of keys in a group's score
+  bool dropped_key_is_zero = false;  // the key of other groups is 0, not -inf
 
   // The number of zero experts, which compute nothing. They are the last ones
   // of num_experts. If a zero expert is selected, its weight is added to
@@ -165,8 +169,8 @@ struct RouteOptions {
   // experts do not take part in the selection, but their scores are divided
   // and scaled together with the scores of the selected experts.
   size_t num_shared_experts = 0;
-  float shared_weight = 1.0f;
-  bool shared_logits = false;
+  float shared_weight = 1.0f;  // each shared expert's weight
+  bool shared_logits = false;  // logits have columns for the shared experts
 
   // f32, bf16 or f16: the score, the sum, the quotient and the scaled weight
   // are each rounded to this type, as in a model of that type. (The key is

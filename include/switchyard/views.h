@@ -61,9 +61,9 @@ constexpr void Elements() noexcept {
   Const<Void, T>();
   static_assert(kHasType<T>,
                 "switchyard: elements are float, BFloat16, Float16, int32_t, "
-                "uint32_t, int64_t, int8_t, uint8_t, Float8E4M3, Float8E5M2 or "
-                "Scale8E8M0; any other matrix is {pointer to void, Type, rows, "
-                "cols, stride}");
+                "uint32_t, int64_t, int8_t, uint8_t, uint16_t, Float8E4M3, "
+                "Float8E5M2 or Scale8E8M0; any other matrix is {pointer to "
+                "void, Type, rows, cols, stride}");
 }
 template <class Void, class T, class... Sizes>
 constexpr void Matrix() noexcept {

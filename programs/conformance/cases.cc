@@ -88,7 +88,8 @@ std::vector<Routing> DifferentRoutings() {
 }
 
 // Makes the case of families with equal routing. It has the sizes and the
-// name of the family with the most experts; a copy of a family comes last.
+// name of the family with the largest num_experts * top_k. If several have
+// the same product, a family that is no copy of another one is preferred.
 Case FamilyCase(const Routing& routing, size_t seed) {
   const auto size = [](const Preset* preset) {
     return std::make_pair(preset->num_experts * preset->top_k,

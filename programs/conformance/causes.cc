@@ -127,8 +127,8 @@ double SumOfLargest(Keys group, size_t count) {
                          group.begin() + static_cast<ptrdiff_t>(count), 0.0);
 }
 
-// Each enumerator of an option as a mistake. A new enumerator does not compile
-// without its sentence.
+// Returns the sentence about a router that uses this enumerator by mistake. A
+// new enumerator does not compile until it has a sentence here.
 const char* SentenceOf(Score score) {
   switch (score) {
     case Score::kSoftmax:

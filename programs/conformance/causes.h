@@ -18,7 +18,7 @@
 
 namespace switchyard::conformance {
 
-// The call of the reference that a cause changes.
+// The reference's inputs, options and steps. A cause changes them.
 struct Recipe {
   Case inputs;
   RouteOptions options;
@@ -27,8 +27,8 @@ struct Recipe {
 
 struct Cause {
   std::string name;  // such as "softmax_score"
-  // The router's mistake, and the rule of the recipe. The text follows the
-  // word "It".
+  // The router's mistake, then the recipe's rule that it breaks. Reports
+  // print this text after the word "It".
   std::string sentence;
   // Makes the mistake. Returns false if the recipe gives no occasion for it.
   std::function<bool(Recipe& recipe)> change;

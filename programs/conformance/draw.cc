@@ -83,8 +83,8 @@ std::vector<float> Draw::Row(size_t columns, size_t top_k) {
   std::vector<float> row;
   std::set<float> taken;
   for (size_t e = 0; e < columns; ++e) {
-    // About three times as many experts as are selected are likely ones. They
-    // have different logits.
+    // About 3 * top_k of the logits are from -1 to 5 and differ from each
+    // other. The others are from -6 to 0, so they are seldom selected.
     if (random_.Below(columns) >= 3 * top_k) {
       row.push_back(Multiple(kUnit, -6.0f, 0.0f));
       continue;

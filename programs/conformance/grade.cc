@@ -419,7 +419,8 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
 
   for (size_t c = 0; c < cases_.size(); ++c) {
     if (!is_open(c)) continue;
-    // No pair of causes reorders slots, or multiplies all weights by a factor.
+    // If the order of slots or a factor of all weights is wrong, pairs of
+    // causes are not tried, because no pair has this effect.
     std::optional<Finding> finding = Describe(cases_[c], *answers[c]);
     const bool is_certain =
         finding.has_value() &&

@@ -75,7 +75,7 @@ class Grader {
  private:
   // Returns the results of a router that makes the mistake.
   const std::optional<Routed>& Predicted(size_t c, size_t cause);
-  // True if the router's mistake, if it has this one, is seen in the case.
+  // True if a router with this mistake has wrong results in the case.
   bool IsSeen(size_t c, size_t cause);
   void FindCauses(const std::vector<const Answer*>& answers, Grades* grades);
   // Returns the results for the inputs of case c by the recipe of another

@@ -49,8 +49,8 @@ struct CheckReport {
 };
 
 // Repeats the block in double precision, with the weights that its GEMMs read
-// and the same `normed` states. Does this for up to `max_tokens` tokens, which
-// are spread over the batch.
+// and the same rows of `normed`. Does this for up to `max_tokens` tokens,
+// which are spread over the batch.
 CheckReport CheckAgainstDouble(const LayerWeights& weights,
                                const switchyard::ConstAnyMatrix& hidden,
                                const switchyard::ConstAnyMatrix& normed,

@@ -24,14 +24,14 @@ RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows,
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
                          switchyard::Executor& executor);
 
-// Returns the number of rows of `hidden` values in the file. The file must
-// have only little-endian f32 values. Throws InputError.
+// Returns the number of rows of `hidden` values in a file of states. The file
+// must have only little-endian f32 values. Throws InputError.
 size_t CountStates(const std::string& path, size_t hidden);
-// Reads all rows of such a file and converts them to `type`. Throws InputError,
-// also if a value is not finite.
+// Reads all rows of a file of states and converts them to `type`. Throws
+// InputError, also if a value is not finite.
 RowBuffer ReadStates(const std::string& path, size_t hidden,
                      switchyard::Type type, switchyard::Executor& executor);
-// Returns the contents of such a file with these states.
+// Returns the bytes of a file with these states.
 std::string StatesBytes(const switchyard::ConstAnyMatrix& states,
                         switchyard::Executor& executor);
 

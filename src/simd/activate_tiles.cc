@@ -109,10 +109,9 @@ TileFunction ApplyToBothAs(Type type) {
   return nullptr;
 }
 
-// Returns the function of gates and ups, which are in memory or in a tile, or
-// null if it does not exist. A `limited` function applies the limits
-// before the activation. It exists only for activations of models with
-// limits.
+// Returns the instance of ApplyToBoth() for the activation and the type, or
+// null if there is none. A `limited` function applies the limits before the
+// activation. It exists only for activations of models with limits.
 TileFunction FindApplyToBoth(Activation activation, bool limited, Type type) {
   if (limited) {
     if (activation == Activation::kSilu) {

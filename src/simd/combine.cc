@@ -188,8 +188,8 @@ struct StagedToken {
   float* kept;  // the sum of the token's terms, or null
   float* other;
   PhaseScales* scales;
-  // If the sum is kept and its terms are listed, the first phase computes it
-  // from the next three fields.
+  // The first phase uses the next three fields only if `kept` is not null and
+  // the token's terms are listed. It then computes the sum with them.
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 

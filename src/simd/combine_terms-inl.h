@@ -56,7 +56,9 @@ struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  size_t unscaled = 0;  // the number of last terms without scales.routed
+  // The last `unscaled` terms are shared experts, which scales.routed does not
+  // multiply.
+  size_t unscaled = 0;
 };
 
 HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {

@@ -117,9 +117,10 @@ struct RoutePlan {
     bias_in_value = bias && on_score && o.bias_in_weight;
     const bool by_sum = o.renormalize && !TakesEps(o.divisor);
     is_share = is_softmax && (!by_sum || bias_in_value || rounds);
-    // A bound that is a share of the sum over all does not matter if the
-    // selected have at least that share. If they have the largest scores, they
-    // have at least top_k / experts of the sum. (See NeedsAll().)
+    // The divisor may have a lower bound that is a share of the sum over all
+    // experts. It has no effect if the selected experts have at least that
+    // share. If they have the largest scores, they have at least top_k /
+    // experts of the sum. (See NeedsAll().)
     const SelectMode softmax =
         SoftmaxMode(o.renormalize,
                     o.divisor == Divisor::kMaxOfSumAndShare ? o.clamp : 0.0f);

@@ -192,8 +192,9 @@ class Strip {
     }
   }
 
-  // Adds one block. Each row has states a and b for vector 0, and c and e for
-  // vector 1.
+  // Adds the products of one block to the sums. For each row, a and b collect
+  // the products of vector 0, and c and e those of vector 1. b and e are used
+  // only if a vector needs two states.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
                                   const uint8_t* codes0, const uint8_t* codes1,
                                   const uint8_t* scales0,
@@ -316,11 +317,12 @@ class Strip {
   // True if the high nibbles have their own states, b and e.
   static constexpr bool kTwoStates =
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
-  // True if a strip's sums are in memory, and are read once a block. Bytes need
-  // two states, so four rows and their sums need 12 registers; 16 registers do
-  // not hold these and the codes. GCC then kept two states in memory,
-  // where each addition waits for the store of the previous one. Keeping the
-  // sums in memory instead takes 0.8 times as long. (q8_0, 32 rows, Zen 3)
+  // True if a strip's sums are in memory, and are read and stored once a
+  // block. Codes of one byte need two states per row. With four rows, the
+  // states and the sums need 12 registers, and the codes do not fit in the
+  // other 4. GCC then kept two states in memory, where each addition waits
+  // for the store of the previous one. With the sums in memory instead, a
+  // product takes 0.8 times as long. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

@@ -166,8 +166,8 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: multiplies 16 columns. A half block has four times 32 columns; these
-  // are the first or the last 16 of its kField-th 32.
+  // q6_K: multiplies 16 columns of a block. They begin at column
+  // 128 * half + 32 * kField + 16 * part.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,

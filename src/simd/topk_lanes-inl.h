@@ -117,7 +117,8 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
   }
 #endif
 }
-// Reads elements [0, n) of row r back from these places.
+// Reads elements [0, n) of row r, which are where PutVector() puts those of a
+// row.
 template <class T>
 SWITCHYARD_PIECE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
                               T* HWY_RESTRICT row, size_t n) {

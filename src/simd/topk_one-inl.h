@@ -52,7 +52,8 @@ struct TopKOne {
   TopKIntVec order;  // the low 4 bits of lane s: the lane that is s-th in order
 };
 
-// Returns, for each lane, four times the number of other lanes before it: lanes
+// Returns, for each lane, its rank times four, which is the bit position of a
+// rank's four bits. The rank is the number of other lanes before it: lanes
 // with a larger key and, among equal keys, lanes to its left. The lanes from
 // `count` on come behind all others, in any order. See Rank().
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {

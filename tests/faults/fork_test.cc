@@ -64,7 +64,7 @@ TEST(Fork, ChildUsesKernelsAndDevicesOfItsOwn) {
       if (!layer.IsRight(SerialExecutor(), expected)) {
         return Tell("kernels give other bits");
       }
-#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
+#ifndef __SANITIZE_THREAD__  // TSan allows no threads in a forked child
       if (!layer.IsRight(*MakeExecutor(Pool::kShuffle), expected)) {
         return Tell("kernels on its own threads give other bits");
       }

@@ -68,7 +68,7 @@ Status Run(const ExpertGemm& gemm) { return gemm(ExpertTile()); }
 }  // namespace
 
 Status Call(float* f, const float* constant, double* d, int32_t* ids,
-            uint16_t* halves, void* bytes, const void* read, int n,
+            uint64_t* longs, void* bytes, const void* read, int n,
             std::vector<double>& doubles, const std::vector<float>& constants) {
   CombineInputs in;
   in.rows = {f, n, 8};
@@ -98,7 +98,7 @@ Status Call(float* f, const float* constant, double* d, int32_t* ids,
 #if REFUSED == 1
   status = RouteTopK({{d, n, 8}}, {{ids, n, 2}, {f, n, 2}});
 #elif REFUSED == 2
-  status = RouteTopK({{halves, n, 8}}, {{ids, n, 2}, {f, n, 2}});
+  status = RouteTopK({{longs, n, 8}}, {{ids, n, 2}, {f, n, 2}});
 #elif REFUSED == 3
   status = RouteTopK({doubles}, {{ids, n, 2}, {f, n, 2}});
 #elif REFUSED == 4
@@ -139,7 +139,7 @@ Status Call(float* f, const float* constant, double* d, int32_t* ids,
   };
   status = Run(dangling);
 #endif
-  (void)ids, (void)d, (void)constant, (void)halves, (void)doubles;
+  (void)ids, (void)d, (void)constant, (void)longs, (void)doubles;
   (void)constants;
   return status;
 }

@@ -15,8 +15,8 @@ namespace {
 
 using switchyard::ConstAnyMatrix;
 
-// The times of the steps of a batch, in microseconds. Each is the time of the
-// node that takes longest for it.
+// The times of a batch's steps, in microseconds. Each is the time of the node
+// that takes longest for the step.
 struct Steps {
   double dispatch = 0, products = 0, back = 0;
 };
@@ -25,7 +25,7 @@ struct Steps {
 struct Traffic {
   Steps steps;
   size_t rows = 0;        // rows that go to another node
-  double most_bytes = 0;  // that a node sends or receives on the way there
+  double most_bytes = 0;  // the most that a node sends or receives in dispatch
 };
 
 // The experts [0, num_experts) are spread over nodes as evenly as their number

@@ -17,7 +17,7 @@ struct ClusterOptions {
   std::vector<size_t> nodes;  // a line for each
   size_t workers = 8;         // of each node
   double latency_us = 100;    // of a message
-  double gb_per_s = 1.25;     // that a node sends, and that it receives
+  double gb_per_s = 1.25;     // the rate at which a node sends or receives
   // Bytes of a row to the experts and of a row back. 0 stands for int8 with a
   // scale and the expert's number, and for bf16.
   size_t row_bytes = 0, back_bytes = 0;

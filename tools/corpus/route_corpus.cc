@@ -327,7 +327,8 @@ const Registration registration("route", [](std::vector<Case>& cases) {
       }
     }
   }
-  // Here top_k / experts is below the default clamp.
+  // Here top_k / experts is 2^-16. The default of RouteOptions::clamp is
+  // larger: 2^-14.
   cases.push_back(
       {"route many experts", [](Executor& executor, Digests& digests) {
          Run(executor, digests, kF32, Ties, RouteOptions(), 65536, 1);

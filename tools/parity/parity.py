@@ -5,8 +5,8 @@
 
 Each family's own router, with random weights, routes random rows, in its default
 configuration and in three odd ones, as f32 and as bf16. Its logits go to RouteTopK
-with the family's preset. Rows where keys tie at the boundary are skipped, since
-torch.topk says nothing of them, and counted.
+with the family's preset. Rows where keys tie at the boundary are skipped and counted,
+because torch.topk does not define which of them it selects.
 Exit codes: 0; 1 if a preset differs; 2 for wrong input, in a line on stderr.
 """
 

@@ -1,6 +1,8 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares every class of transformers that lets an implementation run its experts with eager."""
+"""Compares Switchyard with eager, for each class of transformers that lets an implementation run
+its experts.
+"""
 
 import copy
 

@@ -124,7 +124,7 @@ def test_a_record_is_replayed_on_another_batch(family):
         for i, (_, _, ids) in enumerate(first):
             own = ~made.is_padding
             assert torch.equal(_ints(made.ids[:, i])[own], ids[own])
-        # Other values in the router, so that a selection would differ.
+        # Replays the sequences in another order, with their experts in that order, too.
         order = torch.tensor([4, 2, 1])
         other = made.take(torch.arange(40).view(5, 8)[order].flatten())
         with replay(model, other):
@@ -142,7 +142,7 @@ def test_a_record_is_replayed_on_another_batch(family):
         changed = copy.deepcopy(model)
         with replay(model, made):
             assert torch.equal(model(tokens, attention_mask=keeps).logits, plain)
-        # A copy from outside of the blocks is a model of its own.
+        # A copy that was made outside of the block is a separate model.
         assert torch.equal(changed(tokens, attention_mask=keeps).logits, plain)
         assert torch.equal(model(tokens, attention_mask=keeps).logits, plain)
 
@@ -223,13 +223,13 @@ def test_weights_have_derivatives(family):
         model(tokens)
     assert torch.equal(_records.signed(recording.record.ids).sort(2).values,
                        _records.signed(ours.record.ids).sort(2).values)
-    # With the router's own experts, all derivatives are those of the model.
+    # If the replayed experts are the router's own, all derivatives equal those without a replay.
     with replay(model, recording.record):
         again, gradients = _loss_and_gradients(model, tokens)
     assert torch.equal(again, loss) and gradients.keys() == wanted.keys()
     for name, gradient in gradients.items():
         assert torch.equal(gradient, wanted[name]), name
-    # With others, weights are those that RouteTopK computes, and derivatives differ.
+    # If they are others, the weights equal RouteTopK's, and the derivatives differ.
     heard = Heard(model)
     other = recording.record.take(torch.arange(18).roll(5))
     with replay(model, other):
@@ -263,7 +263,7 @@ def test_gradient_checkpointing():
 
 
 class OneLayer(torch.nn.Module):
-    """A model of one router, for those whose models are too large for a test."""
+    """A model that has only one router, because some families' models are too large for a test."""
 
     def __init__(self, router, more):
         super().__init__()
@@ -279,7 +279,7 @@ class OneLayer(torch.nn.Module):
                     switchyard.transformers._leave_session, *record), layer
 
 
-# A family for each set of options, because others have the same code.
+# One family for each set of options, because families with the same options have the same code.
 DIFFERENT = {(str(switchyard.presets().get(f.folder)), "groups" in f.name): f
              for f in reversed(FAMILIES) if f.name not in LEFT_ALONE}
 
@@ -311,7 +311,8 @@ def test_routers(family):
     assert torch.equal(ids2, ids[order])
     alike = (logits2 == logits[order]).all(1)
     assert alike.any() and torch.equal(weights2[alike], weights[order][alike])
-    # The experts of other tokens: transformers' own code computes the weights that RouteTopK does.
+    # Replays the experts of other tokens. transformers' own code and RouteTopK compute equal
+    # weights.
     other = made.take(torch.arange(20).roll(1))
     with model.session(_sessions.Replay, plan, other)[0]:
         with torch.no_grad():

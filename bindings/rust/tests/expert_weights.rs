@@ -253,7 +253,7 @@ fn weights_are_checked() {
     assert_eq!(message(stored(2, 32, &bytes)), "ExpertWeights: the slice has a part of an expert");
     assert_eq!(stored(1, 32, &bytes).unwrap().data.rows(), 3);
 
-    // The memory has another shape, or another type.
+    // The call refuses memory of another shape, and weights that are given twice.
     let weights = stored(1, 32, &bytes).unwrap();
     let size = packed_weights_size(&weights);
     let mut memory = vec![7u8; 4 * size];

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs the cases of the library's Metal ancestors, and cases with answers that were
-//! worked out by hand, on every ISA of this machine.
+//! Runs the test cases of the Metal kernels that the library follows, and cases with
+//! answers that were worked out by hand, on every ISA of this machine.
 
 use std::sync::Mutex;
 use switchyard::*;

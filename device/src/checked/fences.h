@@ -86,9 +86,9 @@ class ThreadgroupFences {
   // threads in the threadgroup.
   void Atomic(Fences& fences, uintptr_t word, uint32_t kind, size_t thread,
               size_t count);
-  // Call this when all threads of the threadgroup, or all of a simdgroup,
-  // have met. From then on each of them knows every release that one of them
-  // knew.
+  // Call Barrier() when all threads of the threadgroup have met, and Meet()
+  // when all of a simdgroup have. From then on, each of these threads knows
+  // every release that one of them knew.
   void Barrier();
   void Meet(size_t simdgroup);
   // True if fences order all accesses of the other threadgroup's `phase`

@@ -11,9 +11,9 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
 CommandBuffer::~CommandBuffer() = default;
 
-// Retains the handle that the user's references share, because the handle
-// also keeps the queue alive. In a handler the Handle object may be gone;
-// then this retains only the buffer.
+// Retains the Handle that the user's references share, because it also keeps
+// the queue alive. While a handler runs, the user may have released all
+// references, and the Handle with them. Then this retains only the buffer.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));

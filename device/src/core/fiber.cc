@@ -96,7 +96,7 @@ struct Context {
   void (*function)(void*);
   void* argument;
   Context* before;  // the stack that entered this one and was suspended
-  // The sanitizers need the following. The bounds of a stack are known after
+  // The sanitizers need these members. The bounds of a stack are known after
   // the first switch away from it.
   [[maybe_unused]] void* fake_stack;
   [[maybe_unused]] const void* stack;

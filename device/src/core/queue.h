@@ -167,8 +167,8 @@ class Queue {
   bool closed_ = false;
   bool orphan_ = false;
   bool thread_sleeps_ = false;
-  size_t waiters_asleep_ = 0;
-  // How many of waiters_asleep_ wait until scheduled.
+  size_t waiters_asleep_ = 0;  // the number of threads asleep in Wait()
+  // The number of these threads that wait until a buffer is scheduled.
   size_t scheduled_waiters_asleep_ = 0;
   std::thread::id runner_;   // the default value if no thread runs a buffer
   bool in_handler_ = false;  // true while the runner is in a completed handler

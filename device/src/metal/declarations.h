@@ -54,8 +54,8 @@ class Duplicates {
     kNew,
     kSame,       // it differs from an earlier one only in address spaces
     kDifferent,  // its body differs, too; the earlier one stays
-    // Its body differs and it is for thread memory: it replaces the earlier
-    // one.
+    // Its body differs, and it is for thread memory, so it replaces the
+    // earlier one.
     kReplaces,
   };
   // `scope` says in which namespace or class the declaration is. If it

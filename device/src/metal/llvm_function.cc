@@ -197,8 +197,8 @@ bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
     line = line.substr(end + 3);
   }
   std::string code(line);
-  // This drops source places, and statements about aliases that hold only
-  // within one thread.
+  // The loop drops the instruction's source place, and statements about
+  // aliases that hold only within one thread.
   for (const char* const name :
        {", !dbg !", ", !noalias !", ", !alias.scope !", ", !tbaa !"}) {
     const size_t at = code.find(name);

@@ -95,7 +95,7 @@ std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
         skip(", switchyard_metal::Arm())")) {
       continue;
     }
-    // This skips blanks that `shown` lacks.
+    // The loop skips blanks of `line` that `shown` lacks.
     while (j < line.size() && line[j] == ' ' && shown[i] != ' ') ++j;
     at.push_back(std::min(j, line.empty() ? 0 : line.size() - 1));
     const bool same = j < line.size() && line[j] == shown[i];

@@ -187,8 +187,8 @@ class RegionWriter {
     return static_cast<size_t>(found - plan_.entries.begin());
   }
 
-  // Emits a region as a function. The function is a work-item loop over a row
-  // of threads.
+  // Emits a region as a function. The function loops over the threads of a
+  // row, and runs the region for each.
   void EmitRegion(size_t r) {
     const auto& entry = plan_.entries[r];
     in_region_ = FindBlocks(entry.second);
@@ -267,7 +267,7 @@ class RegionWriter {
   void EmitThread() {
     for (size_t field = 0; field < kFields; ++field) {
       std::string value = "%f." + Number(field);
-      // These depend on x: two positions, and the index.
+      // Fields 1, 4 and 7 (two positions, and the index) depend on x.
       if (field == 1 || field == 4 || field == 7) {
         value = "%at." + Number(field);
         Emit(value + " = add nuw i32 %f." + Number(field) + ", %x");

@@ -133,7 +133,8 @@ std::string_view FindAttributes(std::string_view define) {
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// Returns `more` together with those of the attributes that name the CPU.
+// Returns an attribute group with `more` and with the quoted attributes of
+// `all`, such as "target-cpu".
 std::string SelectAttributes(std::string_view all, const std::string& more) {
   std::string kept = "{ " + more;
   for (const std::string_view word :

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh OBJDUMP ACCESSORS COMPILER...
-# Compiles axpy.cc: nothing is called but its accessors, so each access in the
-# loop over threads is a load or a store; and nothing of checked mode is there.
+# Compiles axpy.cc and checks its object file. The kernel may only call its ACCESSORS accessors, so
+# each access in the loop over threads is a load or a store. It may not refer to checked mode.
 set -euo pipefail
 
 objdump=$1
@@ -11,7 +11,7 @@ object=$(mktemp)
 trap 'rm -f "$object"' EXIT
 "$@" -std=c++17 -O3 -fno-pic -c -o "$object" "$(dirname "$0")/axpy.cc"
 
-# Relocations name what is called on every machine.
+# Relocations name the called functions, on every CPU.
 relocations=$("$objdump" -drC --no-show-raw-insn "$object")
 calls=$(grep -cE 'R_[A-Z0-9_]+.*ThreadgroupContext::(Bound|CopyParams)' \
   <<<"$relocations" || true)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # check.sh COMPILER...
-# refused.cc compiles; each of its refusals does not, and says why.
+# Checks that refused.cc compiles with REFUSED=0. With each other number, a static assertion has to
+# fail with the text below.
 set -euo pipefail
 
 compile() {

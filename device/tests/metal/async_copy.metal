@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Copies by a simdgroup, which shaders declare by the names of Metal's
-// compiler. Without an #include, as texts for newLibrary() are.
+// Asynchronous copies by a simdgroup. Shaders declare these functions
+// themselves, with the labels of Metal's compiler. This file has no #include,
+// like texts for newLibrary().
 
 struct _simdgroup_event_t;
 
@@ -62,7 +63,8 @@ using namespace metal;
 
 constant uint kWidth = 7, kHeight = 6;
 
-// A tile of 5 x 3, of rows of 9, in one of 7 x 6, and the way back as it lies.
+// Copies a tile of 5 x 3, from rows of 9 elements, into a tile of 7 x 6. Then
+// copies that tile's elements, in reverse order, to `out` as one row.
 template <simdgroup_async_copy_clamp_mode mode>
 kernel void tile(device const half* in [[buffer(0)]],
                  device half* out [[buffer(1)]],
@@ -85,7 +87,7 @@ tile<simdgroup_async_copy_clamp_mode::clamp_to_zero>(device const half*, device 
 template [[host_name("tile_edge")]] kernel void
 tile<simdgroup_async_copy_clamp_mode::clamp_to_edge>(device const half*, device half*, uint, uint);
 
-// Each thread reads what another lane may have copied.
+// Each thread reads an element that another lane may have copied.
 kernel void reversed(device const float4* in [[buffer(0)]],
                      device float4* out [[buffer(1)]],
                      constant uint& waits [[buffer(2)]],

@@ -7,7 +7,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Each in a line of its own.
+// Each division is on its own line, so that a finding names it.
 template <class T>
 kernel void every(device const T *a [[buffer(0)]],
                   device const T *b [[buffer(1)]],
@@ -40,7 +40,7 @@ EVERY("int4", int4)
 EVERY("packed_uint3", packed_uint3)
 EVERY("long4", long4)
 
-// Clang's own vectors.
+// Divides vectors of Clang's ext_vector_type, not the shim's.
 typedef int Four __attribute__((ext_vector_type(4)));
 kernel void clangs(device const Four *a [[buffer(0)]],
                    device const Four *b [[buffer(1)]],
@@ -52,7 +52,7 @@ kernel void clangs(device const Four *a [[buffer(0)]],
   out[4 * i + 3] = a[i] % b[i];
 }
 
-// Threads meet, so that unchecked it is cut.
+// The kernel has barriers, so in unchecked mode it is cut into regions there.
 kernel void meets(device const int *a [[buffer(0)]],
                   device const int *b [[buffer(1)]],
                   device int *out [[buffer(2)]],
@@ -67,8 +67,9 @@ kernel void meets(device const int *a [[buffer(0)]],
   out[4 * i + 3] = a[i] % b[i];
 }
 
-// A test behind the division still decides: Clang must not take the division
-// for a proof. The sum is 0 where the loop has no round.
+// A test of the divisor after the division must still count: Clang must not
+// conclude from the division that the divisor is not 0. The sum is 0 if the
+// loop has no round.
 kernel void tested(device const int *a [[buffer(0)]],
                    device const int *b [[buffer(1)]],
                    device int *out [[buffer(2)]],

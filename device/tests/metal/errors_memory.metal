@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs of accesses that are wrong by themselves.
+// Accesses that are wrong in every order of the threads. If kDefect is set, a
+// kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// Threadgroup memory that nobody has written.
+// Reads threadgroup memory that no thread has written.
 kernel void fresh_threadgroup(device float* out [[buffer(1)]],
                               uint i [[thread_position_in_threadgroup]]) {
   threadgroup float sums[64];
@@ -16,7 +17,8 @@ kernel void fresh_threadgroup(device float* out [[buffer(1)]],
   out[i] = sums[i] + 1.0f;  // FINDS: never-written
 }
 
-// All but the last element are written.
+// Reads all elements, but the threads have written all except for the last
+// one.
 kernel void fresh_last(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint i [[thread_position_in_threadgroup]]) {
@@ -26,7 +28,7 @@ kernel void fresh_last(device const float* in [[buffer(0)]],
   out[i] = scratch[63 - i];  // FINDS: never-written
 }
 
-// A buffer that nothing has written since it was made.
+// Reads a buffer that has not been written since newBuffer() made it.
 // RUN: fresh2=64
 kernel void fresh_buffer(device float* out [[buffer(1)]],
                          device float* work [[buffer(2)]],
@@ -35,7 +37,7 @@ kernel void fresh_buffer(device float* out [[buffer(1)]],
   out[i] = work[i];  // FINDS: never-written
 }
 
-// An accumulator in a fresh buffer: "it is zero anyhow".
+// Adds to a new buffer, as if it were filled with zeros.
 // RUN: fresh2=64
 kernel void fresh_sum(device const float* in [[buffer(0)]],
                       device float* work [[buffer(2)]],
@@ -44,7 +46,7 @@ kernel void fresh_sum(device const float* in [[buffer(0)]],
   work[i] += in[i];  // FINDS: never-written
 }
 
-// One past the end: the neighbour of the last element.
+// Reads the neighbour of the last element, one element past the end.
 // RUN: buffer2=64
 kernel void past_the_end(device const float* x [[buffer(2)]],
                          device float* out [[buffer(1)]],
@@ -52,7 +54,7 @@ kernel void past_the_end(device const float* x [[buffer(2)]],
   if (kDefect || i + 1 < 64) out[i] = x[i + 1] - x[i];  // FINDS: bounds
 }
 
-// Index -1: the neighbour of the first.
+// Reads the element before the first one, with index -1.
 kernel void negative(device const float* in [[buffer(0)]],
                      device float* out [[buffer(1)]],
                      uint i [[thread_position_in_threadgroup]]) {
@@ -60,14 +62,14 @@ kernel void negative(device const float* in [[buffer(0)]],
   out[i] = in[before];  // FINDS: bounds
 }
 
-// The same of an unsigned index, which is four thousand millions.
+// Reads with index 0 - 1, which is unsigned and wraps to 4294967295.
 kernel void wraps_around(device const float* in [[buffer(0)]],
                          device float* out [[buffer(1)]],
                          uint i [[thread_position_in_threadgroup]]) {
   out[i] = in[!kDefect && i == 0 ? 0 : i - 1];  // FINDS: bounds
 }
 
-// Threadgroup memory of one element too few.
+// The threadgroup memory has one element too few.
 // RUN: threadgroup=256
 kernel void past_scratch(device const float* in [[buffer(0)]],
                          device float* out [[buffer(1)]],
@@ -79,7 +81,7 @@ kernel void past_scratch(device const float* in [[buffer(0)]],
   out[i] = scratch[first + 63 - i];  // FINDS: bounds
 }
 
-// A slot for each simdgroup, and one simdgroup more.
+// There are slots for two simdgroups, but three simdgroups run.
 // RUN: threads=96/64
 kernel void too_many_simdgroups(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
@@ -93,7 +95,7 @@ kernel void too_many_simdgroups(device const float* in [[buffer(0)]],
   if (i == 0) out[0] = part[0] + part[1];
 }
 
-// Parameters of which the last word is not bound.
+// The bound buffer lacks the last word of the parameters.
 struct Params {
   uint rows;
   uint cols;
@@ -107,7 +109,8 @@ kernel void short_params(device float* out [[buffer(1)]],
   out[i] = float(p.stride + i);  // FINDS: binding
 }
 
-// The tail of a row, read four at a time.
+// Reads a row by vectors of four, but the row does not end with a whole
+// vector.
 // RUN: buffer2=62
 kernel void vector_tail(device const float4* x [[buffer(2)]],
                         device float* out [[buffer(1)]],
@@ -116,14 +119,14 @@ kernel void vector_tail(device const float4* x [[buffer(2)]],
   if (last < 62) out[i] = dot(x[i], float4(1.0f));  // FINDS: bounds
 }
 
-// A grid that is larger than the row, and no look at its length.
+// The grid is larger than the row, and threads do not check the row's length.
 // RUN: groups=2 threads=32 buffer2=62
 kernel void no_guard(device float* x [[buffer(2)]],
                      uint i [[thread_position_in_grid]]) {
   if (kDefect || i < 62) x[i] = float(i);  // FINDS: bounds
 }
 
-// An index from the data.
+// Reads at an index that comes from the data, without a check.
 // RUN: buffer2=62
 kernel void gather(device const float* x [[buffer(2)]],
                    device const float* in [[buffer(0)]],
@@ -133,7 +136,8 @@ kernel void gather(device const float* x [[buffer(2)]],
   out[i] = x[kDefect ? from : min(from, 61u)];  // FINDS: bounds
 }
 
-// Past a table of the program's own, which nothing is told about.
+// Reads past a constant table of the program. Checked mode has no bounds for
+// it.
 constant float kTable[4] = {1.0f, 2.0f, 4.0f, 8.0f};
 // MISSED: constants and variables of the program have no bounds here
 kernel void past_a_table(device const float* in [[buffer(0)]],
@@ -142,7 +146,7 @@ kernel void past_a_table(device const float* in [[buffer(0)]],
   out[i] = kTable[uint(in[i]) % (kDefect ? 5 : 4)];  // FINDS: bounds
 }
 
-// Four floats from anywhere: float4 wants every fourth of them.
+// Reads a float4 at any float, but a float4 is aligned to four floats.
 kernel void misaligned(device const float* x [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint i [[thread_position_in_threadgroup]]) {
@@ -155,11 +159,13 @@ kernel void misaligned(device const float* x [[buffer(0)]],
   out[i] = dot(v, v);  // FINDS: misaligned
 }
 
-// A function constant that no host sets, and what is made of it.
+// Uses a constant that is computed from a function constant, which no host
+// sets.
 constant uint kScale [[function_constant(1)]];
 constant uint kTwice = kScale * 2;
 constant uint kScaleOrOne = is_function_constant_defined(kScale) ? kScale : 1;
-// In a function: Clang would read both constants and choose between them.
+// A function that is not inlined. In the kernel, Clang would read both
+// constants and choose between them.
 __attribute__((noinline)) static float Twice() {
   return float(kTwice);  // FINDS: never-written in unset_constant
 }

@@ -15,7 +15,7 @@ constant uchar kSmall [[function_constant(5)]];
 constant ushort kShort [[function_constant(6)]];
 constant bool kHasExtra [[function_constant(7)]];
 
-// Made of them.
+// Constants that are computed from function constants.
 constant int kStep = is_function_constant_defined(kBy) ? kBy : 100;
 constant int kTwoSteps = 2 * kStep;
 constant bool kMany = kTimes > 2;
@@ -38,7 +38,8 @@ kernel void optional(device const float* in [[buffer(0)]],
                      device const float* extra
                      [[buffer(2), function_constant(kHasExtra)]],
                      uint i [[thread_position_in_grid]]) {
-  // Read in any case: with its constants known, nothing is left of this.
+  // This reads `extra` even if it is not bound. Once kHasExtra is known to be
+  // false, the compiler removes the read.
   const float more[2] = {extra[i], extra[7 - i]};
   out[i] = in[i];
   if (kHasExtra) out[i] += more[i % 2];

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All that a compute kernel can be told of its place.
+// All inputs that give a compute kernel its position and its sizes.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -65,7 +65,7 @@ kernel void wide(device Place* places [[buffer(0)]],
   for (; at < 40; ++at) out[at] = 0;
 }
 
-// The same in the other types that there are.
+// Writes some of the inputs again, in types of 16 bits.
 kernel void narrow(device uint4* out [[buffer(0)]],
                    ushort2 position [[thread_position_in_grid]],
                    ushort index [[thread_index_in_threadgroup]],
@@ -77,7 +77,7 @@ kernel void narrow(device uint4* out [[buffer(0)]],
       uint4(index, lane, group.y * 16 + group.x, threads.x);
 }
 
-// Bindings that have no index take the first that are free.
+// Arguments without an index get the lowest free indices.
 kernel void without_indices(device const float* a, constant float& b,
                             device float* out [[buffer(3)]],
                             device const float* c,

@@ -1,21 +1,21 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defects that are found in every schedule, of which many are run.
+// Defects that checked mode finds in every schedule. The test runs many.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// The buffer is three bytes short of the last word.
+// With the defect, the buffer lacks three bytes of the word that is read.
 // RUN: threads=1 bytes0=381
 kernel void words(device const ulong* x [[buffer(0)]],
                   device float* out [[buffer(1)]]) {
   out[0] = float(x[kDefect ? 47 : 46] & 1);  // FINDS: bounds
 }
 
-// Thread 0 reads an element of two bytes that nobody has written.
+// Thread 0 reads an element of two bytes that no thread has written.
 // RUN: threads=32 threadgroup=128
 kernel void gather_halves(device float* out [[buffer(1)]],
                           threadgroup float* scratch [[threadgroup(0)]],
@@ -26,7 +26,7 @@ kernel void gather_halves(device float* out [[buffer(1)]],
   out[i] = float(halves[31 - i]);  // FINDS: never-written
 }
 
-// Adds halves for a group of 24, as if it had 32.
+// A tree adds the two halves of 32 elements, but 24 threads wrote only 24.
 // RUN: threads=24
 kernel void tree(device const float* x [[buffer(0)]],
                  device float* out [[buffer(1)]],
@@ -42,7 +42,7 @@ kernel void tree(device const float* x [[buffer(0)]],
   if (i == 0) out[0] = scratch[0];
 }
 
-// Parameters in a fresh buffer.
+// The host has written no parameters to the buffer.
 struct Params {
   uint n, padding;
 };
@@ -52,13 +52,13 @@ kernel void params(constant Params& p [[buffer(0)]],
   out[0] = float(p.n);  // FINDS: never-written
 }
 
-// Values of one byte: neighbours, or the same.
+// Threads write neighbouring bytes or, with the defect, the same byte.
 kernel void bytes(device uchar* out [[buffer(1)]],
                   uint i [[thread_index_in_threadgroup]]) {
   out[1 + (kDefect ? i / 2 : i)] = uchar(i);  // FINDS: missing-barrier
 }
-// Values of two bytes, of which two share a word. The lower one is then read, by
-// another thread than wrote it.
+// Two values of two bytes share a word. A thread then reads the lower value,
+// which another thread has written.
 kernel void halves(device ushort* words [[buffer(1)]],
                    device float* result [[buffer(0)]],
                    uint i [[thread_index_in_threadgroup]]) {
@@ -66,7 +66,8 @@ kernel void halves(device ushort* words [[buffer(1)]],
   out[i] = ushort(i);  // FINDS: missing-barrier
   if (i == 40) result[0] = float(out[kDefect ? 7 : 40]);  // FINDS: missing-barrier
 }
-// Halves of words are written, then whole words, and then an upper half is read.
+// Threads write halves of words, then whole words, and one reads an upper
+// half.
 kernel void halves_then_words(device float* words [[buffer(1)]],
                               device float* result [[buffer(0)]],
                               uint i [[thread_index_in_threadgroup]]) {
@@ -78,7 +79,8 @@ kernel void halves_then_words(device float* words [[buffer(1)]],
   if (i == 40) result[0] = float(halves[2 * 7 + 1]);  // FINDS: missing-barrier
 }
 
-// The last threadgroup overwrites, behind barriers of its own, what all read.
+// The last threadgroup overwrites a word that all read. Its barriers order
+// only its own threads.
 // RUN: groups=3 threads=32
 kernel void scale(device float* x [[buffer(0)]],
                   uint p [[thread_position_in_grid]]) {
@@ -89,7 +91,7 @@ kernel void scale(device float* x [[buffer(0)]],
   }
   if (p == 95) x[kDefect ? 0 : 1] = v;  // FINDS: race
 }
-// The same of two words.
+// The defect of `scale`, with elements of two words.
 // RUN: groups=3 threads=32
 kernel void scale_words(device float2* x [[buffer(0)]],
                         uint p [[thread_position_in_grid]]) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of concurrent dispatches: they are right, and what is between them is
-// not.
+// Kernels of concurrent dispatches. The kernels are correct, but the host
+// leaves out a barrier between the dispatches.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,7 +18,7 @@ kernel void copy(device const uint* x [[buffer(0)]],
   out[i] = x[i];  // FINDS: missing-memory-barrier
 }
 
-// The grid of the next dispatch, or its parameters.
+// Writes the size of the next dispatch's grid, or its parameters.
 kernel void ones(device uint* out [[buffer(0)]],
                  uint i [[thread_index_in_threadgroup]]) {
   out[i] = 1;
@@ -29,11 +29,11 @@ kernel void reader(constant uint& p [[buffer(0)]],
   out[0] = p;  // FINDS: missing-memory-barrier
 }
 
-// Two dispatches of one concurrent encoder: the first adds up the columns of a
-// gradient, the second one turns the gradient into another, in place. Barriers
-// were put in where a dispatch reads what an earlier one wrote, not where it
-// writes what an earlier one reads (mlx 3630: a wrong bias gradient in one of
-// ten runs).
+// Two dispatches of one concurrent encoder: the first adds up the columns of
+// a gradient, and the second scales the gradient in place. The encoder put a
+// barrier before a dispatch that reads the output of an earlier one, but none
+// before a dispatch that overwrites the input of an earlier one (mlx 3630: a
+// wrong bias gradient in one of ten runs).
 kernel void column_sums(device const float* gradient [[buffer(0)]],
                         device float* sums [[buffer(1)]],
                         uint c [[thread_position_in_grid]]) {

@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs of what shaders are made of: reductions, scans, sorts.
+// Defects of the common parts of shaders, such as reductions, scans and
+// sorts. If kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// A tree without a barrier in its loop.
+// A reduction by a tree, without a barrier in its loop.
 kernel void tree(device const float* in [[buffer(0)]],
                  device float* out [[buffer(1)]],
                  uint i [[thread_position_in_threadgroup]]) {
@@ -22,7 +23,7 @@ kernel void tree(device const float* in [[buffer(0)]],
   if (i == 0) out[0] = scratch[0];
 }
 
-// The partial sums of simdgroups are read as soon as they are written.
+// All threads read the partial sums of both simdgroups, without a barrier.
 kernel void partials(device const float* in [[buffer(0)]],
                      device float* out [[buffer(1)]],
                      uint i [[thread_position_in_threadgroup]],
@@ -35,8 +36,8 @@ kernel void partials(device const float* in [[buffer(0)]],
   out[i] = part[0] + part[1];  // FINDS: missing-barrier, never-written
 }
 
-// Two buffers take turns, and so one barrier a round is enough; with one buffer
-// it is not.
+// Two buffers alternate, so one barrier a round is enough. With the defect,
+// two rounds use the same buffer.
 kernel void ping_pong(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
                       uint i [[thread_position_in_threadgroup]]) {
@@ -51,7 +52,8 @@ kernel void ping_pong(device const float* in [[buffer(0)]],
   out[i] = sum;
 }
 
-// A prefix sum in place: what a step reads, it overwrites.
+// A prefix sum in place: a step overwrites elements that other threads read
+// in the same step.
 kernel void scan(device const float* in [[buffer(0)]],
                  device float* out [[buffer(1)]],
                  uint i [[thread_position_in_threadgroup]]) {
@@ -67,7 +69,7 @@ kernel void scan(device const float* in [[buffer(0)]],
   out[i] = scratch[i];
 }
 
-// A transpose by way of a tile.
+// A transpose through a tile, without a barrier.
 // RUN: threads=8x8
 kernel void transpose(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
@@ -78,7 +80,8 @@ kernel void transpose(device const float* in [[buffer(0)]],
   out[8 * p.y + p.x] = tile[p.x][p.y];  // FINDS: missing-barrier
 }
 
-// A transpose in place, by all threads or by those above the diagonal.
+// A transpose in place. With the defect all threads swap, not only those
+// above the diagonal, so two threads swap the same pair.
 // RUN: threads=8x8
 kernel void transpose_in_place(device float* out [[buffer(1)]],
                                uint2 p [[thread_position_in_grid]]) {
@@ -89,7 +92,7 @@ kernel void transpose_in_place(device float* out [[buffer(1)]],
   out[8 * p.x + p.y] = upper;  // FINDS: missing-barrier
 }
 
-// A stencil over a tile: the new values go where the old ones are.
+// A stencil in a tile: threads overwrite values that their neighbours read.
 kernel void stencil(device const float* in [[buffer(0)]],
                     device float* out [[buffer(1)]],
                     uint i [[thread_position_in_threadgroup]]) {
@@ -105,7 +108,7 @@ kernel void stencil(device const float* in [[buffer(0)]],
   out[i] = tile[i];
 }
 
-// The halo is fetched behind the barrier.
+// Two threads fetch the elements beside the tile after the barrier.
 kernel void halo(device const float* in [[buffer(0)]],
                  device float* out [[buffer(1)]],
                  uint i [[thread_position_in_threadgroup]]) {
@@ -118,7 +121,8 @@ kernel void halo(device const float* in [[buffer(0)]],
   out[i] = tile[i] + tile[i + 2];  // FINDS: missing-barrier, never-written
 }
 
-// A product of matrices, tile by tile, with one barrier a tile.
+// A product of matrices, tile by tile. With one barrier a tile, threads
+// overwrite a tile that others still read.
 // RUN: threads=8x8
 kernel void tiles(device const float* in [[buffer(0)]],
                   device float* out [[buffer(1)]],
@@ -159,7 +163,7 @@ kernel void bitonic(device const float* in [[buffer(0)]],
   out[i] = row[i];
 }
 
-// Bins of each simdgroup are merged before all have counted.
+// Threads add up the bins of both simdgroups before all threads have counted.
 kernel void merge_bins(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint i [[thread_position_in_threadgroup]],

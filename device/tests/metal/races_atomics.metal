@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs of atomics against plain accesses, and of atomics that do not do.
+// Races of atomics with plain accesses, and mistakes with atomics alone. If
+// kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// A counter is cleared plainly, while others count.
+// A plain store clears a counter while other threads add to it.
 kernel void atomic_clear(device float* out [[buffer(1)]],
                          uint i [[thread_position_in_threadgroup]]) {
   threadgroup int words[1];
@@ -20,7 +21,8 @@ kernel void atomic_clear(device float* out [[buffer(1)]],
   out[i] = float(atomic_load_explicit(count, memory_order_relaxed));
 }
 
-// The same, and it is cleared atomically: no data race, and wrong.
+// An atomic store clears a counter while other threads add to it. This is no
+// data race, but the count is wrong.
 // MISSED: atomics against atomics, ordered or not
 kernel void atomic_clear_late(device float* out [[buffer(1)]],
                               uint i [[thread_position_in_threadgroup]]) {
@@ -32,7 +34,8 @@ kernel void atomic_clear_late(device float* out [[buffer(1)]],
   out[i] = float(atomic_load_explicit(&count, memory_order_relaxed));
 }
 
-// A histogram in threadgroup memory.
+// A histogram in threadgroup memory. With the defect, its additions are
+// plain.
 kernel void atomic_bins(device const float* in [[buffer(0)]],
                         device float* out [[buffer(1)]],
                         uint i [[thread_position_in_threadgroup]]) {
@@ -47,7 +50,7 @@ kernel void atomic_bins(device const float* in [[buffer(0)]],
   if (i < 8) out[i] = float(bins[i]);
 }
 
-// The maximum is read before all have contributed.
+// Threads read the maximum before all threads have updated it.
 kernel void atomic_max(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint i [[thread_position_in_threadgroup]]) {
@@ -60,7 +63,8 @@ kernel void atomic_max(device const float* in [[buffer(0)]],
   out[i] = float(words[0]);  // FINDS: missing-barrier
 }
 
-// A ticket by a load and a store is no ticket.
+// Threads take tickets by an atomic load and an atomic store, so two threads
+// can get the same ticket.
 // RUN: buffer2=1
 // MISSED: threads change places at barriers and simd functions only
 kernel void atomic_ticket(device float* out [[buffer(1)]],
@@ -76,7 +80,7 @@ kernel void atomic_ticket(device float* out [[buffer(1)]],
   out[ticket] = float(i);  // FINDS: missing-barrier
 }
 
-// Threadgroups add to one sum.
+// Threadgroups add to the same sum. With the defect, the additions are plain.
 // RUN: groups=3 threads=32
 kernel void atomic_sum(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
@@ -88,7 +92,7 @@ kernel void atomic_sum(device const float* in [[buffer(0)]],
   if (!kDefect) atomic_fetch_add_explicit((device atomic_float*)out, sum, memory_order_relaxed);
 }
 
-// A progress counter is updated atomically and read plainly.
+// Atomics update a progress counter, and a plain load reads it.
 // RUN: groups=3 threads=32 buffer2=3
 kernel void atomic_progress(device uint* count [[buffer(1)]],
                             device uint* seen [[buffer(2)]],
@@ -100,7 +104,8 @@ kernel void atomic_progress(device uint* count [[buffer(1)]],
   seen[g] = kDefect ? count[0] : atomic_load_explicit(atomic, memory_order_relaxed);  // FINDS: race
 }
 
-// Compare and exchange on one side, a plain store on the other.
+// All threads use compare and exchange on a word. One also stores to it
+// plainly.
 // RUN: buffer2=64
 kernel void atomic_exchange(device int* owner [[buffer(1)]],
                             device float* out [[buffer(2)]],

@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs of barriers that do not order, or that not all threads reach.
+// Barriers that do not order the accesses, or that not all threads reach. If
+// kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// No flag: threads wait, memory does not.
+// Without a flag, threads wait for each other, but no memory is ordered.
 kernel void barrier_none(device const float* in [[buffer(0)]],
                          device float* out [[buffer(1)]],
                          uint i [[thread_position_in_threadgroup]]) {
@@ -19,7 +20,7 @@ kernel void barrier_none(device const float* in [[buffer(0)]],
   out[i] = scratch[63 - i];  // FINDS: barrier-flags
 }
 
-// The flag of device memory, where threadgroup memory is meant.
+// The flag is for device memory, but threads exchange threadgroup memory.
 kernel void barrier_device(device const float* in [[buffer(0)]],
                            device float* out [[buffer(1)]],
                            uint i [[thread_position_in_threadgroup]]) {
@@ -29,7 +30,8 @@ kernel void barrier_device(device const float* in [[buffer(0)]],
   out[i] = scratch[63 - i];  // FINDS: barrier-flags
 }
 
-// Both kinds of memory change hands, and the barrier is for one.
+// Threads exchange values in both kinds of memory, but the barrier is for
+// one.
 // RUN: buffer2=64
 kernel void barrier_one_of_two(device const float* in [[buffer(0)]],
                                device float* out [[buffer(1)]],
@@ -44,7 +46,7 @@ kernel void barrier_one_of_two(device const float* in [[buffer(0)]],
   out[i] = a * work[63 - i];  // FINDS: barrier-flags
 }
 
-// Threads past the end of the row have gone when the others wait.
+// Threads behind the end of the row return before the barrier.
 kernel void barrier_early_return(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],
                                  uint i [[thread_position_in_threadgroup]]) {
@@ -71,7 +73,7 @@ kernel void barrier_in_branch(device const float* in [[buffer(0)]],
   out[i] = value;
 }
 
-// A loop whose length is the thread's own.
+// The number of rounds, each with a barrier, depends on the thread.
 kernel void barrier_in_loop(device const float* in [[buffer(0)]],
                             device float* out [[buffer(1)]],
                             uint i [[thread_position_in_threadgroup]]) {
@@ -85,7 +87,7 @@ kernel void barrier_in_loop(device const float* in [[buffer(0)]],
   out[i] = value + scratch[i];
 }
 
-// The barrier is in a helper, which not all call.
+// The barrier is in a helper that not all threads call.
 static float Exchanged(threadgroup float* scratch, uint i, float value) {
   scratch[i] = value;
   threadgroup_barrier(mem_flags::mem_threadgroup);  // FINDS: divergent-barrier in barrier_in_helper
@@ -100,7 +102,8 @@ kernel void barrier_in_helper(device const float* in [[buffer(0)]],
   if (i != 17) out[i] = value;
 }
 
-// Both ways have as many barriers, but not the same ones.
+// Both branches have one barrier, but threads in different branches wait at
+// different barriers.
 kernel void barrier_of_two_ways(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
                                 uint i [[thread_position_in_threadgroup]]) {
@@ -120,7 +123,7 @@ kernel void barrier_of_two_ways(device const float* in [[buffer(0)]],
   }
 }
 
-// One that comes too early.
+// The barrier is before the write, not between the write and the read.
 kernel void barrier_too_early(device const float* in [[buffer(0)]],
                               device float* out [[buffer(1)]],
                               uint i [[thread_position_in_threadgroup]]) {
@@ -131,7 +134,7 @@ kernel void barrier_too_early(device const float* in [[buffer(0)]],
   out[i] = scratch[63 - i];  // FINDS: missing-barrier
 }
 
-// A barrier of the simdgroup that some of its lanes skip.
+// Some lanes of the simdgroup return before its barrier.
 kernel void barrier_of_lanes(device const float* in [[buffer(0)]],
                              device float* out [[buffer(1)]],
                              uint i [[thread_position_in_threadgroup]]) {

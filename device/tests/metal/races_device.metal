@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs over device memory: in one threadgroup, and across threadgroups.
+// Races on device memory, in a threadgroup and between threadgroups. If
+// kDefect is set, a kernel has the race; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// Threads read what others have written to a buffer.
+// Threads read elements of a buffer that other threads have written.
 // RUN: buffer2=64
 kernel void dev_read_after_write(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],
@@ -19,7 +20,7 @@ kernel void dev_read_after_write(device const float* in [[buffer(0)]],
   out[i] = work[63 - i];  // FINDS: missing-barrier
 }
 
-// There is a barrier, for the other kind of memory.
+// The barrier is for threadgroup memory, but the buffer is in device memory.
 // RUN: buffer2=64
 kernel void dev_narrow_barrier(device const float* in [[buffer(0)]],
                                device float* out [[buffer(1)]],
@@ -30,14 +31,14 @@ kernel void dev_narrow_barrier(device const float* in [[buffer(0)]],
   out[i] = work[63 - i];  // FINDS: barrier-flags
 }
 
-// Two threads, one element of a buffer.
+// Two threads write the same element of a buffer.
 kernel void dev_write_write(device const float* in [[buffer(0)]],
                             device float* out [[buffer(1)]],
                             uint i [[thread_position_in_threadgroup]]) {
   if (kDefect || i % 2 == 0) out[i / 2] = in[i] + float(i);  // FINDS: missing-barrier
 }
 
-// Each element moves one place down, in place.
+// Each thread moves an element down by one index, within the same buffer.
 kernel void dev_shift_in_place(device float* out [[buffer(1)]],
                                uint i [[thread_position_in_threadgroup]]) {
   const float next = out[i + 1];  // FINDS: missing-barrier
@@ -45,7 +46,8 @@ kernel void dev_shift_in_place(device float* out [[buffer(1)]],
   out[i] = next;  // FINDS: missing-barrier
 }
 
-// Bytes: each thread its own, or one writes the word that holds four.
+// Each thread writes its own byte. With the defect, thread 0 also writes a
+// word that contains the bytes of four other threads.
 kernel void dev_bytes(device const float* in [[buffer(0)]],
                       device uchar* out [[buffer(1)]],
                       uint i [[thread_position_in_threadgroup]]) {
@@ -53,7 +55,7 @@ kernel void dev_bytes(device const float* in [[buffer(0)]],
   if (i == 0) *(device uint*)(out + (kDefect ? 4 : 64)) = 0x01020304;  // FINDS: missing-barrier
 }
 
-// Vectors whose places overlap by one component.
+// Neighbouring threads write vectors that overlap by one component.
 kernel void dev_vectors(device const float* in [[buffer(0)]],
                         device float* out [[buffer(1)]],
                         uint i [[thread_position_in_threadgroup]]) {
@@ -61,7 +63,8 @@ kernel void dev_vectors(device const float* in [[buffer(0)]],
   *to = packed_float3(in[i], float(i), 1.0f);  // FINDS: missing-barrier
 }
 
-// One thread produces, others look at a flag and consume.
+// Thread 0 writes data and sets a flag. The others read the data if they see
+// the flag, but the flag alone orders nothing.
 // RUN: buffer2=4 buffer3=1
 kernel void dev_produce_consume(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
@@ -78,7 +81,7 @@ kernel void dev_produce_consume(device const float* in [[buffer(0)]],
   }
 }
 
-// Every threadgroup leaves its sum in one word.
+// Every threadgroup writes its sum to the same word.
 // RUN: groups=3 threads=32
 kernel void groups_one_word(device const float* in [[buffer(0)]],
                             device float* out [[buffer(1)]],
@@ -88,7 +91,8 @@ kernel void groups_one_word(device const float* in [[buffer(0)]],
   if (i == 0) out[kDefect ? 0 : g] = sum + float(g);  // FINDS: race
 }
 
-// A stencil in place: the neighbour's first element is the next threadgroup's.
+// A stencil in place: each threadgroup also reads the first element of the
+// next threadgroup, which that one overwrites.
 // RUN: groups=3 threads=32
 kernel void groups_stencil(device const float* in [[buffer(0)]],
                            device float* out [[buffer(1)]],
@@ -100,7 +104,7 @@ kernel void groups_stencil(device const float* in [[buffer(0)]],
   out[i] = sum;  // FINDS: race
 }
 
-// Threadgroups count themselves.
+// Each threadgroup adds 1 to a counter, with a plain read and write.
 // RUN: groups=3 threads=32
 kernel void groups_count(device uint* count [[buffer(1)]],
                          uint i [[thread_position_in_threadgroup]]) {
@@ -109,7 +113,7 @@ kernel void groups_count(device uint* count [[buffer(1)]],
   if (!kDefect) atomic_fetch_add_explicit((device atomic_uint*)count, 1u, memory_order_relaxed);
 }
 
-// The tiles that threadgroups write overlap by one element.
+// Neighbouring threadgroups write tiles that overlap by one element.
 // RUN: groups=3 threads=32
 kernel void groups_tiles(device const float* in [[buffer(0)]],
                          device float* out [[buffer(1)]],
@@ -119,8 +123,8 @@ kernel void groups_tiles(device const float* in [[buffer(0)]],
   out[first + i] = in[32 * g + i];  // FINDS: race
 }
 
-// The last threadgroup to finish adds up what all have left. Without fences,
-// no plain store is visible across threadgroups.
+// The last threadgroup to finish adds up the sums of all. Without fences,
+// plain stores are not visible to other threadgroups.
 // RUN: groups=3 threads=32 buffer2=4 buffer3=1
 kernel void groups_last_adds(device const float* in [[buffer(0)]],
                              device float* out [[buffer(1)]],
@@ -142,7 +146,8 @@ kernel void groups_last_adds(device const float* in [[buffer(0)]],
   out[0] = total;
 }
 
-// The same with fences, of which the one behind the count is missing.
+// The last threadgroup to finish adds up the values of all, with fences. The
+// defect is that the fence after the count is missing.
 #define FENCE(order) \
   atomic_thread_fence(mem_flags::mem_device, order, thread_scope_device)
 // RUN: groups=3 threads=32 buffer2=96 buffer3=1
@@ -166,13 +171,14 @@ kernel void groups_last_fenced(device const float* in [[buffer(0)]],
   if (!kDefect) FENCE(memory_order_acquire);
   float total = 0.0f;
   for (uint s = 0; s < groups; ++s) total += part[32 * s + i];  // FINDS: race
-  // It may write what the others have, too.
+  // With the fence it may also overwrite words of the other threadgroups.
   if (!kDefect) part[i] = total;
   out[i] = total;
 }
 
-// The first threadgroup's value reaches the third through the second, which
-// has no fence for it.
+// The first threadgroup sets a flag for the second, and the second one for
+// the third, which reads the first one's value. The second one has no fence,
+// so it does not pass the value on.
 // RUN: groups=3 threads=32 buffer2=1 buffer3=3
 // SOMETIMES: the second threadgroup has to run between the two others
 kernel void groups_handed_on(device const float* in [[buffer(0)]],
@@ -194,7 +200,8 @@ kernel void groups_handed_on(device const float* in [[buffer(0)]],
 }
 #undef FENCE
 
-// Scratch in device memory: one for all threadgroups, or one for each.
+// With the defect, all threadgroups use the same scratch in device memory;
+// otherwise each has its own.
 // RUN: groups=3 threads=32 buffer2=96
 kernel void groups_scratch(device const float* in [[buffer(0)]],
                            device float* out [[buffer(1)]],
@@ -207,7 +214,8 @@ kernel void groups_scratch(device const float* in [[buffer(0)]],
   out[32 * g + i] = mine[31 - i];  // FINDS: race
 }
 
-// Reversal in place: all threads swap, and so each pair is swapped twice.
+// Reverses in place. With the defect, all threads swap, not only half of
+// them, so two threads swap the same pair.
 // RUN: groups=3 threads=32
 kernel void groups_reverse(device float* out [[buffer(1)]],
                            uint n [[threads_per_grid]],
@@ -218,7 +226,8 @@ kernel void groups_reverse(device float* out [[buffer(1)]],
   out[n - 1 - i] = low;  // FINDS: race
 }
 
-// One threadgroup publishes by a flag what another one reads.
+// One threadgroup writes data and sets a flag. Others read the data if they
+// see the flag, but neither executes a fence.
 // RUN: groups=3 threads=32 buffer2=4 buffer3=1
 // SOMETIMES: the first threadgroup has to run before another one
 kernel void groups_publish(device const float* in [[buffer(0)]],

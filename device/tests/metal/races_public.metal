@@ -1,16 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Races that public projects had, in words of our own, each with its repair.
+// Races of public projects, in kernels that we wrote. If kDefect is set, a
+// kernel has the race; otherwise it has the repair.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// A row's log of the sum of exponentials, by simdgroups that share one scratch:
-// first for the maxima, then for the sums. A fast simdgroup writes its sum
-// where a slow one has yet to read a maximum (mlx-lm 1700, 1714 and 1719:
+// The log of the sum of a row's exponentials. Simdgroups use one scratch,
+// first for their maxima, then for their sums. A fast simdgroup overwrites a
+// maximum that a slow one has not read yet (mlx-lm 1700, 1714 and 1719:
 // gradients of -3e38, under load).
 kernel void log_sum_exp(device const float* in [[buffer(0)]],
                         device float* out [[buffer(1)]],
@@ -34,8 +35,8 @@ kernel void log_sum_exp(device const float* in [[buffer(0)]],
   out[i] = value - row_max - log(row_sum);
 }
 
-// The same reduction with all its barriers, none of which is for memory: the
-// other half of what those two mended.
+// The maximum of a row. The barrier is there, but with mem_none it orders no
+// memory (mlx-lm 1700, in two of four kernels).
 kernel void row_max_mem_none(device const float* in [[buffer(0)]],
                              device float* out [[buffer(1)]],
                              uint i [[thread_position_in_threadgroup]],
@@ -51,9 +52,10 @@ kernel void row_max_mem_none(device const float* in [[buffer(0)]],
   out[i] = in[i] - row_max;
 }
 
-// A running sum over a long row, a block at a time. The sums of the simdgroups
-// of one block are still being read when the next block's are written (mlx
-// 2591: seen in one of hundreds of runs, with a hundred processes at once).
+// A running sum over a long row, block by block. A fast simdgroup writes its
+// sum of the next block while a slow one still reads the sums of this block
+// (mlx 2591: seen in one of hundreds of runs, with a hundred processes at
+// once).
 kernel void running_sum(device const float* in [[buffer(0)]],
                         device float* out [[buffer(1)]],
                         uint i [[thread_position_in_threadgroup]],
@@ -78,9 +80,10 @@ kernel void running_sum(device const float* in [[buffer(0)]],
   }
 }
 
-// A helper sums over the threadgroup, and is called for the mean and for the
-// variance with the same scratch: the second call writes what the first one's
-// last readers want (mlx 2340; ggml's norm had the same, llama.cpp 3057).
+// A helper adds up the values of a threadgroup. A kernel calls it for the
+// mean and for the variance, with the same scratch. The second call
+// overwrites sums that slow threads still read in the first call (mlx 2340;
+// llama.cpp 3057, in ggml's norm).
 static float SumOfAll(float value, threadgroup float* shared, uint lane,
                       uint sg) {
   const float sum = simd_sum(value);

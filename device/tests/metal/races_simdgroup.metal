@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs within simdgroups, whose lanes do not run in lockstep.
+// Races within simdgroups, because lanes do not run in lockstep. If kDefect
+// is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// Lanes talk through threadgroup memory.
+// Lanes exchange values through threadgroup memory.
 // RUN: threads=32
 kernel void simd_no_barrier(device const float* in [[buffer(0)]],
                             device float* out [[buffer(1)]],
@@ -19,8 +20,8 @@ kernel void simd_no_barrier(device const float* in [[buffer(0)]],
   out[lane] = scratch[lane ^ 1];  // FINDS: missing-barrier
 }
 
-// A simd function is no barrier: what lanes have written it makes visible to
-// none.
+// A simd function is no barrier: it does not make the writes of a lane
+// visible to other lanes.
 // RUN: threads=32
 kernel void simd_sum_between(device const float* in [[buffer(0)]],
                              device float* out [[buffer(1)]],
@@ -32,8 +33,9 @@ kernel void simd_sum_between(device const float* in [[buffer(0)]],
   out[lane] = sum + scratch[lane ^ 1];  // FINDS: missing-barrier
 }
 
-// But it waits for what lanes have read: here for nothing, there for a value
-// that depends on it.
+// A simd function waits for its operands. If the operand is a value that
+// lanes have read, they have read it before any lane continues. With the
+// defect, the function is missing.
 // RUN: threads=32
 kernel void simd_read_then_write(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],
@@ -48,7 +50,8 @@ kernel void simd_read_then_write(device const float* in [[buffer(0)]],
   out[lane] = scratch[31 - lane];
 }
 
-// A barrier of simdgroups, where two of them exchange values.
+// Two simdgroups exchange values, but the barrier only waits for the lanes of
+// one simdgroup.
 kernel void simd_barrier_of_one(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
                                 uint i [[thread_index_in_threadgroup]]) {
@@ -58,7 +61,7 @@ kernel void simd_barrier_of_one(device const float* in [[buffer(0)]],
   out[i] = scratch[i ^ (kDefect ? 32 : 16)];  // FINDS: missing-barrier
 }
 
-// A simdgroup barrier without a flag.
+// A simdgroup barrier without a flag orders no memory.
 // RUN: threads=32
 kernel void simd_barrier_none(device const float* in [[buffer(0)]],
                               device float* out [[buffer(1)]],
@@ -69,7 +72,7 @@ kernel void simd_barrier_none(device const float* in [[buffer(0)]],
   out[lane] = scratch[31 - lane];  // FINDS: barrier-flags
 }
 
-// The last steps of a tree, "warp-synchronous".
+// The last steps of a tree have no barrier, as in "warp-synchronous" code.
 // RUN: threads=32
 kernel void simd_tree(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
@@ -84,7 +87,7 @@ kernel void simd_tree(device const float* in [[buffer(0)]],
   if (lane == 0) out[0] = scratch[0];
 }
 
-// A shuffle from a lane that is not in the branch.
+// A lane in a branch reads the value of a lane that is not in the branch.
 // RUN: threads=32
 kernel void simd_shuffle_branch(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
@@ -96,7 +99,7 @@ kernel void simd_shuffle_branch(device const float* in [[buffer(0)]],
   out[lane] = value;
 }
 
-// The last simdgroup has eight lanes, and lane 8 is asked.
+// The last simdgroup has lanes 0 to 7, but the broadcast is from lane 8.
 // RUN: threads=40
 kernel void simd_short_group(device const float* in [[buffer(0)]],
                              device float* out [[buffer(1)]],
@@ -104,7 +107,7 @@ kernel void simd_short_group(device const float* in [[buffer(0)]],
   out[i] = simd_broadcast(in[i], ushort(kDefect ? 8 : 7));  // FINDS: divergent-simd
 }
 
-// Quads exchange through memory.
+// The lanes of a quad exchange values through memory, without a barrier.
 // RUN: threads=32
 kernel void simd_quad(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],

@@ -1,14 +1,15 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs over threadgroup memory, for two simdgroups.
+// Races of two simdgroups on threadgroup memory. If kDefect is set, a kernel
+// has the race; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;
 
 constant bool kDefect [[function_constant(0)]];
 
-// Threads read what the other simdgroup has written.
+// Threads read elements that the other simdgroup has written.
 kernel void tg_read_after_write(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
                                 uint i [[thread_position_in_threadgroup]]) {
@@ -18,7 +19,7 @@ kernel void tg_read_after_write(device const float* in [[buffer(0)]],
   out[i] = scratch[(i + 33) % 64];  // FINDS: missing-barrier
 }
 
-// Threads overwrite what the other simdgroup may not have read yet.
+// Threads overwrite elements that the other simdgroup may not have read yet.
 kernel void tg_write_after_read(device const float* in [[buffer(0)]],
                                 device float* out [[buffer(1)]],
                                 uint i [[thread_position_in_threadgroup]]) {
@@ -42,7 +43,7 @@ kernel void tg_write_write(device const float* in [[buffer(0)]],
   out[i] = scratch[i % 32];
 }
 
-// All who find something say so, in one word, with one value.
+// All threads that find a value store the same 1 in the same word.
 kernel void tg_same_value(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {
@@ -56,7 +57,7 @@ kernel void tg_same_value(device const float* in [[buffer(0)]],
   out[i] = float(found);
 }
 
-// The last round leaves its barrier out, since "nothing comes after it".
+// The last round lacks the barrier between its write and its read.
 kernel void tg_last_round(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {
@@ -71,7 +72,8 @@ kernel void tg_last_round(device const float* in [[buffer(0)]],
   out[i] = sum;
 }
 
-// The first round of a loop writes before the loop's barrier, all others after.
+// Without a barrier at the end of a round, the next round overwrites elements
+// that other threads may not have read yet.
 kernel void tg_next_round(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {
@@ -86,7 +88,8 @@ kernel void tg_next_round(device const float* in [[buffer(0)]],
   out[i] = sum;
 }
 
-// Members of a struct: each has one writer, or the sum has two.
+// One thread writes each member of a struct. With the defect, two threads
+// write the sum.
 struct Summary {
   float sum;
   uint count;
@@ -101,7 +104,8 @@ kernel void tg_struct_member(device const float* in [[buffer(0)]],
   out[i] = summary.sum / float(summary.count);
 }
 
-// Elements of two bytes: each thread its own, or two at a time.
+// Each thread writes its own element of two bytes. With the defect, it also
+// writes the next thread's.
 kernel void tg_halves(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
                       uint i [[thread_position_in_threadgroup]]) {
@@ -115,7 +119,8 @@ kernel void tg_halves(device const float* in [[buffer(0)]],
   out[i] = float(scratch[63 - i]);
 }
 
-// Two regions of one allocation; the second begins too early.
+// Two arrays share an allocation. With the defect, the second array begins at
+// the last element of the first.
 // RUN: threadgroup=512
 kernel void tg_regions(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
@@ -129,7 +134,8 @@ kernel void tg_regions(device const float* in [[buffer(0)]],
   out[i] = first[i] + second[63 - i];
 }
 
-// The barrier serves the first array only.
+// The only barrier comes before the second array is written, so it orders
+// only accesses to the first.
 kernel void tg_two_arrays(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {
@@ -142,7 +148,7 @@ kernel void tg_two_arrays(device const float* in [[buffer(0)]],
   out[i] = a[63 - i] + b[63 - i];  // FINDS: missing-barrier
 }
 
-// A helper hands the pointer on: the race is in the helper.
+// The kernel passes the array to a helper, which does the racing read.
 static float NextOf(threadgroup const float* row, uint i) {
   return row[(i + 1) % 64];  // FINDS: missing-barrier in tg_helper
 }
@@ -155,7 +161,8 @@ kernel void tg_helper(device const float* in [[buffer(0)]],
   out[i] = NextOf(row, i);
 }
 
-// Elements of 32 bytes, which no single access of Clang's sanitizer is for.
+// Elements of 32 bytes. Clang's sanitizer has no function for one access of
+// that size.
 kernel void tg_wide(device const float* in [[buffer(0)]],
                     device float* out [[buffer(1)]],
                     uint i [[thread_position_in_threadgroup]]) {
@@ -165,7 +172,7 @@ kernel void tg_wide(device const float* in [[buffer(0)]],
   out[i] = float(all(scratch[i ^ 32] == 1) ? 1 : 0);  // FINDS: missing-barrier
 }
 
-// An arg-max's candidates: five bytes that go out in one access.
+// Candidates of an arg-max: one access stores all five bytes.
 struct Candidate {
   uint at;
   bool is_found;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels whose threads meet: device/tests/regions_test.cc says which ones are
-// cut there. Each is run with `n` of 24 by threadgroups of 16 x 8 threads, and
-// puts a number of its own into `out` for each thread.
+// Kernels whose threads wait for each other. device/tests/regions_test.cc
+// lists the kernels that are cut there. Threadgroups of 16 x 8 threads run
+// each kernel, with n = 24. Each thread writes its result to `out`.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -25,7 +25,7 @@ constant bool is_set [[function_constant(0)]];
 
 static uint Mix(uint a, uint b) { return (a ^ b) * 2654435761u + (a >> 7); }
 
-// Loops whose ends are the same for all.
+// Loops that all threads leave after the same round.
 kernel void tiles(ARGUMENTS) {
   threadgroup uint a[8][16], b[16][16];
   uint sum = ME;
@@ -65,7 +65,7 @@ kernel void nested(ARGUMENTS) {
   }
   out[ME] = mine;
 }
-// Values that are carried round change places.
+// In each round of the loop, a and b change places, and so do c and d.
 kernel void swap(ARGUMENTS) {
   threadgroup uint x[128];
   uint a = ME, b = i + 7, c = 3, d = 5;
@@ -82,7 +82,8 @@ kernel void swap(ARGUMENTS) {
   }
   out[ME] = Mix(a, b) + Mix(c, d);
 }
-// A loop that each thread leaves at another time, and what it leaves there.
+// Each thread leaves the loop after another number of rounds, and uses its
+// last values later.
 kernel void uneven(ARGUMENTS) {
   threadgroup uint x[128];
   uint count = 0, steps = 0;
@@ -97,7 +98,7 @@ kernel void uneven(ARGUMENTS) {
   MEET;
   out[ME] = sum + steps;
 }
-// All have read the loop's bound from memory.
+// All threads read the loop's bound from threadgroup memory.
 kernel void read_bound(ARGUMENTS) {
   threadgroup uint bound, x[128];
   if (i == 37) bound = in[group.x] % 7 + 2;
@@ -111,7 +112,7 @@ kernel void read_bound(ARGUMENTS) {
   }
   out[ME] = sum + bound;
 }
-// Threadgroups take different ways, their threads the same.
+// Threadgroups take different branches, but all threads of one the same.
 kernel void ways(ARGUMENTS) {
   threadgroup uint x[128];
   uint mine = ME;
@@ -159,7 +160,7 @@ kernel void constant_way(ARGUMENTS) {
   MEET;
   out[ME] = x[127 - i];
 }
-// Arrays and structs of a thread's own.
+// Each thread has its own arrays and structs.
 struct Pair {
   uint a;
   bool b;
@@ -225,7 +226,7 @@ kernel void matrices(ARGUMENTS) {
   }
   out[ME] = as_type<uint>(a[simdgroup][lane] - a[simdgroup][63 - lane] + 0.5f);
 }
-// Its threadgroups have three dimensions.
+// The threadgroups have three dimensions.
 kernel void deep(device const uint *in [[buffer(0)]],
                  device uint *out [[buffer(1)]],
                  uint3 at [[thread_position_in_grid]],
@@ -252,9 +253,9 @@ kernel void needs_unbound(ARGUMENTS, device uint *unbound [[buffer(3)]]) {
   unbound[ME] = x[127 - i];
 }
 
-// A thread writes and reads its own elements by several ways between two
-// meetings. The element that `n` names is known when the kernel runs; there is
-// enough to compute that Clang vectorises.
+// Between two barriers, a thread accesses its own elements in several ways.
+// One index depends on `n`, so the compiler does not know it. Stir() computes
+// so much that Clang vectorises the loop over threads.
 static uint Stir(uint a) {
   for (uint k = 0; k < 8; ++k) a = (a << 3) ^ (a >> 2);
   return a;
@@ -303,7 +304,7 @@ kernel void half_words(ARGUMENTS) {
   MEET;
 }
 
-// These are not cut: where threads meet depends on the thread.
+// The next two kernels are not cut: it depends on the thread where they wait.
 kernel void some_meet(ARGUMENTS) {
   uint v = in[ME];
   if (simdgroup == 1) v = simd_sum(v % 100);
@@ -321,5 +322,5 @@ kernel void as_many_as(ARGUMENTS) {
   }
   out[ME] = sum;
 }
-// Others are not: they have nothing to meet for.
+// This kernel is not cut, because its threads never wait.
 kernel void alone(ARGUMENTS) { out[ME] = Mix(in[ME], i); }

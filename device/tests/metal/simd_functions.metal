@@ -1,12 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Simd functions where only some lanes meet.
+// Simd functions that only some lanes call.
 
 #include <metal_stdlib>
 using namespace metal;
 
-// Lanes that are not in the branch take no part; other types.
+// The lanes of each branch call simd functions, in which the other lanes take
+// no part. The operands have several types.
 kernel void in_branches(device const int* in [[buffer(0)]],
                         device int* out [[buffer(1)]],
                         uint i [[thread_position_in_grid]],

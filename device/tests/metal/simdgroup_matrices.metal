@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Matrices of 8 x 8 that a simdgroup holds.
+// Matrices of 8 x 8. Each lane of a simdgroup holds two elements.
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
 using namespace metal;
 
-// Goes through threadgroup memory: transposed, offset, and scaled by hand.
+// Loads from threadgroup memory at an offset and transposed, scales elements
+// one by one, and stores the product there.
 kernel void transposed(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint lane [[thread_index_in_simdgroup]]) {

@@ -46,7 +46,7 @@ instantiate(float, float, 2)
 instantiate(float, float, 4)
 instantiate(uchar, uchar, 2)
 
-// Hosts name it by a type, and by the whole declaration.
+// Gets host names by a type of the function, and by the whole declaration.
 template <typename Op, bool kNegate = false, typename T = float>
 kernel void fold(device const T* in [[buffer(0)]],
                  device T* out [[buffer(1)]],
@@ -82,7 +82,7 @@ static T Half(T x) {
 }
 }  // namespace shapes
 
-// A name of its own, and a number of threads at most.
+// The kernel has another name for hosts, and a limit on its threads.
 [[host_name("areas_of_shapes")]] [[max_total_threads_per_threadgroup(64)]]
 kernel void areas(device const float* in, device const uint* kinds,
                   device float* out, uint i [[thread_position_in_grid]]) {
@@ -92,7 +92,7 @@ kernel void areas(device const float* in, device const uint* kinds,
   out[i] = shapes::Half(area);
 }
 
-// Hosts bind no bias if there is none.
+// If kBias is false, hosts bind no bias.
 template <bool kBias>
 kernel void scaled(device const float* in [[buffer(0)]],
                    device float* out [[buffer(1)]],

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threadgroup memory of all kinds, and barriers wherever threads meet.
+// All ways to declare threadgroup memory, and barriers in all kinds of
+// places.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,7 +25,7 @@ kernel void reverse_rows(device const float* in [[buffer(0)]],
   out[g.y * size.x + g.x] = flipped[p.x][p.y];
 }
 
-// The largest element and where it is, by a tree over structs.
+// Finds the largest element and its index, by a tree over structs.
 kernel void arg_max(device const float* in [[buffer(0)]],
                     device float* value [[buffer(1)]],
                     device uint* index [[buffer(2)]],
@@ -51,7 +52,7 @@ kernel void arg_max(device const float* in [[buffer(0)]],
   }
 }
 
-// Two allocations of the host's.
+// The host sets the lengths of two arrays.
 kernel void two_arguments(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           threadgroup float* a [[threadgroup(0)]],
@@ -63,7 +64,7 @@ kernel void two_arguments(device const float* in [[buffer(0)]],
   out[i] = a[b[i ^ 3]];
 }
 
-// An allocation that one simdgroup has no need of, and hosts set to no bytes.
+// A single simdgroup does not need the array, so hosts give it no bytes.
 kernel void row_sum(device const float* in [[buffer(0)]],
                     device float* out [[buffer(1)]],
                     threadgroup float* part [[threadgroup(0)]],
@@ -80,7 +81,8 @@ kernel void row_sum(device const float* in [[buffer(0)]],
   out[i] = sum;
 }
 
-// Barriers in a loop, a branch that all take, a helper and a helper's helper.
+// Barriers in a loop, in a branch that all threads take, in a helper, and in
+// a function that the helper calls.
 static void Wait(uint rounds) {
   if (rounds > 1) {
     Wait(rounds - 1);
@@ -117,7 +119,7 @@ kernel void everywhere(device const float* in [[buffer(0)]],
   out[i] = value;
 }
 
-// Declared in a template: an array for each type.
+// The array is declared in a template, so each type has its own.
 template <typename T>
 kernel void neighbours(device const T* in [[buffer(0)]],
                        device T* out [[buffer(1)]],

@@ -6,8 +6,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// What C++ has to be told: swizzles of swizzles, in both directions, and types
-// that are deduced from them.
+// Reads and writes swizzles of swizzles, which C++ does not have, and deduces
+// types from them.
 template <typename T, int N>
 T last_of(vec<T, N> v) {
   return v[N - 1];
@@ -109,7 +109,7 @@ kernel void half_vectors(device const half4* in [[buffer(0)]],
   out[i] = fma(v, half4(2.0h), w).wzyx;
 }
 
-// Rows of 21: vectors there are only aligned as their elements are.
+// Rows of 21 elements, so vectors are only aligned to one element.
 kernel void unaligned(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
                       uint i [[thread_position_in_grid]]) {

@@ -59,7 +59,8 @@ typedef struct swy_expert_weights {
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 // Returns the bytes of one expert in the layout SWY_WEIGHTS_PACKED, for any
-// weights->layout, or SIZE_MAX as above.
+// weights->layout, or SIZE_MAX if this size overflows or the format does not
+// take this number of columns.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 

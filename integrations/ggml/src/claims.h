@@ -74,13 +74,13 @@ void NoteFewTokens(const ggml_tensor* mul_mat_id);
 // True for a MUL_MAT_ID that the plug-in can compute, and for the addition of
 // a bias to one.
 bool IsLinear(const ggml_tensor* t);
-bool IsGlu(const ggml_tensor* t);  // of two such products
+bool IsGlu(const ggml_tensor* t);  // of two IsLinear() nodes
 
 bool IsWeightedRows(const ggml_tensor* t);  // experts' outputs times weights
 bool IsSum(const ggml_tensor* t);           // of weighted rows of some slots
 bool IsResidualSum(const ggml_tensor* t);
 bool IsNorm(const ggml_tensor* t);          // of a residual sum
-bool IsWeightedNorm(const ggml_tensor* t);  // such a norm times a weight
+bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
 
 // True if `t` may be one of the nodes above and the plug-in computes it.
 bool IsClaimed(const ggml_tensor* t);

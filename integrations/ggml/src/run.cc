@@ -157,7 +157,7 @@ class Experts {
     return switchyard::Quantize({from}, {to}, {}, executor);
   }
 
-  // One of the three products.
+  // The gate, up or down product of all experts.
   struct Product {
     explicit Product(const Linear& linear_in)
         : linear(linear_in),

@@ -111,8 +111,8 @@ class Record:
 
 
 def join(records):
-    """Returns one record of a batch whose forwards had the next tokens of the same sequences, as
-    those of generate() have: the tokens of a sequence follow each other.
+    """Joins records of forwards that continue the same sequences, as generate() runs them. In
+    the returned record, the tokens of a sequence follow each other.
     """
     if not records:
         raise ValueError("switchyard.transformers: joined: no forward was recorded")
@@ -152,8 +152,8 @@ def save(record, path):
 
 def load(path):
     """Reads a file of save(): safetensors with one tensor, ids, and this metadata as text: format,
-    dtype, shape, family, num_experts, top_k, layers (a JSON list), sequences, and sha256, which is
-    that of the bytes of ids. Raises ValueError if they do not belong together.
+    dtype, shape, family, num_experts, top_k, layers (a JSON list), sequences, and sha256, the
+    digest of the bytes of ids. Raises ValueError if ids and metadata contradict each other.
     """
     def refuse(what):
         raise ValueError(f"switchyard.transformers.load_record: {os.fspath(path)}: {what}")

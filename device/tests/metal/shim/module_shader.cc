@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contains what translated source contains: kernels with their description,
-// threadgroup variables, and accesses and atomics for checked modules.
+// Contains the forms of code that the translation of a shader makes: kernels
+// with their description, threadgroup variables, and accesses and atomics for
+// checked modules.
 
 #include <metal_stdlib>
 

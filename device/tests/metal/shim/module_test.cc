@@ -74,8 +74,8 @@ Accesses AccessesOf(const ShimModule& module, int what) {
   for (const Access& each : ShimModule::TakeAccesses()) {
     const auto* const at = static_cast<const char*>(each.address);
     EXPECT_TRUE(at >= memory && at < memory + sizeof(memory)) << what;
-    // kAligned is ignored, because it is reported together with an access or
-    // separately.
+    // kAligned is ignored. A call with kAligned alone is not an access: it only
+    // checks the address.
     const uint32_t kind = each.kind & ~uint32_t{switchyard_metal::kAligned};
     if (kind != 0) found.emplace_back(at - memory, each.bytes, kind);
   }

@@ -121,8 +121,8 @@ constexpr float RoundToOdd(double value) {
   return __builtin_bit_cast(float, bits | 1);
 }
 
-// Does the same for integers. A double may not hold 64 bits, so all bits
-// beyond its precision are combined into its last bit.
+// Rounds an integer to odd. A double cannot hold all integers of 64 bits, so
+// all bits beyond its precision are combined into its last bit.
 template <class T>
 constexpr float IntegerToOdd(T value) {
   if constexpr (sizeof(T) == 8) {
