@@ -6,6 +6,7 @@ A router raises Unsupported if it does not compute a case. Other exceptions of a
 reported as unsupported, too, with the exception.
 """
 
+import argparse
 import importlib.util
 import math
 import pathlib
@@ -15,6 +16,17 @@ _READER = pathlib.Path(__file__).parents[2] / "conformance/readers/routing.py"
 _spec = importlib.util.spec_from_file_location("routing", _READER)
 routing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(routing)
+
+
+class Parser(argparse.ArgumentParser):
+    """Prints errors as one line, without the usage."""
+
+    def __init__(self, description):
+        super().__init__(description=description, allow_abbrev=False,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\n")
 
 
 class Unsupported(Exception):

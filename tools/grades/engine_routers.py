@@ -13,7 +13,6 @@ is a router of plain torch operators, as model code often has it, and needs no W
 The slots are in the case's order, because these functions call topk(sorted=False) or argpartition().
 """
 
-import argparse
 import ast
 import pathlib
 import sys
@@ -24,6 +23,10 @@ sys.dont_write_bytecode = True  # to write nothing to the sources' folder
 
 import answers
 from answers import Unsupported, need, option
+
+
+class Missing(Exception):
+    """The package has another version, without these functions."""
 
 
 def functions(wheel, path, names, **known):
@@ -39,7 +42,7 @@ def functions(wheel, path, names, **known):
             body.append(node)
     missing = set(names) - {node.name for node in body if isinstance(node, ast.FunctionDef)}
     if missing:
-        raise SystemExit(f"engine_routers.py: {path} in {wheel} has no {', '.join(missing)}")
+        raise Missing(f"{path} in {wheel} has no {', '.join(sorted(missing))}")
     found = dict(known)
     exec(compile(ast.Module(body, []), path, "exec"), found)
     return found
@@ -227,14 +230,17 @@ ENGINES = {"torch": plain_torch, "sglang": sglang, "vllm": vllm, "megatron": meg
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = answers.Parser(__doc__)
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("wheel", type=pathlib.Path, nargs="?")
     arguments = parser.parse_args(argv)
     if arguments.engine != "torch" and arguments.wheel is None:
         parser.error(f"{arguments.engine} needs a WHEEL")
-    answers.serve(ENGINES[arguments.engine](arguments.wheel))
+    try:
+        route = ENGINES[arguments.engine](arguments.wheel)
+    except (OSError, ImportError, KeyError, zipfile.BadZipFile, Missing) as error:
+        parser.error(f"{arguments.engine}: {error}")
+    answers.serve(route)
     return 0
 
 

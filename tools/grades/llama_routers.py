@@ -30,8 +30,7 @@ FFI = bindings.get_ffi()
 # The fields of ggml_tensor in front of `op`, which are the same in all versions since 2023.
 TENSOR = FFI.__class__()
 TENSOR.cdef("""struct tensor { int type; void * buffer; int64_t ne[4]; size_t nb[4]; };
-               void * ggml_get_data(void * tensor); const char * ggml_get_name(void * tensor);
-               void ggml_backend_load_all(void);""")
+               void * ggml_get_data(void * tensor); const char * ggml_get_name(void * tensor);""")
 ARCH = "bailingmoe2"
 
 
@@ -176,5 +175,16 @@ class Llama:
         return seen["ids"].tolist(), seen["weights"].tolist()
 
 
+def main(argv):
+    parser = answers.Parser(__doc__)
+    parser.add_argument("library", help="a shared library with llama.cpp and ggml")
+    try:
+        llama = Llama(parser.parse_args(argv).library)
+    except OSError as error:
+        parser.error(str(error))
+    answers.serve(llama.route)
+    return 0
+
+
 if __name__ == "__main__":
-    answers.serve(Llama(sys.argv[1]).route)
+    sys.exit(main(sys.argv[1:]))

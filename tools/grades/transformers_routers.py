@@ -14,7 +14,6 @@ The case's logits replace the result of the router's last linear(). The slots ar
 case's order, because most of these routers call topk(sorted=False).
 """
 
-import argparse
 import pathlib
 import sys
 
@@ -138,27 +137,30 @@ class Routers:
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = answers.Parser(__doc__)
     parser.add_argument("library", help="the shared library made of parity.cc")
     parser.add_argument("--family", help="the only family")
     parser.add_argument("--each", metavar="FOLDER", type=pathlib.Path,
                         help="write the answers of each class here")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    try:
+        found = Routers(library.Library(arguments.library))
+        family = found.named(arguments.family) if arguments.family else None
+    except (OSError, answers.Unsupported) as error:
+        parser.error(str(error))
+    return arguments, found, family
 
 
 def main(argv):
-    arguments = _arguments(argv)
+    arguments, found, family = _arguments(argv)
     torch.set_num_threads(1)
-    found = Routers(library.Library(arguments.library))
     if arguments.each:
         cases = answers.routing.cases(sys.stdin.read(), "stdin")
-        for family in found.all:
-            text = "".join(answers.answer(lambda c: found.route(family, c), case) for case in cases)
-            (arguments.each / family.name.replace(" ", "_")).write_text(text)
+        for each in found.all:
+            text = "".join(answers.answer(lambda c: found.route(each, c), case) for case in cases)
+            (arguments.each / each.name.replace(" ", "_")).write_text(text)
         return 0
-    if arguments.family:
-        family = found.named(arguments.family)
+    if family:
         answers.serve(lambda case: found.route(family, case))
     else:
         answers.serve(found.route_by_any)

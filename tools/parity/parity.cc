@@ -131,8 +131,8 @@ extern "C" const char* SwitchyardPreset(const char* family,
 }
 
 // Returns all options of RouteTopK and Combine after `settings` changed their
-// defaults, as SwitchyardPreset() does, or "!" and the error. Enumerators become
-// numbers.
+// defaults, as SwitchyardPreset() does, or "!" and the error. Enumerators
+// become numbers.
 extern "C" const char* SwitchyardOptions(const char* settings) {
   static std::string text;
   switchyard::Preset preset;
