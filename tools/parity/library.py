@@ -35,10 +35,18 @@ def _lines(config):
                    if isinstance(value, (int, float, str))).encode()
 
 
+def _numbers(of, text):
+    """A dict of the words name=number of a text, which begins with "!" if it is an error."""
+    if text.startswith("!"):
+        raise ValueError(f"{of}: {text[1:]}")
+    words = (word.split("=") for word in text.split())
+    return {name: float(value) for name, value in words}
+
+
 class Library:
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
-        for name in ("Preset", "Route", "Families", "Names", "Norm"):
+        for name in ("Preset", "Options", "Route", "Families", "Names", "Norm"):
             getattr(self._library, "Switchyard" + name).restype = ctypes.c_char_p
 
     def families(self):
@@ -65,10 +73,12 @@ class Library:
     def preset(self, family, config=None):
         """The preset's options by name, with `config`, a dict of a config.json, if it is given."""
         text = self._library.SwitchyardPreset(family.encode(), _lines(config)).decode()
-        if text.startswith("!"):
-            raise ValueError(f"{family}: {text[1:]}")
-        words = (word.split("=") for word in text.split())
-        return {name: float(value) for name, value in words}
+        return _numbers(family, text)
+
+    def options(self, changed):
+        """All options by name, if `changed` is a dict of those that are not at their default."""
+        settings = " ".join(f"{name}={value}" for name, value in changed.items())
+        return _numbers(settings, self._library.SwitchyardOptions(settings.encode()).decode())
 
     def route(self, family, config, options, routed):
         """Runs RouteTopK with the preset, `config` and then `options` on a router's inputs. Returns

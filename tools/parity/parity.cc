@@ -75,6 +75,28 @@ Status FindConfigured(const char* family, const std::string& config,
   return ApplyConfig(fields, preset);
 }
 
+// Calls put(name, value) for each option.
+template <class Put>
+void PutOptions(const Preset& preset, const Put& put) {
+  for (size_t i = 0; OptionAt(preset, i).name != nullptr; ++i) {
+    const PresetOption option = OptionAt(preset, i);
+    const std::string part = option.part;
+    put((part == "route" ? "" : part + ".") + option.name, option.value);
+  }
+}
+
+// Sets options from words of text, "renormalize=1 score=sigmoid".
+Status SetOptions(const char* settings, Preset* preset) {
+  std::istringstream words(settings);
+  for (std::string word; words >> word;) {
+    const Status status = SetPair(word, [&](const char* name, auto value) {
+      return SetOption(name, value, preset);
+    });
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
 }  // namespace
 }  // namespace switchyard
 
@@ -93,11 +115,7 @@ extern "C" const char* SwitchyardPreset(const char* family,
     out << name << '=' << static_cast<double>(value) << ' ';
   };
   if (status.ok()) {
-    for (size_t i = 0; OptionAt(preset, i).name != nullptr; ++i) {
-      const switchyard::PresetOption option = OptionAt(preset, i);
-      const std::string part = option.part;
-      put((part == "route" ? "" : part + ".") + option.name, option.value);
-    }
+    switchyard::PutOptions(preset, put);
     put("correction_bias", preset.correction_bias);
     put("expert_scale", preset.expert_scale);
     put("norm_topk_prob", preset.norm_topk_prob);
@@ -107,6 +125,25 @@ extern "C" const char* SwitchyardPreset(const char* family,
     put("form.num_shared_experts", preset.form.num_shared_experts);
     put("form.has_weights_on_input", preset.form.has_weights_on_input);
     put("form.has_block_norm", preset.form.has_block_norm);
+  }
+  text = out.str();
+  return text.c_str();
+}
+
+// Returns all options of RouteTopK and Combine after `settings` changed their
+// defaults, as SwitchyardPreset() does, or "!" and the error. Enumerators
+// become numbers.
+extern "C" const char* SwitchyardOptions(const char* settings) {
+  static std::string text;
+  switchyard::Preset preset;
+  const switchyard::Status status = switchyard::SetOptions(settings, &preset);
+  std::ostringstream out;
+  out.precision(17);
+  if (!status.ok()) out << "!" << status.message();
+  if (status.ok()) {
+    switchyard::PutOptions(preset, [&](const std::string& name, auto value) {
+      out << name << '=' << static_cast<double>(value) << ' ';
+    });
   }
   text = out.str();
   return text.c_str();
@@ -123,13 +160,8 @@ extern "C" const char* SwitchyardRoute(const char* family, const char* config,
       switchyard::FindConfigured(family, config, &preset);
   if (!status.ok()) return status.message();
 
-  std::istringstream words(settings);
-  for (std::string word; words >> word;) {
-    status = switchyard::SetPair(word, [&](const char* name, auto value) {
-      return SetOption(name, value, &preset);
-    });
-    if (!status.ok()) return status.message();
-  }
+  status = switchyard::SetOptions(settings, &preset);
+  if (!status.ok()) return status.message();
 
   switchyard::RouteInputs in = {arrays->logits.As<ConstAnyMatrix>()};
   in.correction_bias = arrays->correction_bias.As<ConstAnyMatrix>();

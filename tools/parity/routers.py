@@ -169,13 +169,60 @@ def make(family, config):
     return module
 
 
+def _biases(module):
+    """The parameters or buffers that are added to keys. At most one."""
+    named = dict(module.named_parameters()) | dict(module.named_buffers())
+    return [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
+
+
+class _Replace(Watch):
+    """Replaces the results of the linear() with this number."""
+
+    def __init__(self, number, logits):
+        super().__init__()
+        self._number, self._logits = number, logits
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        out = super().__torch_function__(func, types, args, kwargs)
+        if func is torch.nn.functional.linear and len(self.linear) == self._number:
+            out = self._logits.reshape(out.shape).to(out.dtype)
+            self.linear[-1] = out.clone()
+        return out
+
+
+def route(family, module, logits, bias=None, scale=None):
+    """Runs the router as f32 on these logits, in place of those that its last linear() computes.
+    Returns ids and weights. Raises ValueError unless it has just the inputs that are given.
+    """
+    arguments = inspect.signature(module.forward).parameters
+    biases, more = _biases(module), []
+    is_argument = any(name in BIAS for name in arguments)
+    if (bias is not None) != bool(biases or is_argument):
+        raise ValueError("has no bias" if bias is not None else "always has a bias")
+    if (scale is not None) != hasattr(module, "per_expert_scale"):
+        raise ValueError("has no expert_scale" if scale is not None
+                         else "always has an expert_scale")
+    hidden = torch.ones(len(logits), WIDTH)
+    with torch.no_grad():
+        if biases:
+            biases[0].data = bias.reshape(biases[0].shape)
+        elif bias is not None:
+            more = [bias]
+        if scale is not None:
+            module.per_expert_scale.data = scale.reshape(module.per_expert_scale.shape)
+        with Watch() as watch:
+            _HOW[family.how](module, hidden, watch, *more)
+        with _Replace(len(watch.linear), logits) as watch:
+            ids, weights = _HOW[family.how](module, hidden, watch, *more)
+    return ids.reshape(len(logits), -1), weights.reshape(len(logits), -1)
+
+
 def run(family, module, dtype, rows, bias_std):
     """Runs the router on `rows` random rows, in a model of that type."""
     arguments = inspect.signature(module.forward).parameters
     if not family.keeps_f32:
         module.to(dtype)
-    named = dict(module.named_parameters()) | dict(module.named_buffers())
-    biases = [t for name, t in named.items() if name.rsplit(".", 1)[-1] in BIAS]
+    biases = _biases(module)
     # Rows differ: some give nearly uniform scores, and some saturated sigmoids.
     hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
     # In some rows all sigmoids are as small as the eps that is added to their sums. None is below
