@@ -307,7 +307,7 @@ TEST_F(LibraryTest, WhatIsMissingIsNamed) {
   setenv("PATH", folder_.path().c_str(), 1);
   options_.metal_compiler.clear();
   EXPECT_EQ(Compile(kTwoKernels), nullptr);
-  ExpectError("no Clang in PATH, which compiles .metal files: install clang");
+  ExpectError("no clang++ in PATH to compile .metal files: install clang");
   setenv("PATH", path.c_str(), 1);
 }
 

@@ -76,13 +76,13 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
                      "Hugging Face folder (default: a generated layer)");
   checkpoint->type_name("DIR");
   app.add_option("--layer", options.layer,
-                 "The checkpoint's layer (default: the first with experts)")
+                 "Layer number (default: the first with experts)")
       ->check(CLI::Range(0, INT32_MAX).description(""))
       ->type_name("N");
   std::vector<std::string> dtypes;
   for (const Dtype& dtype : kDtypes) dtypes.emplace_back(dtype.name);
   app.add_option("--dtype", options.dtype,
-                 "Type of rows and weights, or format of experts' weights")
+                 "Type of rows and weights, or of experts")
       ->capture_default_str()
       ->check(CLI::IsMember(dtypes))
       ->type_name("TYPE");
@@ -111,7 +111,7 @@ std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   app.add_option("--json", options.json, "Write the report as JSON")
       ->type_name("FILE");
   app.add_flag("--compare", options.compare,
-               "Also time plain loops around the same GEMMs, in turns")
+               "Also time plain loops around the same GEMMs")
       ->excludes(checkpoint);
   app.footer(
       "The JSON has context (machine, versions), isa, threads, "
