@@ -393,7 +393,7 @@ def test_a_preset_needs_its_configuration(tmp_path):
     assert torch.allclose(presets[0].route(logits)[1].sum(1), torch.ones(20))
     deepseek = switchyard.preset("deepseek_v3", DeepseekV3Config(
         n_routed_experts=16, num_experts_per_tok=4, n_group=4, topk_group=2))
-    with pytest.raises(RuntimeError, match="correction_bias: is missing"):
+    with pytest.raises(RuntimeError, match="correction_bias: not given"):
         deepseek.route(logits)
     assert deepseek.route(logits, torch.zeros(16))[0].shape == (20, 4)
 

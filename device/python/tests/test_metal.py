@@ -122,7 +122,7 @@ def test_what_cannot_be_run_is_said():
     x = np.zeros(4, np.int32)
     for error, match, call in (
         (metal.MetalError, r"twice\.metal:2:\d+: .*undeclared", lambda: run(x, source=DOUBLE.replace("x[", "y["))),
-        (metal.MetalError, "there are twice", lambda: run(x, kernel="thrice")),
+        (metal.MetalError, "the file has twice", lambda: run(x, kernel="thrice")),
         (metal.MetalError, "no buffer 1", lambda: run(x, x)),
         (metal.MetalError, "ended by signal|cannot be run", lambda: run(x, source=FAR, kernel="far", checked=False)),
         (TypeError, "buffer 0: Metal has no float64", lambda: run(np.zeros(4))),
@@ -306,7 +306,7 @@ def test_compile_shader():
         lib.full(1.0)
     with pytest.raises(TypeError, match="argument 1: str"):
         lib.full(x, "1")
-    with pytest.raises(metal.MetalError, match="there are full, plus"):
+    with pytest.raises(metal.MetalError, match="the file has full, plus"):
         lib.empty(x)
     assert not hasattr(lib, "__wrapped__")
 
