@@ -292,7 +292,7 @@ fn weights_are_checked() {
         assert_eq!(message(result), "MultiplyTile: tile.expert: is not one of weights");
     }
     let shared = multiply(&weights, None, 0, 1);
-    assert!(message(shared).starts_with("MultiplyTile: weights.data: has not one expert"));
+    assert!(message(shared).starts_with("MultiplyTile: weights.data: needs exactly one expert"));
     assert!(message(multiply(&weights, Some(0), 0, 2)).starts_with("MultiplyTile: tile"));
     assert!(message(multiply(&weights, Some(0), usize::MAX, 1)).starts_with("MultiplyTile: tile"));
     let long = ExpertWeights { cols: 64, ..weights };
