@@ -25,6 +25,7 @@ import sys
 import textwrap
 
 import spread
+from spread import InputError
 
 # The rows of report.py's matrix to draw, with the texts for readers: kernels that memory bounds come
 # first, then products of one row with weights from memory, then kernels that arithmetic bounds. A
@@ -56,10 +57,6 @@ STYLES = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#a0527f", "D")
           ("#444444", "P"))
 GRAY = "#595959"
 WIDTH = 400 / 72  # so that a text of 9 points has 9 pixels on a page of 400
-
-
-class InputError(Exception):
-    """One line about wrong input."""
 
 
 class Missing(Exception):
@@ -274,13 +271,8 @@ def save(figure, path):
             os.remove(part)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise InputError(message)
-
-
 def main(argv):
-    parser = _Parser(prog="plots.py", description=__doc__, allow_abbrev=False,
+    parser = spread.Parser(prog="plots.py", description=__doc__, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--bench", metavar="FILE")

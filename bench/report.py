@@ -20,6 +20,7 @@ import statistics
 import sys
 
 import spread
+from spread import InputError
 
 # The first word of a peer's name. Every other contender is one of Switchyard's own ISAs.
 PEERS = ("plain", "engine", "onednn", "ggml")
@@ -31,10 +32,6 @@ SUFFIX = re.compile(r"/((iterations|repeats|threads|min_time|min_warmup_time):[^
 
 # The benchmarks keep one CPU busy, so the load average of a quiet machine is about 1.
 MOST_LOAD_AVERAGE = 1.5
-
-
-class InputError(Exception):
-    """One line about a file that is not a report's."""
 
 
 def load(path):
@@ -185,13 +182,8 @@ def write(path, data):
         raise InputError(f"--json: {path}: {error.strerror}") from error
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise InputError(message)
-
-
 def main(argv):
-    parser = _Parser(prog="report.py", description=__doc__, allow_abbrev=False,
+    parser = spread.Parser(prog="report.py", description=__doc__, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="Google Benchmark's JSON")
     parser.add_argument("--json", help="the file to write for bench/plots.py")

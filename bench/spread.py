@@ -1,14 +1,15 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How certain a measured ratio is, how busy the machine was, and files that are written whole.
+"""How certain a measured ratio is, how busy the machine was, errors, and files that are written whole.
 
-report.py and compare.py import this. A spread is the middle half of several measurements: of the
+report.py, compare.py and plots.py import this. A spread is the middle half of several measurements: of the
 runs or, if there are only one or two, of their rounds, because two runs may agree by luck. The
 middle half of up to four values is all of them. Of more, it leaves out outliers, because in one
 process of twenty a program takes twice as long throughout. A ratio with a wider spread than its
 distance from 1 is no result.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -17,6 +18,17 @@ NO_RESULT = "~"
 # The share of the CPUs' time that other processes may use. With a twentieth, the ratio of two
 # runs already varies by more than most cells differ from 1.
 MOST_LOAD = 0.05
+
+
+class InputError(Exception):
+    """One line about wrong input."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises InputError where its base prints the usage and exits."""
+
+    def error(self, message):
+        raise InputError(message)
 
 
 def middle_half(values):

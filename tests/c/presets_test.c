@@ -187,15 +187,13 @@ void TestConfig(void) {
   // instead of losing the value.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
-  CHECK_INVALID(
-      swy_set_number("mlp_beta_factor", 0.5, &config),
-      "SetField: config: is from a version without this field");
+  CHECK_INVALID(swy_set_number("mlp_beta_factor", 0.5, &config),
+                "SetField: config: is from a version without this field");
   config.size =
       (uint32_t)offsetof(swy_model_config, moe_primary_router_apply_softmax);
   CHECK_OK(swy_set_number("mlp_beta_factor", 0.5, &config));
-  CHECK_INVALID(
-      swy_set_number("moe_primary_router_apply_softmax", 1, &config),
-      "SetField: config: is from a version without this field");
+  CHECK_INVALID(swy_set_number("moe_primary_router_apply_softmax", 1, &config),
+                "SetField: config: is from a version without this field");
   config.mlp_beta_factor.is_set = 0;
   config.size = (uint32_t)sizeof config;
   CHECK(config.moe_primary_router_apply_softmax.is_set == 0);
