@@ -45,7 +45,8 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
     const ExpertsLayer layer(DrawAnyLayerCase(random));
     const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
     ASSERT_EQ(BitsOf(layer, executor()), expected);
-    // The scratch has room for fewer workers than the executor has threads.
+    // The scratch for one worker is enough, although the executor may have
+    // more threads.
     ASSERT_EQ(BitsOf(layer, executor(), 1), expected);
   }
 }
@@ -337,8 +338,8 @@ TEST_P(LayerTest, TilesAreSound) {
   }
 }
 
-// Each row is in exactly one block, and each block's products are covered
-// exactly once.
+// Each row is in exactly one block, and the tasks of each block compute each
+// part of its products exactly once.
 TEST(Plan, HasEachRowOnce) {
   Random random(6);
   for (int i = 0; i < 300; ++i) {
@@ -574,8 +575,8 @@ TEST(PlanSize, IsNoneOfBadOptions) {
   expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
-// The scratch that is enough for every plan does not grow with the number of
-// rows.
+// The number of rows that a plan cuts into parts has a bound, which does not
+// grow with the number of rows. So the scratch for any plan is bounded, too.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {
@@ -953,7 +954,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   options.gate_up_type = Type::kF32;
   options.down_type = Type::kQ8_0;
   expect(false);
-  // No product reads this block format of hidden.
+  // hidden is in q8_0, and no kernel converts q8_0 to int8.
   call_.options.operands.type = Type::kI8;
   call_.in.shared_hidden = {};
   std::vector<BlockQ8_0> blocks(6);
