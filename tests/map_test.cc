@@ -989,8 +989,8 @@ TEST(BucketAlignedFailures, OfAnyLoopAreReported) {
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
   AlignedOptions options;
   options.block_size = 16;
-  // Each of the four loops fails in turn: those that count, place, pad, and
-  // write row_tokens.
+  // Each of the four loops fails in turn: the loops that count, place, pad
+  // and write row_tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
     std::vector<int32_t> scratch(ScratchSize(s, executor));

@@ -191,7 +191,7 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
 }
 
 // The types depend on the kind of executor, so that each kind tests another
-// mix.
+// pair of types.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
   // The work is well over seven grains of 30 us.
@@ -606,7 +606,8 @@ TEST_P(RouteSelectionTest, HardRows) {
   }
 }
 
-// A NaN of any sign and payload is in each lane of a vector and in its tail.
+// Puts a NaN of any sign and payload in each lane of a vector and of its
+// tail.
 TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   Random random(5);
   const uint32_t payloads[3] = {0x7F800001, 0xFFC12345, 0x7FFFFFFF};
