@@ -14,8 +14,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// The executor and the arguments of a call. BucketPacked and BucketStrided
-// use the same ones.
+// The executor and the arguments that BucketPacked and BucketStrided share.
 struct Case : SortCase {
   explicit Case(Bytes& b)
       : SortCase(b, {7, 127, 255, 0, 1023}, 300, false),

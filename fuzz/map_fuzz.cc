@@ -15,7 +15,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// A list that a call writes.
+// The outputs of MapPairs() for one of its lists, pairs or tokens.
 struct List {
   List(Bytes& b, size_t destinations, size_t most)
       : counts(b, Type::kI32, 1, destinations),
