@@ -55,14 +55,14 @@ std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                      {out.View(rows, cols)}, {}, executor));
   return out.Values();
 }
-// Returns the expected result: the result of the f32 kernel, rounded.
+// Returns the results of the f32 kernel, rounded to types.out.
 std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
                             const std::vector<float>& up, size_t rows = 1) {
   return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
                                  Rounded(types.in, up), rows));
 }
 // Runs the f32 kernel's SiLU, and checks that all other types give the same
-// result, rounded.
+// results, rounded.
 std::vector<float> SiluOf(const std::vector<float>& gate,
                           const std::vector<float>& up, size_t rows = 1) {
   for (const InOut& types : EveryInOut()) {
@@ -364,7 +364,8 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
 // pair of types.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
-  // The work is well over seven grains of 30 us.
+  // The work is more than seven grains of 30 us, for each thread of the
+  // largest pool.
   const size_t rows = 1021, cols = 1001;
   const std::vector<float> gate = random.Uniforms(rows * cols, -60.0f, 60.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
@@ -390,7 +391,8 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   EXPECT_EQ(slices.Values(), expected);
 }
 
-// Inputs have any bit patterns. All ISAs with FMA give the same bits.
+// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
+// same bits.
 TEST(ActivateAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -542,7 +544,8 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
-// Inputs have any bit patterns. All ISAs with FMA give the same bits.
+// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
+// same bits.
 TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   for (const Activation activation : kActivations) {
     Random random(4);

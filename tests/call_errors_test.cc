@@ -627,7 +627,7 @@ TEST_F(AlignedErrors, BlamesATransposedOutput) {
                c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
 }
 
-// The ids are right, but the map is wrong.
+// The ids are valid, but expert_map has an invalid element.
 TEST_F(AlignedErrors, NamesTheMapThatIsWrong) {
   for (const int32_t wrong : {3, 77, -2, INT32_MIN}) {
     const std::vector<int32_t> map = {0, wrong, 2, 0, 0};

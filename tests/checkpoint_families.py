@@ -1,7 +1,8 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
 """Small checkpoints of more families, for make_checkpoints.py. They cover each way to store
-experts, to route and to combine; numpy computes the expected results in float64.
+experts, to route and to combine; numpy computes the expected results in float64. The docstring of
+each family's function lists the ways that the family covers.
 """
 
 import dataclasses

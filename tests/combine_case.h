@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random problems for Combine().
+// Random calls of Combine().
 
 #ifndef SWITCHYARD_TESTS_COMBINE_CASE_H_
 #define SWITCHYARD_TESTS_COMBINE_CASE_H_

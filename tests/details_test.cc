@@ -199,7 +199,8 @@ TEST_F(DetailsTest, AreOfOneThread) {
     EXPECT_STREQ(here.details(), "");
   }).join();
   EXPECT_STREQ(here.details(), "got [15, 2], needs [16, 2]");
-  // On several threads, each sees the numbers of its own calls.
+  // On several threads, details() has the numbers of the calling thread's own
+  // calls.
   constexpr size_t kThreads = 4, kCalls = 2000;
   std::atomic<size_t> wrong{0};
   std::vector<std::thread> threads;

@@ -190,9 +190,9 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     EXPECT_EQ(after_60_us, awake);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
-    // Calls of 5 us do not keep workers awake. But a call seems longer if the
-    // 20 us end between ForkNs() and the call. That happened in 62 of 100
-    // cases on two busy cores with sanitizers.
+    // Calls of 5 us do not keep workers awake. The exception is a call for
+    // which the 20 us end between ForkNs() and the call. It happened in 62 of
+    // 100 cases on two busy cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();

@@ -550,7 +550,8 @@ TEST(PlanSize, IsEnoughWhereItWasNot) {
     o.max_rows = 1;
   });
 }
-// If PlanExperts() refuses the options, the size functions return no size.
+// If PlanExperts() refuses the options, the size functions return no size
+// (SIZE_MAX).
 TEST(PlanSize, IsNoneOfBadOptions) {
   ExpertsPlanOptions good;
   good.num_experts = 4;
@@ -912,8 +913,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
     }
   }
 }
-// ExpertsScratchSize() returns no size for a format with a wrong type or
-// block.
+// ExpertsScratchSize() returns no size (SIZE_MAX) for a format with a wrong
+// type or block.
 TEST_F(RunErrors, OfFormatsHaveNoSize) {
   ExpertsPlanOptions shape;
   shape.num_experts = 4;

@@ -8,7 +8,7 @@ Usage: make_checkpoints.py OUT_DIR   (needs PyPI's safetensors and numpy)
 Each checkpoint's folder also has the expected results of its MoE block, computed
 in float64 by numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with
 experts expected_N.f64, the hidden states after the block and then their next
-norm. They differ if the C++ code transposes a weight or confuses two.
+norm. C++ code that transposes a weight or confuses two weights gives other results.
 """
 
 import json

@@ -385,7 +385,7 @@ TEST(MapFailures, OfAnyLoopAreReported) {
 // The inputs and outputs of a MapReplicas() call in guarded memory, and the
 // expected outputs.
 struct Replicas {
-  // Draws the tables. Unless all counts are valid, some are 0 or out of range.
+  // Draws the tables. If `valid` is false, some counts are 0 or out of range.
   Replicas(const Shape& shape, std::vector<int32_t> values, size_t most,
            uint64_t seed, bool valid, size_t slack = 0)
       : s(shape),

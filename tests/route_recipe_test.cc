@@ -211,7 +211,7 @@ TEST_P(RouteRecipeTest, LongRows) {
   }
 }
 
-// Returns a call with one row of logits. The inputs not given here are the
+// Returns a call with one row of logits. All other inputs have their
 // defaults.
 RouteCase OneRow(const std::vector<float>& logits, const RouteOptions& options,
                  size_t top_k) {

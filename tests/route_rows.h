@@ -44,7 +44,7 @@ Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                       options, executor));
   return {Narrow(ids), weights.Values()};
 }
-// Returns the expected result: the result of the f32 kernel, rounded.
+// Returns the results of the f32 kernel, with weights rounded to types.out.
 inline Routed ExpectedRoute(const InOut& types,
                             const std::vector<float>& logits, size_t rows,
                             size_t top_k, const RouteOptions& options = {}) {

@@ -37,9 +37,9 @@ uint64_t Cost(const WorkListOptions& options, int32_t rows) {
 }
 
 // Returns the number of rows of each expert, for tokens with `top_k`
-// different experts each. All experts are equally likely, or have shares
-// of 1/n. The function uses integers, so the result is the same on every
-// machine.
+// different experts each. All experts are equally likely or, if `zipf`,
+// expert n has a share proportional to 1/n. The function uses integers, so
+// the result is the same on every machine.
 std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
                             bool zipf) {
   std::vector<int32_t> counts(experts);

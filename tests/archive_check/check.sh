@@ -54,7 +54,7 @@ exported=$({
   done <<<"$typed"
 } | sort -u)
 
-# The file-local definitions, as "name ISA". Leaves out pieces that the
+# Lists the file-local definitions as "name ISA". Leaves out pieces that the
 # compiler splits off ("[clone .cold]"). An AVX3 function may stand for its
 # AVX3_DL version, too.
 found=$(sed -nE \

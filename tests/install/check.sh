@@ -437,7 +437,7 @@ END
     fi
     ;;
   shared)
-    # Configures as distributions do.
+    # Configures a shared library, as distributions do.
     project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"

@@ -286,7 +286,7 @@ run clean
 run clean
 expect "clean of nothing" test "$status $out$err" == "0 Nothing to remove: no $tree/build"
 
-# The machine has no network, or a Highway that is too old.
+# Tests a machine without a network, and one with a Highway that is too old.
 if ((EUID == 0)); then
   STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
   expect "no network" test "$status $err" == \
