@@ -220,10 +220,10 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
 }
 
 // Tests conversions between f32 and the small floats (bf16, f16 and others)
-// on every ISA against the reference. bf16 and f16 are converted from one in
-// SWITCHYARD_MATH_STRIDE floats, as in math_test.cc, and from all floats next
-// to a tie. f32 is converted from every code. ReferenceTest tests the
-// reference itself.
+// on every ISA against the reference. One in SWITCHYARD_MATH_STRIDE floats, as
+// in math_test.cc, and all floats next to a tie are converted to bf16 and f16.
+// Every code is converted back to f32. ReferenceTest tests the reference
+// itself.
 
 using reference::SmallFloat;
 

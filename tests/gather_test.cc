@@ -309,8 +309,8 @@ TEST_P(GatherFormatsTest, LongRows) {
   }
 }
 
-// There are more tokens than a grain. The rows of each token are spread over
-// several threads.
+// There are more tokens than a grain, and row_index spreads the rows of each
+// token over several threads.
 TEST_P(GatherFormatsPoolTest, SameRowsOnEveryThread) {
   Random random(6);
   std::vector<size_t> kinds(150);

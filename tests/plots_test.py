@@ -88,8 +88,8 @@ class Plots(unittest.TestCase):
             for text in texts:
                 self.assertIn(text, shown, name)
             self.assertNotRegex(first[name], r"<dc:date>|20\d\d-\d\d-\d\d")
-        # Without the fastest probe, another probe is the bound. A ratio within its spread is drawn
-        # hollow.
+        # Without the fastest probe, another probe is the bound. A ratio without a result is drawn
+        # as a hollow marker.
         row = json.loads(json.dumps(BENCH["rows"][0]))
         del row["ns"]["probe:streaming"]
         quiet = json.loads(json.dumps(COMPARE))
