@@ -247,8 +247,8 @@ std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number has no upper neighbour. Its last tie is where the
-    // neighbour of one more code would give it.
+    // The largest number has no upper neighbour, so its last tie assumes a
+    // number that is one step larger.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);

@@ -614,7 +614,7 @@ TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
                c.out.active_experts = {});
   EXPECT_ERROR("offsets: size is not num_experts + 1", --c.out.offsets.size;
                c.out.active_experts = {});
-  // active_experts shows which of the two arrays is wrong.
+  // active_experts shows whether tokens_per_expert or offsets is wrong.
   EXPECT_ERROR("tokens_per_expert: size is not num_experts",
                ++c.out.tokens_per_expert.size);
   EXPECT_ERROR("offsets: size is not num_experts + 1", ++c.out.offsets.size);

@@ -191,8 +191,8 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
     // Calls of 5 us do not keep workers awake. The exception is a call for
-    // which the 20 us end between ForkNs() and the call. It happened in 62 of
-    // 100 cases on two busy cores with sanitizers.
+    // which the 20 us end between ForkNs() and the call. This exception
+    // happened in 62 of 100 cases on two busy cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();

@@ -248,8 +248,8 @@ TEST(Presets, TheirOwnConfigurationChangesNothing) {
   }
 }
 
-// In Qwen3-30B-A3B's checkpoints the weights add up to one. That is not the
-// default of its class.
+// In Qwen3-30B-A3B's checkpoints the weights add up to one, although its
+// class does not divide them by default.
 TEST(Presets, WeightsOfQwen3AddUpToOne) {
   Preset preset = Find("qwen3_moe");
   EXPECT_FALSE(preset.route.renormalize);

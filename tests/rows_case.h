@@ -156,7 +156,7 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
   }
   const std::vector<uint32_t> a = actual.Words(), b = right.Words();
   if (a == b) return;
-  // The words are those of values or codes, then of scales, then of sums.
+  // The words of values or codes come first, then the scales, then the sums.
   size_t different = 0, first = 0;
   for (size_t i = a.size(); i-- > 0;) {
     if (a[i] != b[i]) ++different, first = i;

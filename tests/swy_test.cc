@@ -21,8 +21,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Computes the digests with several threads in the worst order. They have to
-// be the digests of the repository. `swy verify` below computes the digests
+// Computes the digests with several threads in the worst order. The digests
+// have to be those in the repository. `swy verify` below computes the digests
 // in order, on every ISA.
 class CorpusTest : public IsaPoolTest {};
 

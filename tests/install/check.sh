@@ -251,8 +251,8 @@ case $1 in
     says "configure with -DSWITCHYARD_HIGHWAY_DIR=" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
     ;;
   optimized)
-    # Kernels are optimised wherever the build sets no -O itself. Compiles one
-    # of them.
+    # Kernels are optimised wherever the build sets no -O itself. The test
+    # compiles a single kernel.
     CXXFLAGS=$(sed -E 's/(^| )-(O|fsanitize)[^ ]*//g' <<<"$CXXFLAGS")
     one_isa="-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC"
     project=$here/subproject

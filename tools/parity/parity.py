@@ -112,8 +112,8 @@ def compare(theirs, ours, zero_experts, bound):
 
 def check_default(name, preset, applied):
     """Raises unless the default configuration leaves the preset as it is."""
-    # needs_config differs, because only one of the two had a configuration applied. In a preset,
-    # a value is 0 if only a configuration has it.
+    # needs_config differs, because a configuration was applied to `applied` only. In a preset, a
+    # value is 0 if only a configuration has it.
     differ = {n: v for n, v in applied.items() if v != preset[n] and n != "needs_config"
               and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:
