@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Makes random calls of Activate. The expected results come from the f32
-// kernel. Its gates and ups are prepared by this file, which applies biases,
-// scales and the layout. The f32 kernel's results have to be close to the
-// formulas.
+// kernel, on gates and ups to which this file has applied biases, scales and
+// the layout. The f32 kernel's results have to be close to the formulas.
 
 #ifndef SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
 #define SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
@@ -46,7 +45,7 @@ struct AnyActivate : AnyFloats {
     rows = b.Size({1, 2, 0}, asked.coarse ? 12 : 6);
     cols = b.Size({0, 1, 16, 32, 64, 128}, 200);
     if (asked.hidden != 0) cols = asked.hidden;
-    // 0: not in place, 1: over gate, 2: over up.
+    // The output is in other memory (0), over gate (1) or over up (2).
     const size_t place = b.Below(3);
     width = is_fused ? 2 * cols : cols;
     const std::vector<float> drawn = Numbers(b, rows * width);
@@ -186,7 +185,8 @@ struct AnyActivate : AnyFloats {
   size_t rows = 0, cols = 0, width = 0, first = 0;
   const Memory* written = nullptr;
   std::vector<int32_t> list, expert_of;  // for each row; -1: not computed
-  // The results are multiplied by `scale`.
+  // The gates and ups after biases and scales, the factors of the results
+  // (empty if the gates have them), and the output before the call.
   std::vector<float> prepared_gate, prepared_up, scale, old;
 };
 

@@ -25,8 +25,8 @@ struct Asked {
   std::optional<Type> type;  // the type of all arguments
   bool coarse = false;       // numbers are multiples of 1/16
 };
-// The choices for case i of a test. One case in four has any numbers, and
-// every other case has a single type.
+// The choices for case i of a test. One case in four has any numbers, and one
+// case in two has a single type.
 inline Asked AskedFor(size_t i) {
   Asked asked;
   asked.tame = i % 4 != 3;
@@ -48,8 +48,8 @@ class AnyFloats {
     const Type drawn = FloatType(b);
     return asked.type.value_or(drawn);
   }
-  // Draws an input. `stored` has it in its type, and `f32` has the same
-  // numbers.
+  // Draws an input. Sets `stored` to the input in its type, and `f32` to the
+  // same numbers in f32.
   Memory& Give(Bytes& b, size_t rows, size_t cols, ConstAnyMatrix* stored,
                ConstAnyMatrix* f32) {
     const std::vector<float> numbers = Numbers(b, rows * cols);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares BucketAligned on every ISA with the reference. An executor or a
-// team runs it. Also checks that invalid calls are refused.
+// Compares BucketAligned on every ISA with the reference, on an executor or on
+// a team of threads (team_executor.h). Also checks that invalid calls are
+// refused.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"

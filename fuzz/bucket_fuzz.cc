@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares BucketPacked and BucketStrided on every ISA with the reference. An
-// executor or a team runs them. Also checks that invalid calls are refused.
+// Compares BucketPacked and BucketStrided on every ISA with the reference, on
+// an executor or on a team of threads (team_executor.h). Also checks that
+// invalid calls are refused.
 
 #include "fuzz/sort_case.h"
 #include "src/calls/bucket.h"
@@ -14,8 +15,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// The executor and the arguments of a call. BucketPacked and BucketStrided
-// use the same ones.
+// The executor and the arguments that BucketPacked and BucketStrided share.
 struct Case : SortCase {
   explicit Case(Bytes& b)
       : SortCase(b, {7, 127, 255, 0, 1023}, 300, false),

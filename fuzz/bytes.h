@@ -79,7 +79,7 @@ class Bytes {
     return testing_support::FromBits(Word());
   }
   // Returns numbers from the generator of testing/, in one of several
-  // distributions. The bytes replace a few of them.
+  // distributions. The bytes replace a few of the numbers.
   std::vector<float> Floats(size_t n) {
     constexpr float kRange[] = {1.0f, 30.0f, 100.0f, 1e-38f, 1e19f, 3e38f};
     const uint8_t way = Byte();

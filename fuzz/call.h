@@ -55,7 +55,7 @@ namespace switchyard::fuzz {
     }                                                                  \
   } while (false)
 
-// Chooses a type of rows. Zero bytes give f32.
+// The types of rows of floats. Zero bytes choose f32.
 constexpr std::initializer_list<Type> kFloats = {Type::kF32, Type::kBF16,
                                                  Type::kF16};
 inline Type FloatType(Bytes& bytes) {
@@ -177,8 +177,8 @@ class Memory {
   bool Holds(const void* p) const {
     return p >= data_.get() && p < data_.get() + size_;
   }
-  // The two functions check that nothing has changed, or that nothing outside
-  // of the view has.
+  // CheckUntouched() checks that nothing has changed, CheckOnlyViewWritten()
+  // that nothing outside of the view has.
   void CheckUntouched(const char* name) const { Check(name, true); }
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
@@ -217,7 +217,7 @@ class Memory {
   Type type_;
   size_t rows_, cols_, element_;  // a block counts as one element
   size_t front_, stride_, size_;  // the first two in elements
-  std::vector<float> numbers_;    // the floats from which it was made
+  std::vector<float> numbers_;    // the numbers before they are rounded
   decltype(TakeEnded(0)) data_;
   std::vector<unsigned char> kept_;
 };
@@ -296,9 +296,9 @@ inline std::string& ExpectedText() {
   return text;
 }
 
-// Adds an error to a valid call. It can be any error that the call's table in
-// src/calls rejects. Sometimes adds further errors. Each of these makes the
-// call invalid, independently of the other errors.
+// Adds an error to a valid call: any error that the call's table in src/calls
+// rejects. Sometimes adds further errors. Each of these makes the call
+// invalid, independently of the other errors.
 class Spoiler {
  public:
   // Reads its bytes before the call's data. Otherwise short inputs, which end
@@ -391,8 +391,8 @@ struct Outcome {
   bool is_fine = true;
   std::optional<Report> report;
 };
-// Runs the call on the active ISA. It has to end as `wanted` and may write
-// only the outputs that its table lists.
+// Runs the call on the active ISA. The call has to end as `wanted`, and may
+// write only its outputs.
 template <class C, class Run>
 void RunChecked(const typename C::Inputs& in, typename C::Outputs* out,
                 const Outcome& wanted, const Run& run) {

@@ -174,9 +174,9 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
     }
     const reference::Sum& sum = expected.sums[t][h];
     if (!(sum.magnitude < 1e38)) continue;  // the sum overflows, or may
-    // The sigmoid has an error of 2.5 ulp, which adds up to 5 units to its
-    // term. The rest is for ISAs without FMA. There the sigmoid has a few
-    // more ulps, and products and sums may be denormal.
+    // The sigmoid has an error of 2.5 ulp, which adds up to 5 units of 2^-24
+    // to its term. The rest is for ISAs without FMA. There the sigmoid has a
+    // few more ulps, and products and sums may be denormal.
     const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
     const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
     // If the sigmoid is below 2^-125, it may be 0.

@@ -80,9 +80,9 @@ class FormatMemory {
   AnyRows view_;
 };
 
-// Checks that `memory` holds the reference's rows. If they were copied, all
-// bytes have to be equal. If rows have no columns, a call writes nothing, not
-// even scales.
+// Checks that `memory` holds the reference's rows. If `copied`, all
+// bytes of codes and scales have to be equal. If rows have no columns, a call
+// writes nothing, not even scales.
 inline void CheckRows(const FormatMemory& memory, const FormatRows& right,
                       bool copied) {
   if (right.cols == 0) return memory.CheckUntouched("rows");

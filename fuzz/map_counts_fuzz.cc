@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Report report;
   out.report = &report;
   const Status status = run();
-  // The product of both numbers may exceed 128 bits.
+  // Divides, because the product of both numbers may exceed 128 bits.
   if (is_negative ||
       std::max(busiest, row) > INT64_MAX / std::max(Wide{1}, elements)) {
     FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument, "accepted");

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares MapPairs on every ISA with the reference. An executor or a team
-// runs it. Also checks that invalid calls are refused.
+// Compares MapPairs on every ISA with the reference, on an executor or on a
+// team of threads (team_executor.h). Also checks that invalid calls are
+// refused.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -15,7 +16,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// A list that a call writes.
+// The outputs of MapPairs() for one of its lists, pairs or tokens.
 struct List {
   List(Bytes& b, size_t destinations, size_t most)
       : counts(b, Type::kI32, 1, destinations),

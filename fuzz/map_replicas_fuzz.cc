@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares MapReplicas on every ISA with the reference. An executor or a team
-// runs it, and ids may be replaced in place. Also checks that invalid calls are
-// refused.
+// Compares MapReplicas on every ISA with the reference, on an executor or on a
+// team of threads (team_executor.h). Ids may be replaced in place. Also checks
+// that invalid calls are refused.
 
 #include "fuzz/call.h"
 #include "fuzz/sort_case.h"
@@ -17,7 +17,7 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   const Spoiler spoiler(bytes);
-  const uint8_t seed = bytes.Byte();  // of the numbers of replicas
+  const uint8_t seed = bytes.Byte();  // chooses the numbers of replicas
   SortCase c(bytes, {7, 1, 0, 63, 64}, 200, false);
   const size_t experts = c.buckets;
   const size_t max_replicas = 1 + bytes.Size({0, 1, 3}, 12);

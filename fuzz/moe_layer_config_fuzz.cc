@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Lets moe_layer read any bytes as config.json and as
-// model.safetensors.index.json. It has to find a usable shape or report an
-// error.
+// model.safetensors.index.json. moe_layer has to find a usable shape or
+// report an error.
 
 #include "fuzz/files.h"
 #include "programs/moe/checkpoint.h"

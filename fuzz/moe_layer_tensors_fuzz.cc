@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets moe_layer read any bytes as a safetensors file. It has to find tensors
-// that cover the file's data exactly, or report an error.
+// Lets moe_layer read any bytes as a safetensors file. moe_layer has to find
+// tensors that cover the file's data exactly, or report an error.
 
 #include "fuzz/files.h"
 #include "programs/moe/checkpoint.h"

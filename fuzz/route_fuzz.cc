@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares RouteTopK with the reference, row by row on every ISA. Calls with
-// any options are compared with route_case.h. Also checks that invalid calls
+// Compares RouteTopK with the reference, row by row on every ISA.
+// route_case.h checks calls with any options. Also checks that invalid calls
 // are refused.
 
 #include "fuzz/call.h"

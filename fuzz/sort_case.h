@@ -23,7 +23,7 @@ struct SortCase {
   // Draws the number of buckets, minus one, from `sizes`, or below `most`.
   SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most,
            bool may_have_table = true)
-      :  // Seldom enough tokens for several threads, which is slow.
+      :  // Seldom draws enough tokens for several threads, which is slow.
         tokens(b.Below(32) == 31 ? 2500 + b.Below(2000)
                                  : b.Size({1, 2, 0, 16}, 70)),
         top_k(b.Size({1, 8, 4, 0}, 20)),

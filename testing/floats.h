@@ -33,7 +33,7 @@ struct SmallFloat {
   bool saturates;    // Encode() returns `largest` for larger numbers
   uint32_t nan;      // the code that Encode() returns for a NaN
 
-  // Rounds x to the nearest code, and ties to the even one.
+  // Rounds x to the nearest code, and ties to the even code.
   uint32_t Encode(double x) const {
     uint64_t bits;
     std::memcpy(&bits, &x, sizeof(bits));
@@ -53,8 +53,8 @@ struct SmallFloat {
     uint64_t units = significand >> dropped;
     if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
     // `units` includes the implicit leading bit, except at the least
-    // exponent. That bit is added to the exponent field. So is a carry out of
-    // the mantissa. Both additions give the right code.
+    // exponent. The addition below adds this bit, and a carry out of the
+    // mantissa, to the exponent field, which gives the right code.
     const uint64_t code =
         (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
         units;
@@ -189,7 +189,7 @@ inline void RoundAt(Type type, float f, void* data, size_t i) {
     static_cast<T*>(data)[i] = Round<T>(f);
   });
 }
-// The number that is read back after `f` is stored as `type`.
+// Returns the number that is read back after `f` is stored as `type`.
 inline float Rounded(Type type, float f) {
   return WithElement(
       type, [f](auto element) { return Widen(Round<decltype(element)>(f)); });

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A table of the formats of quantize.h, and rows of any format as bytes.
-// Tests, corpus and fuzzers of converted rows use both.
+// Tests, fuzzers and the corpus use them for converted rows.
 
 #ifndef SWITCHYARD_TESTING_FORMATS_H_
 #define SWITCHYARD_TESTING_FORMATS_H_
@@ -38,8 +38,8 @@ struct Format {
     const size_t block = BlockOf(type);
     return (cols + block - 1) / block * block;
   }
-  // True if rows of the format can be converted to other formats; rows of the
-  // others can only be copied.
+  // True if rows of the format can be converted to other formats. Other rows
+  // can only be copied.
   bool IsSource() const { return BlockOf(type) == 1 && scales != Type::kE8M0; }
   // True if a conversion of rows of `cols` columns to `to` copies the codes
   // and scales unchanged. It may add sums. A group that is at least as long

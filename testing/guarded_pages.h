@@ -21,7 +21,8 @@ namespace switchyard::testing_support {
 // kernel: 30 of 58 s.
 class GuardedPages {
  public:
-  // `bytes` is a multiple of the page size.
+  // Returns `bytes` bytes, a multiple of the page size, that end at the
+  // inaccessible page.
   static char* Take(size_t bytes) {
     const size_t size = Mapped(bytes);
     {

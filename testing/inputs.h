@@ -40,7 +40,7 @@ constexpr uint64_t Mix(uint64_t state) {
   return (state ^ (state >> 27)) * 0x94D049BB133111EBu;
 }
 
-// The hash from which element i of stream `seed` is made.
+// Returns the hash from which element i of stream `seed` is made.
 constexpr uint32_t Hash(uint32_t seed, size_t i) {
   const uint64_t n = (static_cast<uint64_t>(seed) << 40) + i + 1;
   return static_cast<uint32_t>(Mix(n * kStep) >> 32);
@@ -57,7 +57,7 @@ inline float AnyFloat(uint32_t seed, size_t i) {
   return FromBits(Hash(seed, i));
 }
 
-// Draws the numbers of the same generator one after the other.
+// Draws the numbers of splitmix64 one after the other.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -85,8 +85,8 @@ class Random {
   uint64_t state_;
 };
 
-// The bits of `f`, with every NaN made 0x7FC00000. The library promises which
-// outputs are NaN, but not their signs and payloads.
+// Returns the bits of `f`, or 0x7FC00000 for every NaN. The library promises
+// which outputs are NaN, but not their signs and payloads.
 inline uint32_t CanonicalBits(float f) {
   return std::isnan(f) ? 0x7FC00000 : Bits(f);
 }

@@ -234,7 +234,7 @@ LayerResult ExpertsLayer::OneByOne() const {
   const auto rows = static_cast<size_t>(offsets.back());
 
   // Computes rows of one expert, or of the shared expert, from the operands
-  // to the sum.
+  // to the down product.
   const auto run = [&](int32_t expert, const ConstAnyRows& x, size_t inter,
                        const ActivateInputs& more, ActivateOptions activate,
                        const AnyMatrix& out) {

@@ -84,7 +84,7 @@ LayerCase DrawLayerCase(Source& source) {
   c.seed = static_cast<uint32_t>(source.Below(1000));
   return c;
 }
-// Draws any case.
+// Draws a case with or without down_operands.
 template <class Source>
 LayerCase DrawAnyLayerCase(Source& source) {
   LayerCase c = DrawLayerCase(source);
@@ -115,8 +115,8 @@ class ExpertsLayer {
   Status Multiply(const ExpertTile& tile) const;
 
   // Runs PlanExperts() and RunExperts() in memory of exactly the required
-  // size. The scratch has room for `scratch_workers` workers, or for all of
-  // the executor's if that is 0.
+  // size. The scratch has room for `scratch_workers` workers or, if that is
+  // 0, for all workers of the executor.
   Status Run(Executor& executor, LayerResult* result,
              size_t scratch_workers = 0) const;
   // Runs the layer with the caller's matrix product.

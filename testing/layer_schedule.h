@@ -79,8 +79,8 @@ class Workers {
   Workers(size_t workers, double wake) {
     for (size_t i = 0; i < workers; ++i) free_.push(i == 0 ? 0 : wake);
   }
-  // Gives `time` of work to the worker that is free first. It starts at
-  // `ready` or later. Returns when the work ends.
+  // Gives `time` of work to the worker that is free first. The work starts at
+  // `ready` or later. Returns when it ends.
   double Work(double time, double ready = 0) {
     const double end = std::max(free_.top(), ready) + time;
     free_.pop();
@@ -100,8 +100,8 @@ struct Schedule {
   double makespan;  // the time until the last worker has finished
 };
 
-// The cost of all products of `rows` rows of one expert. The cost of the
-// shared expert is scaled by its width.
+// Returns the cost of all products of `rows` rows of one expert. The cost of
+// the shared expert is scaled by its width.
 inline double CostOf(const ExpertsPlanOptions& options, int32_t expert,
                      size_t rows) {
   const auto cost =
@@ -126,7 +126,7 @@ inline double ShareOfPart(size_t cols, size_t tile_columns, int32_t parts,
          static_cast<double>(tiles);
 }
 
-// Returns the times if workers claim the plan's tasks as RunExperts() does.
+// Returns the times if workers take the plan's tasks as in RunExperts().
 inline Schedule Simulate(const ExpertsPlan& plan,
                          const ExpertsPlanOptions& options, size_t workers,
                          const ScheduleCosts& costs) {
@@ -177,7 +177,7 @@ inline Schedule Simulate(const ExpertsPlan& plan,
   return {work / static_cast<double>(workers), crew.last()};
 }
 
-// Returns the times for an engine without a plan. Its workers claim tiles of
+// Returns the times for an engine without a plan. Its workers take tiles of
 // many rows or of whole experts, and then compute the tokens' sums. With
 // fewer than two tiles per worker, all workers share each product, and the
 // products run one after the other. All workers always share the products of

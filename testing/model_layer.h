@@ -46,14 +46,14 @@ constexpr ModelFormats kModelFormats[] = {
     {WeightFormat::kQ4_K, WeightFormat::kQ8_0},
     {WeightFormat::kQ4_K, WeightFormat::kQ6_K}};
 
-// One of several ways to compute the same layer.
+// One of several ways to compute a layer, which all give the same bits.
 struct ModelCut {
   // With kByDefinition, MultiplyNaively() computes the products.
   enum Weights { kStored, kPacked, kByDefinition };
   size_t workers, tile_columns;
   Weights weights;
-  // Gate and up are separate products, as in GGUF files. Interleaved weights
-  // stay one product.
+  // True if gate and up are separate products, as in GGUF files. Interleaved
+  // weights stay one product.
   bool is_split;
 };
 constexpr ModelCut kModelCuts[] = {{1, 0, ModelCut::kPacked, false},

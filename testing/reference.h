@@ -46,7 +46,7 @@ struct Buckets {
   size_t max_rows = 0;
   size_t dropped = 0;
 };
-// `topk_ids` has an id for each pair, without gaps.
+// Sorts pairs by expert. `topk_ids` has an id for each pair, without gaps.
 Buckets Bucket(const std::vector<int32_t>& topk_ids, size_t num_experts);
 
 }  // namespace switchyard::reference

@@ -23,8 +23,8 @@ double Ulp(double x) {
 // Returns min(most, x), or NaN if x is NaN.
 double AtMost(double most, double x) { return x > most ? most : x; }
 
-// Computes the gate's function in double precision. Sets `ulps` to the error
-// that the library may make.
+// Computes the activation's function of the gate in double precision. Sets
+// `ulps` to the largest error that the library may make.
 double OfGate(const ActivateOptions& options, double g, bool fma,
               double* ulps) {
   const double few = fma ? 0.0 : 6.0;  // the additional ulps without FMA

@@ -10,7 +10,7 @@
 namespace switchyard::reference {
 namespace {
 
-// Adds in 32 lanes, in the library's order.
+// Adds up 32 lanes in the library's order.
 template <class Real>
 Real Fold(std::vector<Real> lanes) {
   for (size_t half = 16; half != 0; half /= 2) {

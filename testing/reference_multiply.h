@@ -95,8 +95,8 @@ struct StoredFormat {
   // part (1 if the format has none) and its integer minimum.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
-  // Return the scales of k's block. The integer products are multiplied by
-  // them. Not for kInt8.
+  // Return the scales of column k's block, by which the integer products are
+  // multiplied. Not for kInt8.
   float Scale(const uint8_t* row, size_t k) const;
   float MinScale(const uint8_t* row, size_t k) const;
   const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;

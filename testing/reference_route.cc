@@ -261,7 +261,7 @@ class Restatement {
         const float all = Softmax() ? 1.0f : SumOfLanes(s);
         divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
         // If the selected experts are the largest, their sum reaches the
-        // share except for rounding.
+        // share, clamp * all, except for rounding.
         exact_ = false;
         bound_ = 0x1p-16;
         break;

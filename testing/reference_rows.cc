@@ -25,7 +25,7 @@ T Get(const std::vector<uint8_t>& bytes, size_t i) {
   return value;
 }
 
-// The largest magnitude; NaN if an element is NaN or infinite.
+// Returns the largest magnitude, or NaN if an element is NaN or infinite.
 float Amax(const float* x, size_t n) {
   float amax = 0.0f;
   for (size_t i = 0; i < n; ++i) {
@@ -35,14 +35,14 @@ float Amax(const float* x, size_t n) {
   return amax;
 }
 
-// The factor of x. If `inverse` is not finite, it is 0, and codes keep x's
-// sign.
+// Returns the factor by which values are multiplied: `inverse`, or 0 if it is
+// not finite. With 0, codes keep the signs of the values.
 float Factor(float inverse) { return std::isfinite(inverse) ? inverse : 0.0f; }
 
 uint8_t Byte(int code) { return static_cast<uint8_t>(code); }
 
-// The largest number that a code of the type can hold, for types with f32
-// scales.
+// Returns the largest number that a code of the type can hold, for types with
+// f32 scales.
 float LargestCode(Type type) {
   const SmallFloat* const small = SmallFloatOf(type);
   return small == nullptr ? 127.0f : small->Decode(small->largest);

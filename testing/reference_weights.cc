@@ -123,8 +123,8 @@ void QuantizeMxfp4(const float* x, uint8_t* to) {
     to[1 + i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
   }
 }
-// Returns the sum of 32 terms in the order that the header defines. It first
-// adds the terms with the same i mod 8.
+// Returns the sum of 32 terms in the order that the header defines: first the
+// terms with equal i mod 8 are added.
 template <class Term>
 float PartSum(Term term) {
   float lanes[8] = {};

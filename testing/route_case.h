@@ -66,12 +66,14 @@ inline bool CanReplay(const RouteCase& c) {
 std::string WrongReplay(const RouteCase& c, const RouteResult& result,
                         Executor& executor);
 
-// The most experts that ids of a type may have in given_ids and in a record.
+// Returns the most experts for which given_ids and records may have ids of a
+// type.
 inline size_t MostExperts(Type type) {
   return type == Type::kU8 ? 255 : type == Type::kU16 ? 65535 : INT32_MAX;
 }
 
-// Draws a case. `source` has size_t Below(size_t n).
+// Draws a logit. `kind` chooses its distribution. `source` has size_t
+// Below(size_t n), here and below.
 template <class Source>
 float DrawLogit(Source& source, size_t kind) {
   const auto uniform = [&](float range) {

@@ -90,8 +90,8 @@ inline constexpr auto& kDivisors = calls::kEnumerators<Divisor>;
 inline constexpr auto& kBiasPlaces = calls::kEnumerators<BiasPlace>;
 using calls::NameOf;
 
-// Computes a score that depends on one logit only, by its formula, in the
-// arithmetic of T and with its exp().
+// Computes a score that depends on one logit only, by its formula in the
+// arithmetic of T. `exp` is the exponential function.
 template <class T, class Exp>
 T ScoreOfLogit(Score score, T x, const Exp& exp) {
   switch (score) {
@@ -109,8 +109,7 @@ T ScoreOfLogit(Score score, T x, const Exp& exp) {
 
 // The largest error that a score may have.
 struct ScoreAccuracy {
-  double
-      ulps;  // as route.h promises; 0: it is exact, or no function of a logit
+  double ulps;  // as route.h promises; 0: exact, or not a score of one logit
   double tiny, tiny_f16;  // absolute errors, in f32 and rounded to f16
 };
 inline ScoreAccuracy AccuracyOf(Score score) {

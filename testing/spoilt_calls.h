@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Breaks a valid call in every way that the call's table in src/calls
-// rejects: each view's data, type, stride, size and dimensions, each pair of
-// views that may not overlap, and each option that is out of range.
+// Breaks each rule of a valid call in turn. The call's table in src/calls has
+// the rules: each view's data, type, stride, size and dimensions, each pair
+// of views that may not overlap, and the range of each option.
 
 #ifndef SWITCHYARD_TESTING_SPOILT_CALLS_H_
 #define SWITCHYARD_TESTING_SPOILT_CALLS_H_
@@ -310,7 +310,7 @@ class SpoiltCalls {
     return false;
   }
   // Makes each dimension one larger and one smaller. If another argument has
-  // the same size, the error may name either of the two.
+  // the same size, the error may name that argument instead.
   void SpoilDimensions(size_t view) {
     const size_t argument = kViews[view].argument;
     const bool is_span = At(valid_, view).IsSpan();
@@ -434,9 +434,9 @@ class SpoiltCalls {
     });
   }
 
-  // Moves each view that may not overlap the written one over it: to the same
-  // address (one element further if they may be the same view), over its
-  // first byte, and over its last byte.
+  // Moves each view that may not overlap `written` over it: to its address
+  // (one element further if both may be the same view), over its first byte,
+  // and over its last byte.
   void SpoilPlace(size_t written) {
     const size_t argument = kViews[written].argument;
     if (!calls::IsWritten<C>(argument)) return;

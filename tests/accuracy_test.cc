@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests functions that are built from several functions of math-inl.h
-// (math_test tests the single functions). Their accuracy has to be the
-// accuracy that activate.h and route.h state. The tests call the public API
-// on every ISA. The inputs are one of 2,048 floats (8 times
-// SWITCHYARD_MATH_STRIDE), and every float around each threshold.
+// Tests the accuracy of functions that are built from several functions of
+// math-inl.h, against the bounds in activate.h and route.h. (math_test tests
+// the single functions.) The tests call the public API on every ISA. The
+// inputs are one in 2,048 floats (8 times SWITCHYARD_MATH_STRIDE), and the
+// floats around each threshold.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,8 @@ struct Promised {
   bool is_zero = false;  // exactly 0, with the sign of `value`
 };
 
-// Compares run(x) with promised(x, i) on every ISA.
+// Calls run(x) with vectors of floats on every ISA, and compares element i of
+// the result with promised(x, i).
 template <class Run, class Promise>
 void Sweep(const std::string& name, const std::vector<float>& thresholds,
            const Run& run, const Promise& promised) {
@@ -80,8 +81,8 @@ void Sweep(const std::string& name, const std::vector<float>& thresholds,
 
 constexpr double kFlush = -87.33655f;
 
-// Returns the scores of `x`. If all experts are given ids and no other option
-// is set, the weights are the scores.
+// Returns the scores of the logits `x`. RouteTopK() returns them as weights
+// if all experts are given ids and no other option is set.
 std::vector<float> ScoresOf(Score score, const std::vector<float>& x) {
   std::vector<float> numbers = x, weights(x.size());
   for (float& f : numbers) {
@@ -116,8 +117,9 @@ TEST(AccuracyTest, Scores) {
   }
 }
 
-// Returns an `up` for each gate of a vector. The values take turns: tiny,
-// ordinary, near -1 (where the sum of kSwigluOai cancels) and any bits.
+// Returns `n` values of `up`. Four kinds of values take turns: tiny,
+// ordinary, near -1 (where the sum up + 1 of kSwigluOai cancels) and any
+// bits.
 std::vector<float> Ups(size_t n) {
   Random random(7);
   std::vector<float> ups(n);
@@ -153,7 +155,7 @@ TEST(AccuracyTest, SwigluOai) {
           const double g = static_cast<double>(all[i]),
                        u = static_cast<double>(ups[i]);
           if (std::isnan(g)) return {};
-          // x is rounded to f32, as in the library.
+          // Rounds the product to f32, as the library does.
           const double x = static_cast<double>(all[i] * alpha);
           if (x <= kFlush) return {-(u + 1), 0.0, true};
           const double y = static_cast<double>(alpha) * g;
@@ -217,10 +219,11 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   }
 }
 
-// Tests the small floats on every ISA against the reference. bf16 and f16 are
-// converted from one of SWITCHYARD_MATH_STRIDE floats, as in math_test.cc,
-// and from all floats next to a tie. f32 is converted from every code.
-// Another test checks the order of the reference's own codes.
+// Tests conversions between f32 and the small floats (bf16, f16 and others)
+// on every ISA against the reference. One in SWITCHYARD_MATH_STRIDE floats, as
+// in math_test.cc, and all floats next to a tie are converted to bf16 and f16.
+// Every code is converted back to f32. ReferenceTest tests the reference
+// itself.
 
 using reference::SmallFloat;
 
@@ -244,8 +247,8 @@ std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number has no upper neighbour. Takes the neighbour that one
-    // more code would give it.
+    // The largest number has no upper neighbour, so its last tie assumes a
+    // number that is one step larger.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);

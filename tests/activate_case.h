@@ -24,8 +24,8 @@ inline ActivateOptions Plain(Activation activation) {
   return options;
 }
 
-// ApplyToGate() applies only the gate's function to f32 rows. ApplyToBoth()
-// also uses `up`.
+// ApplyToGate() applies an activation to a row of gates alone. ApplyToBoth()
+// also passes a row `up`.
 inline std::vector<float> ApplyToGate(ActivateOptions options,
                                       const std::vector<float>& gate) {
   options.layout = GateUpLayout::kUngated;

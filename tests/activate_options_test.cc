@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests every option of activate.h. The test applies the option to the rows
-// itself and calls Activate() without it. The bits have to be equal.
+// Tests every option of activate.h. A call with the option has to give the
+// same bits as a call without it, on rows to which the test has applied the
+// option itself.
 
 #include <cmath>
 #include <iterator>
@@ -20,8 +21,8 @@ class ActivateOptionsPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateOptionsTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivateOptionsPoolTest);
 
-// Draws a call with any options, types, layout and place of the output. In
-// three of four calls all sums and products are exact.
+// Tests a call that `seed` draws: its options, types, layout and place of the
+// output. In three of four calls all sums and products are exact.
 void TestDrawn(uint64_t seed, size_t cols, Executor& executor) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Random random(seed);
@@ -41,7 +42,8 @@ TEST_P(ActivateOptionsPoolTest, SameBitsOnEveryThread) {
   for (uint64_t seed = 0; seed < 3; ++seed) TestDrawn(seed, 1499, executor());
 }
 
-// Some rows are computed in several tiles and have a quantised output.
+// Tests every format of the output. The longest rows are computed in several
+// tiles.
 TEST_P(ActivateOptionsTest, EveryFormat) {
   Random random(2);
   const size_t rows = 2;
@@ -68,7 +70,7 @@ TEST_P(ActivateOptionsTest, EveryFormat) {
 }
 
 // The expected result applies one operation after the other, and rounds each
-// to the model's type.
+// result to the model's type.
 TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
   Random random(3);
   const size_t n = 3000;
@@ -129,8 +131,8 @@ TEST_P(ActivateOptionsTest, RoundsLikeUnfused) {
       }
       size_t off = 0;
       for (size_t i = 0; i < n; ++i) off += actual[i] != product[i] * scale;
-      // The reference's sigmoid differs from the library's, so f32 may round
-      // differently.
+      // For kSwigluOai the reference's sigmoid differs from the library's, so
+      // any f32 result and one in 100 of the others may round differently.
       const bool exact = activation != Activation::kSwigluOai;
       EXPECT_LE(off, exact ? 0 : type == Type::kF32 ? n : n / 100);
       if (type != Type::kF32) {
@@ -255,8 +257,8 @@ TEST_F(ActivateErrors, Overlaps) {
   expect("gate", {o, 1, 16}, {}, {o + 15, 1, 8});
 }
 
-// Some activations do more with `up` than multiply by it. The test covers
-// each activation in the list.
+// Some activations do more with `up` than multiply by it. They refuse
+// kUngated and ActivatePlace::kAfter.
 TEST_F(ActivateErrors, ActivationsOfBoth) {
   EXPECT_TRUE(IsOfGate(Activation::kIdentity));
   EXPECT_FALSE(IsOfGate(Activation::kSwigluOai));
@@ -315,7 +317,7 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Passes lists with invalid values. The call must write nothing here either.
+// Passes lists with invalid values. The call must write nothing.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

@@ -26,8 +26,8 @@ class ActivatePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ActivatePoolTest);
 
-// Checks that out is within 2.5 ulp of silu(gate), and within one more
-// rounding for the product with up.
+// Checks that out is silu(gate) * up. silu() may be off by 2.5 ulp, and the
+// product rounds once more.
 void ExpectClose(const std::vector<float>& gate, const std::vector<float>& up,
                  const std::vector<float>& out) {
   ASSERT_EQ(gate.size(), out.size());
@@ -55,14 +55,14 @@ std::vector<float> Silu(const InOut& types, const std::vector<float>& gate,
                      {out.View(rows, cols)}, {}, executor));
   return out.Values();
 }
-// Returns the expected result: the result of the f32 kernel, rounded.
+// Returns the results of the f32 kernel, rounded to types.out.
 std::vector<float> Expected(const InOut& types, const std::vector<float>& gate,
                             const std::vector<float>& up, size_t rows = 1) {
   return Rounded(types.out, Silu(kF32s, Rounded(types.in, gate),
                                  Rounded(types.in, up), rows));
 }
 // Runs the f32 kernel's SiLU, and checks that all other types give the same
-// result, rounded.
+// results, rounded.
 std::vector<float> SiluOf(const std::vector<float>& gate,
                           const std::vector<float>& up, size_t rows = 1) {
   for (const InOut& types : EveryInOut()) {
@@ -157,9 +157,9 @@ TEST_P(ActivateTest, EveryLengthAndMisalignment) {
   }
 }
 
-// Tests streaming stores from every position in a cache line to every end,
-// with rows of different alignment. It also runs in place, where the kernel
-// does not stream.
+// Tests streaming stores in rows that begin and end at every position in a
+// cache line. Also tests the output in place, where the kernel does not
+// stream.
 TEST_P(ActivateTest, StreamingStoresGiveTheSameBits) {
   const ActivateOptions streaming = {Activation::kSilu, GateUpLayout::kSplit,
                                      ActivateStores::kStreaming};
@@ -236,8 +236,8 @@ std::vector<float> FusedRows(GateUpLayout layout, size_t cols,
   return both;
 }
 
-// Tests every length with misaligned views between guard pages, with and
-// without streaming stores.
+// Tests rows of every length in misaligned views between guard pages, with
+// and without streaming stores.
 TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   Random random(10);
   for (const GateUpLayout layout : kFusedLayouts) {
@@ -275,8 +275,8 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   }
 }
 
-// Passes a row that holds gate and up as one view, and as two views of its
-// halves. Both have the same layout in memory.
+// Writes the output over gate or over up. The call gets a row with gate and
+// up as one view, or as two views of its halves.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
                                        GateUpLayout::kSplit};
@@ -311,8 +311,8 @@ TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   }
 }
 
-// Rows are converted in tiles. Tests lengths around those of the tiles, in
-// every place and layout.
+// The kernel converts rows in tiles. Tests lengths around the length of a
+// tile, in each fused layout, with a separate output and in place.
 TEST_P(ActivateTest, LongRows) {
   Random random(13);
   for (const size_t cols : {1023u, 1024u, 1025u, 2100u, 17001u}) {
@@ -361,10 +361,11 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
 }
 
 // The types depend on the kind of executor, so that each kind tests another
-// mix.
+// pair of types.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
-  // The work is well over seven grains of 30 us.
+  // The work is more than seven grains of 30 us, for each thread of the
+  // largest pool.
   const size_t rows = 1021, cols = 1001;
   const std::vector<float> gate = random.Uniforms(rows * cols, -60.0f, 60.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
@@ -390,7 +391,8 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   EXPECT_EQ(slices.Values(), expected);
 }
 
-// Inputs have any bit patterns. All ISAs with FMA give the same bits.
+// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
+// same bits.
 TEST(ActivateAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -417,7 +419,7 @@ TEST_P(ActivateFormatsTest, EveryFormat) {
     std::vector<float> gate = random.Uniforms(rows * cols, -20.0f, 20.0f);
     std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
     gate[cols / 2] = 88.0f;
-    // An infinity spoils its group.
+    // An infinity makes the scale of its quantised group NaN.
     up[rows * cols - 1] = cols % 2 == 0 ? kInf : 0.25f;
     for (const Type in : kFloatTypes) {
       Stored gates(in, gate), ups(in, up);
@@ -520,7 +522,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
     const float up = activation == Activation::kSwigluOai ? 0.0f : 1.0f;
     return ApplyToBoth(Plain(activation), {x}, {up})[0];
   };
-  // Checks the sign of zero, which IsClose() does not check.
+  // Checks the sign of zero, which IsClose() ignores.
   for (const Activation activation :
        {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
         Activation::kSwigluOai}) {
@@ -534,7 +536,7 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
     EXPECT_EQ(of(activation, kInf), kInf) << static_cast<int>(activation);
     EXPECT_EQ(of(activation, -kInf), 0.0f) << static_cast<int>(activation);
   }
-  // The caps of kSitu are 4 and 25.
+  // The caps of kSitu are 4 and 25, so the largest product is 100.
   const ActivateOptions situ = Plain(Activation::kSitu);
   EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {1.0f})[0], 0.0f);
   EXPECT_EQ(ApplyToBoth(situ, {kInf}, {kInf})[0], 100.0f);
@@ -542,7 +544,8 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
-// Inputs have any bit patterns. All ISAs with FMA give the same bits.
+// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
+// same bits.
 TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   for (const Activation activation : kActivations) {
     Random random(4);
@@ -584,7 +587,8 @@ class RelayExecutor final : public Executor {
  private:
   enum Turn { kCaller, kThread, kEnd };
 
-  // Waits until `turn` has changed, or returns it unchanged after a while.
+  // Waits until turn_ differs from `turn`, and returns it. Returns `turn`
+  // after a while, so that the caller tries again.
   Turn Await(Turn turn) const {
     for (int i = 0; i < 20000; ++i) {
       const Turn now = turn_.load(std::memory_order_acquire);
@@ -610,8 +614,8 @@ class RelayExecutor final : public Executor {
 
 class ActivateVisibleTest : public IsaTest {
  protected:
-  // Runs one form of call, and counts the calls that return before the last
-  // rows of `out` are visible. Remembers the first form with such a call.
+  // Makes `calls` calls, and counts those that return before the last rows of
+  // `out` are visible. Remembers the name of the first such call.
   void CountEarlyReturns(const std::string& name, const ActivateInputs& in,
                          const AnyMatrix& out, ActivateOptions options,
                          size_t calls) {
@@ -651,8 +655,8 @@ struct Form {
   ActivateOptions options;
   bool scaled = false, biased = false;
 };
-// Returns a call for each code path of the kernels: each activation in each
-// of its layouts, and SiLU with every other option.
+// Returns the options of a call for each code path of the kernels: each
+// activation in each of its layouts, and SiLU with every other option.
 std::vector<Form> Forms() {
   std::vector<Form> forms;
   for (const Activation activation : kActivations) {

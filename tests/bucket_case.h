@@ -15,8 +15,9 @@ namespace switchyard::testing_support {
 
 enum class Load { kUniform, kZipf, kOneExpert, kStrangers };
 
-// Returns the ids of `pairs` pairs. kStrangers adds invalid ids, which are
-// dropped.
+// Returns an expert id for each of `pairs` pairs. (A pair is a token and one
+// of its selected experts.) kStrangers adds invalid ids, which the sort
+// drops.
 inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
                                     uint64_t seed) {
   Random random(seed);
@@ -61,7 +62,7 @@ inline size_t ScratchSize(const Shape& s, const Executor& executor) {
   return BucketScratchSize(s.tokens * s.top_k, s.experts, executor);
 }
 
-// All outputs of a packed sort. They are in guarded memory.
+// The outputs of BucketPacked(), in guarded memory.
 struct Packed {
   explicit Packed(const Shape& s, size_t slack = 0)
       : tokens_per_expert(1, s.experts, 0, slack),
@@ -97,7 +98,7 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   EXPECT_EQ(b.report, BucketReport(r));
   const std::vector<int32_t> index = b.row_index.Values();
   std::vector<int32_t> pairs = b.pairs.Values();
-  // With either order, row_index is the inverse of pairs.
+  // With either BucketOrder, row_index is the inverse of pairs.
   for (size_t p = 0; p < ids.size(); ++p) {
     if (index[p] == -1) {
       EXPECT_EQ(r.row_index[p], -1);
@@ -121,8 +122,8 @@ inline void ExpectPacked(const std::vector<int32_t>& ids, const Shape& s,
   ASSERT_EQ(pairs, r.pairs);
 }
 
-// Checks a packed sort of `in`, which has the ids `ids` after its map is
-// applied.
+// Sorts `in` by BucketPacked() and checks the result. `ids` has the ids of
+// `in` as int32; it has -1 for ids that int32 cannot hold.
 inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
                         const Shape& s, size_t slack = 0,
                         BucketOrder order = BucketOrder::kAscending,
@@ -133,8 +134,8 @@ inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
   ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
 }
 
-// Checks rows with the lengths in tokens_per_expert. After each row comes
-// `behind`.
+// Checks `ids`, the table of BucketStrided(): row e has the pairs of expert e
+// in `r`, and then `behind` up to its end.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
                           uint32_t behind, bool ordered = true) {

@@ -42,8 +42,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
                                       ids);
       CheckPacked({topk_ids.view()}, ids, s, slack);
     }
-    // Sorts again without row_index and report. With kClaim a single thread
-    // also keeps the order.
+    // Sorts again without row_index and report. kClaim on a single thread
+    // keeps the order of pairs, too.
     Packed b(s);
     PackedBuckets out = b.Out();
     out.row_index = {};
@@ -60,7 +60,7 @@ TEST_P(BucketTest, PackedLikeTheReference) {
 }
 
 // If there are few experts, the kernel counts by comparing vectors of ids. It
-// works in chunks, and handles the rest as single ids.
+// works in chunks of ids, and handles the remainder one by one.
 TEST_P(BucketTest, FewExpertsAtEveryLength) {
   std::vector<size_t> lengths = {159,  160,       193,        2047,        2048,
                                  2049, 2048 + 65, 2048 + 161, 3 * 2048 + 1};
@@ -76,8 +76,9 @@ TEST_P(BucketTest, FewExpertsAtEveryLength) {
   }
 }
 
-// Sorts `given` to rows with canaries in the gaps and around the rows. `ids`
-// are the same ids as int32.
+// Sorts `given` by BucketStrided(), and checks the table. The gaps between
+// rows and the memory around the table hold canaries. `ids` has the values of
+// `given` as int32.
 template <class Id>
 void ExpectStridedSort(const std::vector<Id>& given,
                        const std::vector<int32_t>& ids, const Shape& s,
@@ -131,9 +132,9 @@ TEST_P(BucketTest, AnyShape) {
   }
 }
 
-// Checks that ids of another type give the same pairs. `strangers` are ids of
-// that type that int32 cannot hold. The sort must drop them like other
-// invalid ids.
+// Checks that ids of type Id give the same pairs as int32 ids. `strangers`
+// are ids of type Id that int32 cannot hold. The sort must drop them like
+// other invalid ids.
 template <class Id>
 void ExpectSameFor(const std::vector<Id>& strangers) {
   ForEveryCase(500, [&](const Shape& s, Load load, std::vector<int32_t> ids,
@@ -188,8 +189,8 @@ TEST_P(BucketTest, KnownAnswers) {
   ASSERT_OK(MakeDispatchArgs({report.max_rows, 8, 2048}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 32, 8}));
 
-  // This is the layout of the original host reference: rows have no gaps, and
-  // the padding is 0.
+  // This is the layout of the original host reference: rows have no gaps
+  // between them, and the padding is 0.
   ids = {1, 3, 1, 0};
   counts.assign(4, -1);
   table.assign(8, -1);
@@ -231,8 +232,8 @@ TEST_P(BucketTest, ARowTooShortTellsTheStrideAndLeavesIdsAlone) {
   EXPECT_OK(BucketStrided({View(ids, s)}, {counts.span(), table.span(), 120}));
 }
 
-// The results do not depend on the option. The function cannot tell a wrong
-// id from an id of another node.
+// allow_dropped changes only the status, not the results. The option exists
+// because the function cannot tell a wrong id from an id of another node.
 TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
   const std::vector<int32_t> ids = {0, 2, -1, 1, 2, 3};
   const std::string error =
@@ -266,7 +267,8 @@ TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
 TEST_P(BucketTest, NoTokens) {
   std::vector<int32_t> counts(4, -1), offsets(5, -1), none;
   Report report = kUnwritten;
-  // A view without data still has a type.
+  // Ids that are not given are an error. An empty view is given, because it
+  // has a type.
   ExpectError(BucketPacked({}, {counts, offsets, none, {}, &report}),
               "BucketPacked: topk_ids: not given");
   EXPECT_EQ(report, kUnwritten);
@@ -288,7 +290,7 @@ TEST_P(BucketTest, NoTokens) {
     EXPECT_EQ(report.row_stride, std::max<size_t>(1, stride));
   }
   table.ExpectUntouched("ids");
-  // The dispatch is not empty, because Metal requires that.
+  // Even without rows the dispatch is not empty, because Metal requires that.
   std::vector<uint32_t> args(3);
   ASSERT_OK(MakeDispatchArgs({0, 4, 64}, {args}));
   EXPECT_EQ(args, (std::vector<uint32_t>{1, 1, 4}));
@@ -299,17 +301,17 @@ TEST_P(BucketTest, NoTokens) {
   ASSERT_OK(BucketPacked({one}, {counts, offsets, pairs}));
 }
 
-// Tests BucketStrided with rows that collide in the cache: their strides are
-// multiples of 256. There are so many experts that the kernel sorts in tiles
-// of 8192 pairs.
+// Tests BucketStrided() with rows that collide in the cache, because their
+// strides are multiples of 256 elements. There are so many experts that the
+// kernel sorts in tiles of 8192 pairs.
 
 class BucketCollideTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(BucketCollideTest);
 class BucketCollidePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketCollidePoolTest);
 
-// A sort to rows with a stride of `stride`, and the result that it should
-// have.
+// The inputs and outputs of a BucketStrided() call, and the table that it
+// should write.
 struct Rows {
   // Makes the last row `last` elements long, and ends it at the end of a
   // page.
@@ -333,8 +335,8 @@ struct Rows {
     }
   }
 
-  // Calls sort(outputs, options) with both values of BucketOrder. Only
-  // kAscending determines the bits.
+  // Calls sort(outputs, options) and checks the results. Only kAscending,
+  // which `ordered` selects, determines the order of pairs inside a row.
   template <class Sort>
   void Check(const Sort& sort, bool ordered = true) {
     Report report = kUnwritten;
@@ -378,9 +380,8 @@ size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 TEST_P(BucketCollideTest, LikeTheReference) {
   uint64_t seed = 2000;
-  // The shapes have: less than a tile, one tile, and more; more slots than
-  // pairs in a tile; more experts than tiles support; few different ids, or
-  // only one.
+  // The shapes have less than a tile of pairs, one tile, or more; more slots
+  // than pairs in a tile; or more experts than tiles support.
   for (const Shape& s :
        {Shape{16, 8, 17}, Shape{500, 2, 64}, Shape{512, 8, 128},
         Shape{1024, 8, 128}, Shape{1025, 8, 128}, Shape{3001, 7, 300},
@@ -406,8 +407,8 @@ TEST_P(BucketCollideTest, LikeTheReference) {
   }
 }
 
-// Draws shapes, strides, loads, types of ids and places of the table: 20,000
-// cases on a machine with AVX-512.
+// Draws shapes, strides, loads, types of ids and places of the table. Tests
+// 20,000 cases on a machine with AVX-512.
 TEST_P(BucketCollideTest, AnyShape) {
   for (uint64_t seed = 10000; seed < 13400; ++seed) {
     Random random(seed);
@@ -454,8 +455,8 @@ TEST_P(BucketCollideTest, ATooShortStrideLeavesTheRowsAlone) {
   EXPECT_EQ(report, BucketReport(r, r.max_rows));
 }
 
-// Blocks start in the middle of rows. The scratch ranges from none to more
-// than enough.
+// Several blocks of tokens write each row, so most blocks start in the middle
+// of it. The scratch ranges from none to more than enough.
 TEST_P(BucketCollidePoolTest, InBlocks) {
   uint64_t seed = 3000;
   for (const Shape& s : {Shape{12001, 8, 128}, Shape{40009, 3, 300}}) {
@@ -517,7 +518,7 @@ TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
   }
 }
 
-// Sorts ids of other types, also in blocks.
+// Sorts ids of other types than int32, also in blocks of tokens.
 TEST_P(BucketPoolTest, WideAndUnsignedIds) {
   const Shape s = {20011, 8, 128};
   const std::vector<int32_t> ids = MakeIds(s, Load::kStrangers, 13);
@@ -579,8 +580,7 @@ TEST_P(BucketPoolTest, StridedOnEveryThread) {
   }
 }
 
-// Many sizes, with executors that split into blocks, give many block
-// boundaries.
+// Draws sizes, so that blocks begin at many different pairs.
 TEST_P(BucketPoolTest, OddSizes) {
   for (uint64_t seed = 300; seed < 312; ++seed) {
     Random random(seed);
@@ -620,9 +620,9 @@ TEST_P(BucketPoolTest, BlockBoundaries) {
   }
 }
 
-// Tests that e * row_stride may exceed 2^32: 512 experts and 900,000 tokens
-// of 10 slots. The table takes 18 GB of address space, but only pages that
-// are written get memory.
+// Tests that the start of a row, e * row_stride, may exceed 2^32: 512 experts
+// and 900,000 tokens of 10 slots. The table takes 18 GB of address space, but
+// only pages that are written get memory.
 TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
   const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k, size = s.experts * stride;
@@ -643,8 +643,8 @@ TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
                             {counts, {table, size}, stride}, {order, true},
                             executor()));
     EXPECT_EQ(counts[511], 2);
-    // Different blocks claim the row's two elements, so they may be in any
-    // order.
+    // With kClaim the row's two pairs may be in any order, because they are
+    // in different blocks.
     EXPECT_EQ(row[0] + row[1], static_cast<int32_t>(stride) + 6);
     if (order == BucketOrder::kAscending) {
       EXPECT_EQ(row[0], 7);
@@ -668,7 +668,7 @@ TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
     ExpectPacked(ids, s, b, ordered);
     const reference::Buckets r = reference::Bucket(ids, s.experts);
     EXPECT_EQ(b.pairs.Values() == r.pairs, ordered);
-    // Without scratch, several threads claim too.
+    // With kClaim the threads sort without scratch, too.
     if (!ordered) {
       Packed c(s);
       ASSERT_OK(BucketPacked({View(ids, s)}, c.Out(), {order}, backwards));
@@ -686,11 +686,11 @@ TEST(BucketFailures, OfAnyLoopAreReported) {
       std::vector<int32_t> scratch(ScratchSize(s, for_packed));
       const BucketInputs in = {View(ids, s), scratch};
       Packed b(s);
-      // The call runs two loops: the first counts, the second places.
+      // BucketPacked() runs two loops: the first counts, the second places.
       EXPECT_EQ(BucketPacked(in, b.Out(), {order}, for_packed).code(),
                 fail_at < 2 ? StatusCode::kOutOfMemory : StatusCode::kOk);
       EXPECT_EQ(b.report == kUnwritten, fail_at < 2);
-      // The call also pads.
+      // BucketStrided() runs a third loop, which pads.
       std::vector<int32_t> counts(s.experts), table(s.experts * 1500);
       Report report = kUnwritten;
       EXPECT_EQ(BucketStrided(in, {counts, table, 1500, true, &report}, {order},

@@ -40,8 +40,8 @@ inline void ExpectError(const Status& status, const std::string& message,
   EXPECT_EQ(status.message(), message);
 }
 
-// For tests of CallErrors. Runs the statements on `c`, a copy of the valid
-// call, and expects that the call returns `message`.
+// For tests that use CallErrors: runs the statements on `c`, a copy of the
+// valid call, and expects that the call returns the error `message`.
 #define EXPECT_ERROR(message, ...) \
   Expect(message, [&](Call& c) { __VA_ARGS__; })
 // Expects `message` if a view of `c` has a wrong number of rows, and if it
@@ -91,8 +91,8 @@ class CallErrors : public testing::Test {
     ExpectUntouched();
     EXPECT_EQ(report_, kUnwritten) << message;
   }
-  // Checks Status::details(). If the message is about a shape, details() has
-  // to give the actual shape and the required one, and these differ.
+  // Checks details(). If the message is about a shape, `details` has to give
+  // the actual shape and the required one, and these differ.
   static void ExpectDetails(const std::string& message,
                             const std::string& details) {
     const auto has = [&](const char* words) {
@@ -101,7 +101,7 @@ class CallErrors : public testing::Test {
     const bool is_shape =
         has(": is not [") || has(": size is not ") || has(": fewer than ");
     const bool is_type = has(": has to be "), is_stride = has(": stride is ");
-    // Messages with "options: name: ..." are about rules. Some rules have no
+    // A message "options: name: ..." is about a rule. Some rules have no
     // numbers.
     const size_t option = message.find(": options: ");
     const bool is_range = option != message.npos &&
@@ -116,7 +116,7 @@ class CallErrors : public testing::Test {
                   details.find("num_rows 0") != details.npos)
           << message << ": " << details;
     } else if (at == details.npos) {
-      // The message states a rule in words, and details() has the sizes and
+      // The message states a rule in words, and `details` has the sizes and
       // options in the rule.
       const bool is_rule = is_range || message.rfind("Activate: ", 0) == 0 ||
                            has(": correction_bias: ");
@@ -132,7 +132,8 @@ class CallErrors : public testing::Test {
     }
   }
 
-  // Breaks call_ in every way that the call's table rejects.
+  // Breaks each rule for call_ in turn. The type C, of src/calls/, lists the
+  // rules of the call.
   template <class C>
   void ExpectSpoiltCallsAreRefused() const {
     SpoiltCalls<

@@ -46,8 +46,8 @@ class CombineErrors
     normed_sums_.ExpectUntouched("normed.sums");
   }
 
-  // Breaks the call with the norm. If the error is not about the norm, also
-  // breaks the call without the norm.
+  // Expects `message` from the call with the norm. If the message is not
+  // about the norm, also expects it from the call without the norm.
   void Expect(const std::string& message,
               const std::function<void(Call&)>& spoil) const override {
     CallErrors::Expect(message, spoil);
@@ -480,8 +480,8 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
   ExpectCommonErrors();
 }
 
-// Only these two arrays depend on the number of experts. If they disagree,
-// either may be the wrong one.
+// Only tokens_per_expert and offsets depend on the number of experts. If they
+// disagree, either may be wrong, and the message names the shorter one.
 TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
   for (const size_t missing : {1u, 2u}) {
     EXPECT_ERROR("tokens_per_expert: size is not num_experts",
@@ -614,7 +614,7 @@ TEST_F(AlignedErrors, NamesTheArrayThatIsTooShort) {
                c.out.active_experts = {});
   EXPECT_ERROR("offsets: size is not num_experts + 1", --c.out.offsets.size;
                c.out.active_experts = {});
-  // A third array shows which of the two is wrong.
+  // active_experts shows whether tokens_per_expert or offsets is wrong.
   EXPECT_ERROR("tokens_per_expert: size is not num_experts",
                ++c.out.tokens_per_expert.size);
   EXPECT_ERROR("offsets: size is not num_experts + 1", ++c.out.offsets.size);
@@ -627,7 +627,7 @@ TEST_F(AlignedErrors, BlamesATransposedOutput) {
                c.out.row_index = AnyMatrix(row_index_.data(), 2, 4));
 }
 
-// The ids are right, but the map is wrong.
+// The ids are valid, but expert_map has an invalid element.
 TEST_F(AlignedErrors, NamesTheMapThatIsWrong) {
   for (const int32_t wrong : {3, 77, -2, INT32_MIN}) {
     const std::vector<int32_t> map = {0, wrong, 2, 0, 0};
@@ -750,8 +750,8 @@ TEST_F(MapErrors, Indices) {
                c.out.copy_index = {});
 }
 
-// The call has no other index. Several of them would agree, and the message
-// would name another argument.
+// The call has no other index besides pair_index. Several indices would
+// agree, and the message would name another argument.
 TEST_F(MapErrors, BlamesATransposedOutput) {
   EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
@@ -777,7 +777,7 @@ TEST_F(MapErrors, Options) {
   }
 }
 
-// Pairs may have 65537 destinations.
+// Lists of pairs may have 65537 destinations, but lists of tokens may not.
 TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   std::vector<int32_t> counts(65537), offsets(65538), tokens(8),
       token_counts(65537), token_offsets(65538);
@@ -906,7 +906,8 @@ TEST_F(CountsErrors, NamesTheRanksOfACountThatIsWrong) {
   call_.in.counts = {wide.data(), 3, 3};
   EXPECT_ERROR("counts: is negative", static_cast<void>(c));
   EXPECT_STREQ(Run(call_).details(), "from rank 2 to rank 2");
-  // The sum of a column overflows, for a rank that is not this one.
+  // The sum of a column overflows. The column belongs to another rank than
+  // options.rank.
   wide[8] = INT64_MAX - 6;
   EXPECT_ERROR("counts: elements overflow 64 bits", static_cast<void>(c));
   EXPECT_STREQ(Run(call_).details(), "rows received by rank 2");

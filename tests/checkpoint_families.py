@@ -1,7 +1,8 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
 """Small checkpoints of more families, for make_checkpoints.py. They cover each way to store
-experts, to route and to combine; numpy computes the expected results in float64.
+experts, to route and to combine; numpy computes the expected results in float64. The docstring of
+each family's function lists the ways that the family covers.
 """
 
 import dataclasses
@@ -31,7 +32,7 @@ class Family:
 
 
 def weight(*shape, scale=1.0, dtype=np.float32):
-    """Weights [.., in] for which products have a size of about `scale`."""
+    """Weights [.., in]. Their products with inputs around 1 have a size of about `scale`."""
     return (rng.standard_normal(shape) * scale / np.sqrt(shape[-1])).astype(dtype)
 
 
@@ -84,7 +85,7 @@ class Mlps:
         return hidden @ down.T + bias[2]
 
     def sum(self, x, ids, weights, act=swiglu, weighs_input=False):
-        """Ids past the last expert return their input."""
+        """Returns the weighted sum of the experts `ids`; an id past the last expert returns its input."""
         out = np.zeros(x.shape)
         for t, (row_ids, row_weights) in enumerate(zip(ids, weights)):
             for e, w in zip(row_ids, row_weights):
@@ -97,7 +98,7 @@ class Mlps:
         return out
 
     def named(self, pattern, names=("gate_proj", "up_proj", "down_proj")):
-        """One tensor per matrix and expert. `pattern` has {m} for the name and {e} for the expert."""
+        """One tensor per matrix and expert. `pattern` has {m} for the matrix, {e} for the expert."""
         return {pattern.format(e=e, m=name): m[e]
                 for name, m in zip(names, (self.gate, self.up, self.down))
                 for e in range(len(self.gate))}

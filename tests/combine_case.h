@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random problems for Combine().
+// Random calls of Combine().
 
 #ifndef SWITCHYARD_TESTS_COMBINE_CASE_H_
 #define SWITCHYARD_TESTS_COMBINE_CASE_H_
@@ -82,7 +82,7 @@ class CombineCase {
 
 constexpr float kEps = 1e-6f;
 
-// The results of a valid call, which may or may not compute `normed`.
+// The results of a call. `normed` is empty if the call does not compute it.
 struct CombineResult {
   std::vector<float> out, normed;
   size_t skipped = 0;
@@ -151,7 +151,7 @@ inline std::vector<CombineTypes> EveryMix() {
   };
 }
 
-// A case in views of the given types, between guard pages. After each row
+// The views of a case in the given types, between guard pages. After each row
 // there is a gap of `gap` elements.
 class TypedCombine {
  public:
@@ -159,8 +159,8 @@ class TypedCombine {
                size_t gap = 1)
       : TypedCombine(AsStored(c, t), t, norm, gap, c.shape) {}
 
-  // Runs with `out` as the same view as residual or shared.rows, which must
-  // have the same type.
+  // Makes Run() write `out` over residual or shared.rows, which must have the
+  // type of `out`.
   void RunInPlace(bool on_shared) {
     in_place_ = on_shared ? &shared_ : &residual_;
     out.out = in_place_->view();

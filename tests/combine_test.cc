@@ -21,8 +21,8 @@ class CombinePoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA(CombineTest);
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombinePoolTest);
 
-// Requires equal bits on ISAs with FMA. On the others it requires an error
-// below (k + 2) * 2^-24 * sum |w * x|.
+// Expects an error of at most (top_k + 4) * 2^-24 * the sum of |w * x|, and
+// the bits of the formula on ISAs with FMA.
 void ExpectRight(const CombineCase& c, const CombineResult& r) {
   const CombineShape& s = c.shape;
   const CombineInputs in = c.Inputs();
@@ -33,8 +33,8 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      // The sigmoid has an error of 2.5 ulp, which adds up to 5 units to its
-      // term.
+      // The sigmoid has an error of 2.5 ulp, which adds up to 5 units of
+      // 2^-24 to its term.
       const double bound =
           (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
           exact[h].magnitude;
@@ -89,8 +89,8 @@ TEST_P(CombineTest, EveryCombinationOfParts) {
   }
 }
 
-// The list of terms on the stack has a fixed length. Tests numbers of slots
-// around 64 and 128, and far more.
+// The kernel's list of terms on the stack has a fixed length. Tests numbers
+// of slots around 64 and 128, and a far larger number.
 TEST_P(CombineTest, ManySlots) {
   for (const size_t top_k : {62u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
     for (const size_t hidden : {1u, 31u, 512u, 513u}) {
@@ -278,7 +278,7 @@ TEST_P(CombineTest, SameBitsInFlushToZeroMode) {
 }
 
 // The types depend on the kind of executor, so that each kind tests another
-// mix.
+// mix of types.
 TEST_P(CombinePoolTest, SameBitsAsSerialOnEveryThread) {
   const CombineShape s = EveryPart(301, 8, 2048, SharedGate::kLogit);
   CombineCase c(s, 11);
@@ -337,7 +337,7 @@ TEST(CombineAcrossIsas, FmaIsasAgree) {
 }
 
 // Tests types other than f32. Each argument has its own type. Some rows are
-// longer than the buffer for one row, and some are quantised. Some calls
+// longer than the buffer for one row, and some rows are quantised. Some calls
 // round intermediate results, like engines that run one operation after the
 // other.
 
@@ -390,8 +390,8 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
   }
 }
 
-// `normed` is computed from the unrounded sums. The rows are longer than the
-// buffer for the sums. Without `out`, there is no other place to hold the
+// The kernel computes `normed` from the unrounded sums. The rows are longer
+// than the buffer for the sums. Without `out`, no other place can hold the
 // sums.
 TEST_P(CombineTypesTest, LongRows) {
   for (const size_t hidden : {8192u, 8193u, 20480u}) {
@@ -481,9 +481,9 @@ TEST_P(CombineTypesTest, RoundsLikeUnfused) {
   EXPECT_GE(other, 100u);
 }
 
-// Tests Combine with any combination of its options. ISAs with FMA have to
-// give the bits of the formula in f32. The others have to be close to double
-// precision.
+// Tests Combine() with any combination of its options. ISAs with FMA have to
+// give the bits of the formula in f32. The other ISAs have to be close to
+// double precision.
 
 class CombineFormsTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(CombineFormsTest);
@@ -496,7 +496,7 @@ TEST_P(CombineFormsTest, AnyForm) {
   }
 }
 
-// Rows have more columns than the buffer holds.
+// Rows have more columns than the kernel's buffer holds.
 TEST_P(CombineFormsTest, WideRows) {
   Random random(15);
   for (size_t i = 0; i < 6; ++i) {

@@ -32,8 +32,8 @@ json.dump({{"seconds": middle(ours), "plain_loops_seconds": middle(plain), "roun
            "context": {{"cpu_model": "A CPU", "compiler": "GNU 12", "onednn": "2.6.3"}}}},
           open(words["--json"], "w"))
 """
-# Tables like those of moe_block.py and measure.py, for 1, 32 and 512 tokens. The row for 1 token is
-# noise.
+# Tables like those of moe_block.py and measure.py, for 1, 32 and 512 tokens. In the row for 1
+# token, the ratios of single rounds lie on both sides of 1.
 TORCH = """#!{python}
 print("torch\\n\\n| shape | tokens | switchyard, ms | eager, ms | best rival / ours | of single rounds |")
 print("| --- | --- | --- | --- | --- | --- |")
@@ -97,7 +97,7 @@ class Load(unittest.TestCase):
         self.stat = pathlib.Path(folder.name, "stat")
 
     def shares(self, **ticks):
-        """The shares that a Load measures if /proc/stat grows by `ticks` during it."""
+        """Returns the shares that a spread.Load measures if /proc/stat grows by `ticks` meanwhile."""
         names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
         self.stat.write_text("cpu  " + " ".join(["100"] * 8) + " 0 0\ncpu0 1\n")
         load = spread.Load(self.stat)
@@ -176,8 +176,8 @@ class Table(unittest.TestCase):
                       " 2.00 [1.95, 2.05] (9) |", lines)
 
     def test_repeat_takes_the_median_of_runs(self):
-        # A run has six processes. Each adds a letter to a file, so it knows its run, and that run's
-        # ratio.
+        # A run starts six processes. Each process adds a letter to a file. The size of the file
+        # tells the process its run, and so the run's ratio.
         counter = self.folder / "count"
         text = MOE_LAYER.replace("draw = random", f"""
 import os, pathlib

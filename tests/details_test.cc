@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests Status::details(), which has the numbers of an error, and only of
-// that error.
+// Tests that Status::details() has the numbers of its own error, and never
+// those of another error.
 
 #include "src/base/details.h"
 
@@ -30,7 +30,7 @@ namespace {
 
 class DetailsTest : public testing::Test {
  protected:
-  // Logits [tokens, 8] and ids [rows, 2].
+  // Calls RouteTopK() with logits [tokens, 8] and ids [rows, 2].
   Status Route(size_t tokens, size_t rows, const RouteOptions& options = {}) {
     return RouteTopK(
         {{floats_.data(), tokens, 8}},
@@ -88,7 +88,7 @@ TEST_F(DetailsTest, AreTheNumbersOfTheMessage) {
   ExpectDetails(Combine(sums, {{f + 4000, 16, 8}}),
                 "Combine: rows: is not [tokens * top_k, hidden]",
                 "got [31, 8], needs [32, 8]");
-  // Quantised rows have blocks and scales.
+  // Quantised rows add the sizes of blocks and of scales.
   std::vector<unsigned char> codes(4000);
   const auto quantize = [&](Type type, size_t cols, const AnyMatrix& scales) {
     const AnyMatrix to(static_cast<void*>(codes.data()), type, 4, cols, cols);
@@ -175,8 +175,8 @@ TEST_F(DetailsTest, AreOfTheDataToo) {
   expect(Activate(gates, {{f + 200, 8, 4}}), "got 9 at 1, needs 0 to 4");
 }
 
-// Two calls fail on one thread. The status of the first loses its details,
-// and never shows those of the second.
+// Two calls fail on one thread. The status of the first call loses its
+// details, and never shows the details of the second.
 TEST_F(DetailsTest, AreGoneAfterTheNextError) {
   const Status first = Route(16, 15);
   const Status copy = first;
@@ -199,7 +199,8 @@ TEST_F(DetailsTest, AreOfOneThread) {
     EXPECT_STREQ(here.details(), "");
   }).join();
   EXPECT_STREQ(here.details(), "got [15, 2], needs [16, 2]");
-  // On several threads, each sees the numbers of its own calls.
+  // On several threads, details() has the numbers of the calling thread's own
+  // calls.
   constexpr size_t kThreads = 4, kCalls = 2000;
   std::atomic<size_t> wrong{0};
   std::vector<std::thread> threads;

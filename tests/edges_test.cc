@@ -31,8 +31,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A pool that divides by the grain. The library must not call it without
-// work.
+// A pool that divides by the grain. The library must not call it if there is
+// no work.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }
@@ -101,7 +101,8 @@ TEST(Overlaps, AreCountedInBytes) {
   const std::string message =
       "Activate: out: overlaps gate without being the same view";
   const ConstAnyMatrix up(f + 96, 1, 6);
-  // The view covers the upper half of a float, and the float after it.
+  // `out` covers the upper half of the gate's last float, and the float after
+  // it.
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 27, 1, 6}}), message);
   EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 28, 1, 6}}));
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 11, 1, 6}}), message);
@@ -234,8 +235,8 @@ TEST(Sizes, OfAnyIntegerType) {
               "BucketPacked: pairs: size overflows the address space");
 }
 
-// Runs the calls on a thread with only the stack that docs/models.md
-// promises.
+// Runs the calls on a thread that has only as much stack as docs/models.md
+// promises to be enough.
 
 // Builds without optimisation or with sanitizers have larger frames.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -326,8 +327,8 @@ TEST_P(StackTest, Rows) {
 class FpTrapsTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(FpTrapsTest);
 
-// Runs the call with traps. A trap ends the process, so the test only has to
-// check the status.
+// Runs the call with floating-point traps. A trap ends the process, so the
+// test only has to check the status.
 Status Trapping(const std::function<Status()>& call) {
   std::fenv_t saved;
   std::feholdexcept(&saved);
@@ -338,9 +339,9 @@ Status Trapping(const std::function<Status()>& call) {
   return status;
 }
 
-// Runs every type with sizes that do not divide evenly, and with values that
-// raise every exception: NaNs of both kinds, infinities, denormals and
-// overflow.
+// Calls every function with every type, with sizes that do not divide evenly,
+// and with values that raise every exception: NaNs of both kinds, infinities,
+// denormals and overflow.
 TEST_P(FpTrapsTest, EveryFunctionOnAnyValues) {
   const size_t tokens = 301, experts = 97, top_k = 7, hidden = 333;
   const size_t pairs = tokens * top_k;

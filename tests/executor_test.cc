@@ -116,8 +116,8 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // The call uses as many worker numbers as threads that ran bodies at the
-  // same time.
+  // The bodies got as many worker numbers as there were threads inside bodies
+  // at the same time.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 
@@ -150,8 +150,9 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// Layers claim their work in the body, so each index needs its own thread.
-// (On two cores all threads run only because the bodies wait for each other.)
+// A layer passes one index for each thread, and its bodies take tiles from a
+// shared list. So each index needs its own thread. (On two cores all threads
+// run only because the bodies wait for each other.)
 TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   const auto executor = MakeExecutor(Pool::kTbb7);
   executor->Rendezvous();
@@ -162,9 +163,9 @@ TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   EXPECT_EQ(executor->DistinctThreads(), 7u);
 }
 
-// After a call of at least 10 us, the workers stay awake for 20 us. The
-// machine may pause after any call, so it is enough that one of many calls
-// shows this.
+// After a call of at least 10 us, the workers stay awake for 20 us, and the
+// next fork costs less. The machine may pause after any call, so it is enough
+// if ForkNs() falls after one of many calls.
 TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
   using Clock = std::chrono::steady_clock;
   for (const int threads : {2, 3}) {
@@ -189,9 +190,9 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     EXPECT_EQ(after_60_us, awake);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
-    // Calls of 5 us do not keep workers awake, unless the 20 us end between
-    // ForkNs() and the call. That exception happened 62 of 100 times on two
-    // busy cores with sanitizers.
+    // Calls of 5 us do not keep workers awake. The exception is a call for
+    // which the 20 us end between ForkNs() and the call. This exception
+    // happened in 62 of 100 cases on two busy cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();
@@ -388,7 +389,8 @@ TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
   EXPECT_EQ(order.of_worker[1], (std::vector<size_t>{16, 20, 24, 28, 8, 12}));
 }
 
-// An executor that states the cost of a fork, and does nothing else.
+// An executor that states the cost of a fork, and runs every loop on the
+// calling thread.
 class PricedExecutor final : public Executor {
  public:
   PricedExecutor(size_t fork_ns, size_t threads)
@@ -410,8 +412,7 @@ class PricedExecutor final : public Executor {
 };
 
 TEST(Grain, FollowsFromTheCostOfAFork) {
-  // The function returns the grain for rows of 100 ns. Some cases depend on
-  // rounding.
+  // Returns the grain for rows of 100 ns. Some cases depend on rounding.
   const auto grain = [](size_t fork_ns, size_t count, size_t row_ps = 99999) {
     const PricedExecutor executor(fork_ns, 2);
     return internal::Grain(executor, count, row_ps);
@@ -447,8 +448,8 @@ TEST(BucketBlocks, DoNotDependOnTheCostOfAFork) {
 }
 
 // Times in us, measured on sixteen threads of an Emerald Rapids. `empty` is
-// the time of 16 empty pieces. `busy` is the time above 10 us of 16 pieces of
-// 10 us.
+// the time of 16 empty pieces. `busy` is the time of 16 pieces of 10 us each,
+// minus 10 us.
 struct Pool16 {
   const char* name;
   size_t fork_ns;
@@ -470,9 +471,9 @@ constexpr struct {
 } kOf64Tokens[] = {
     {512, 164'000, 94}, {512, 125'000, 242}, {64, 1'000'000, 118}};
 
-// In total the kernels took 247 us when the grain was 30 us, with one piece
-// per thread, or with halves in TBB. With a tenth of that grain they take
-// about 90 us.
+// In total the kernels took 247 us when the grain was 30 us of work and each
+// thread got one piece, or TBB halved the range. With a tenth of that grain
+// they take about 90 us.
 TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   constexpr size_t kThreads = 16;
   for (const Pool16& pool : kAwake) {
@@ -502,8 +503,8 @@ TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   }
 }
 
-// A gather of 8 tokens took 9 us on one thread, and 20 us on sixteen threads
-// when TBB halved the range.
+// A gather of 8 tokens took 9 us on one thread. It took 20 us on sixteen
+// threads when TBB halved the range.
 TEST(Model, EightTokensStayOnOneThreadOfSixteen) {
   const PricedExecutor tbb(10000, 16);
   const size_t grain = internal::Grain(tbb, 64, 164'000);
@@ -722,7 +723,7 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
   EXPECT_GT(refused, 5000u);
 }
 
-// Each thread of a region runs the whole loop.
+// Each thread wrongly runs the whole loop, not its share.
 TEST(BrokenExecutor, IsToldOfThreadsThatDoNotShare) {
   for (int round = 0; round < 100; ++round) {
     ListedExecutor executor({{0, 64}, {0, 64}, {0, 64}}, true);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # expert_parallel_test.sh MPIEXEC PROGRAM
-# Runs the program on 1, 2 and 4 processes. Results have to be close to a
-# plain loop, and to have the same bits on all.
+# Runs the program on 1, 2 and 4 processes. The results have to be close to
+# those of a plain loop, and to have the same bits for each number of
+# processes.
 set -euo pipefail
 mpiexec=$1 program=$2
 command -v "$mpiexec" >/dev/null || { echo "skipped: no $mpiexec: apt-get install openmpi-bin"; exit 77; }
@@ -45,7 +46,7 @@ same --tokens 32 --hidden 256 --intermediate 96 --dispatch f32 --combine f32
 same --tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7
 
 # refused MESSAGE ARGUMENTS...: expects one line and exit code 2. Runs without
-# mpiexec, because that adds its own lines.
+# mpiexec, because mpiexec adds lines of its own.
 refused() {
   local wanted="expert_parallel: $1" output status=0
   shift

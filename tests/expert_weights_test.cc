@@ -59,7 +59,7 @@ struct Packed {
   }
 };
 
-// A product with random operands.
+// Draws a product: its formats, its sizes and the columns to compute.
 struct ProductCase {
   WeightFormat format;
   Format operands;
@@ -98,8 +98,8 @@ void ExpectProduct(const std::vector<float>& values,
   }
 }
 
-// Products equal the header's formulas for any codes. The weights are stored
-// or packed.
+// Products equal the header's formulas for any codes, with stored weights and
+// with packed weights.
 TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
   Random random(1);
   for (int i = 0; i < 150; ++i) {
@@ -129,7 +129,7 @@ TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
 }
 
 // A product may be cut at any row and column, and its bits do not change.
-// With stored weights, a part may begin at any column.
+// With packed weights, a part begins at a multiple of 16 columns.
 TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
   Random random(2);
   for (const WeightFormat format : kWeightFormats) {
@@ -236,7 +236,8 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
     const StoredFormat f = StoredFormatOf(format);
     const size_t cols = 3 * f.block;
     WeightBytes stored = RandomWeights(format, 1, 40, cols, 1, false);
-    // Sets a scale of row 21: the one of its last block, or its only one.
+    // Sets one scale of row 21 to NaN: the scale of its last block, or its
+    // only scale.
     uint8_t* const block = &stored.data[0] + (21 * 3 + 2) * f.bytes;
     const Float16 nan = {0x7E01};
     switch (format) {
@@ -259,7 +260,8 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
     }
     const Format rows_format = ProductRowsOf(format);
     FormatRows operands = RandomOperands(rows_format, 7, cols, 2, false);
-    // The row's codes are 0, so that only the NaN scale counts.
+    // Row 3 of the operands has codes of 0 and a NaN scale. So only the scale
+    // can make its outputs NaN.
     const size_t row_bytes = operands.codes.size() / 7;
     std::memset(&operands.codes[3 * row_bytes], 0, row_bytes);
     if (IsFloatFormat(format)) {
@@ -300,7 +302,8 @@ TEST_P(ExpertWeightsTest, TakesEveryPowerOfTwo) {
         stored.View(),
         TileOf(0, 0, ViewOf(&operands), Matrix<float>(out.data(), 1, 256))));
     for (int i = 0; i < 255; ++i) {
-      // Half the scale may be smaller than the smallest normal float.
+      // Half the scale, which may be denormal, is multiplied by twice the
+      // code.
       const float scale = std::ldexp(1.0f, i - 128) * dx;
       ASSERT_EQ(out[static_cast<size_t>(i)], 12.0f * scale) << i;
     }
@@ -437,7 +440,7 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       // underflow.
       for (size_t i = 0; i < cols; ++i) {
         const float any = AnyFloat(7, i);
-        // All NaNs have one payload.
+        // The expected bytes need one payload for all NaNs.
         const float f = std::isnan(any) ? kNaN : any;
         const float size =
             std::ldexp(1.0f, static_cast<int>(i / 256 * 40) - 90);
@@ -504,8 +507,9 @@ TEST_P(ExpertWeightsTest, RunsInTheDefaultFloatingPointEnvironment) {
   EXPECT_NE(out[0], 0.0f);
 }
 
-// Tests a layer without the caller's GEMM. Each row of a batch has the same
-// bits as if it were computed alone, for any tiling, executor and layout.
+// Tests a layer that multiplies by MultiplyLayer(), without a GEMM of the
+// caller. Each row of a batch has the same bits as if it were computed alone,
+// for any tiling, executor and layout.
 class ExpertWeightsLayer : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(ExpertWeightsLayer);
 

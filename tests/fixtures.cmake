@@ -6,13 +6,14 @@ add_library(switchyard_fixtures STATIC ${CMAKE_CURRENT_LIST_DIR}/target_test.cc)
 target_include_directories(switchyard_fixtures PUBLIC ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(switchyard_fixtures
   PUBLIC switchyard_testing GTest::gtest GTest::gtest_main Threads::Threads switchyard_warnings)
-# Targets that link it are tests and are compiled like tests.
+# Targets that link switchyard_fixtures are tests, and are compiled like
+# tests.
 set_target_properties(switchyard_fixtures PROPERTIES
   SWITCHYARD_TEST ON INTERFACE_SWITCHYARD_TEST ON COMPATIBLE_INTERFACE_BOOL SWITCHYARD_TEST)
 # -O1 compiles tests in half the time of -O3, and they do not run longer.
 target_compile_options(switchyard_fixtures PUBLIC $<$<CONFIG:Release>:-O1>)
-# Saves 0.7 of 2 s per test. (ccache cannot cache files with precompiled
-# headers: CMAKE_DISABLE_PRECOMPILE_HEADERS=ON.)
+# Precompiled headers save 0.7 of 2 s per test. (ccache cannot cache files
+# that use them; turn them off by CMAKE_DISABLE_PRECOMPILE_HEADERS=ON.)
 target_precompile_headers(switchyard_fixtures PRIVATE
   <functional> <memory> <string> <vector> <gtest/gtest.h>)
 if(SWITCHYARD_TBB)
@@ -27,10 +28,11 @@ add_custom_target(threaded_tests)
 # Each gtest case becomes a ctest with the ISA in its name.
 function(switchyard_tests prefix)
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
-  # Built next to their programs, in examples/, tools/ and bench/.
+  # Leaves out tests that are built next to their programs, in examples/,
+  # tools/ and bench/.
   list(FILTER sources EXCLUDE REGEX
     "/(engine_loop|metal_chain|moe_layer|switchyard_bench|swy)_[a-z_]*test.cc$")
-  # Does not use switchyard_fixtures.
+  # Leaves out plugin_test.cc, which does not use switchyard_fixtures.
   list(FILTER sources EXCLUDE REGEX "/plugin_test.cc$")
   if(SWITCHYARD_SANITIZE)  # one replaces malloc, one has no memory accesses to check
     list(FILTER sources EXCLUDE REGEX "/(allocation|math)_test.cc$")

@@ -34,7 +34,8 @@ class TopKIds {
 
 using Ids = std::vector<int32_t>;
 
-// Returns the row of each pair in `pairs`, as BucketPacked writes it.
+// Returns row_index, the row of each pair in `pairs`, as BucketPacked()
+// writes it.
 Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   Ids index(num_pairs, -1);
   for (size_t r = 0; r < pairs.size(); ++r) {
@@ -44,8 +45,8 @@ Ids RowIndexOf(const Ids& pairs, size_t num_pairs) {
   }
   return index;
 }
-// Returns pairs in random order. Some are missing. Some are replaced by
-// duplicates or, if `strangers`, by invalid ids.
+// Returns pairs in random order. Some are missing. Some are replaced by other
+// pairs of the list or, if `strangers`, by invalid values.
 Ids Pairs(Random& random, size_t num_pairs, bool strangers) {
   Ids pairs;
   for (size_t p = 0; p < num_pairs; ++p) {
@@ -76,8 +77,8 @@ Indices TokensOf(const Ids& pairs, size_t num_pairs, size_t top_k) {
   return result;
 }
 
-// Gathers `tokens` into the format and expects the reference's bits. It
-// passes no row_index, the right one, and wrong ones.
+// Gathers `tokens` into the format `to` and expects the reference's bits.
+// Makes the call without row_index, with the right one, and with wrong ones.
 void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
                   size_t top_k, size_t slack, size_t gap, Executor& executor) {
   const size_t num_pairs = tokens.rows * top_k;
@@ -450,7 +451,8 @@ TEST_P(QuantizeTest, EverySizeAndMisalignment) {
     const size_t last = 2 * std::max<size_t>(64, BlockOf(to.type)) + 1;
     for (size_t cols = 1; cols <= last; ++cols) {
       if (to.Cols(cols) != cols) continue;
-      // Quantised sources have only sizes around the ends of groups.
+      // Quantised sources are tested only with sizes around the ends of
+      // groups.
       if (from.group != 0 && cols % 32 > 1 && cols % 32 < 31) continue;
       SCOPED_TRACE(testing::Message() << "cols " << cols);
       const size_t n = cols / BlockOf(to.type);

@@ -126,8 +126,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
     names.emplace_back(lower, nearest);
     if (isa.size() > 4) names.emplace_back(isa + "x", nearest);
   }
-  // These are common names for AVX-512 and others. They differ from AVX2 in
-  // two or three letters.
+  // Common names for AVX-512 and for other ISAs. They differ from AVX2 in two
+  // or three letters.
   const std::vector<std::string> runnable = RunnableIsaNames();
   for (const std::string& isa : IsaNames(CompiledIsas())) {
     const bool runs =
@@ -167,8 +167,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
   ASSERT_OK(CapIsa(nullptr));
 }
 
-// The test needs its own process, because the library reads the variable only
-// once.
+// The test needs its own process, because the library reads SWITCHYARD_ISA
+// only once.
 TEST(IsaDeathTest, TheEnvironmentIsToldTheNearestOne) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const std::vector<std::string> compiled = IsaNames(CompiledIsas());

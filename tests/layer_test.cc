@@ -45,7 +45,8 @@ TEST_P(LayerTest, EqualsOneCallAfterTheOther) {
     const ExpertsLayer layer(DrawAnyLayerCase(random));
     const std::vector<uint32_t> expected = BitsOf(layer.OneByOne());
     ASSERT_EQ(BitsOf(layer, executor()), expected);
-    // The scratch has room for fewer workers than the executor has threads.
+    // The scratch for one worker is enough, although the executor may have
+    // more threads.
     ASSERT_EQ(BitsOf(layer, executor(), 1), expected);
   }
 }
@@ -337,8 +338,8 @@ TEST_P(LayerTest, TilesAreSound) {
   }
 }
 
-// Each row is in exactly one block, and each block's products are covered
-// exactly once.
+// Each row is in exactly one block, and the tasks of each block compute each
+// part of its products exactly once.
 TEST(Plan, HasEachRowOnce) {
   Random random(6);
   for (int i = 0; i < 300; ++i) {
@@ -549,7 +550,8 @@ TEST(PlanSize, IsEnoughWhereItWasNot) {
     o.max_rows = 1;
   });
 }
-// If PlanExperts() refuses the options, the size functions return no size.
+// If PlanExperts() refuses the options, the size functions return no size
+// (SIZE_MAX).
 TEST(PlanSize, IsNoneOfBadOptions) {
   ExpertsPlanOptions good;
   good.num_experts = 4;
@@ -574,8 +576,8 @@ TEST(PlanSize, IsNoneOfBadOptions) {
   expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
-// The scratch that is enough for every plan does not grow with the number of
-// rows.
+// The number of rows that a plan cuts into parts has a bound, which does not
+// grow with the number of rows. So the scratch for any plan is bounded, too.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {
@@ -911,8 +913,8 @@ TEST_F(RunErrors, OfPlansWhoseMemoryWasWritten) {
     }
   }
 }
-// ExpertsScratchSize() returns no size for a format with a wrong type or
-// block.
+// ExpertsScratchSize() returns no size (SIZE_MAX) for a format with a wrong
+// type or block.
 TEST_F(RunErrors, OfFormatsHaveNoSize) {
   ExpertsPlanOptions shape;
   shape.num_experts = 4;
@@ -953,7 +955,7 @@ TEST_F(RunErrors, OfFormatsHaveNoSize) {
   options.gate_up_type = Type::kF32;
   options.down_type = Type::kQ8_0;
   expect(false);
-  // No product reads this block format of hidden.
+  // hidden is in q8_0, and no kernel converts q8_0 to int8.
   call_.options.operands.type = Type::kI8;
   call_.in.shared_hidden = {};
   std::vector<BlockQ8_0> blocks(6);

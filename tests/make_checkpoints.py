@@ -8,7 +8,7 @@ Usage: make_checkpoints.py OUT_DIR   (needs PyPI's safetensors and numpy)
 Each checkpoint's folder also has the expected results of its MoE block, computed
 in float64 by numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with
 experts expected_N.f64, the hidden states after the block and then their next
-norm. They differ if the C++ code transposes a weight or confuses two.
+norm. C++ code that transposes a weight or confuses two weights gives other results.
 """
 
 import json
@@ -35,7 +35,7 @@ rng = np.random.default_rng(20260117)
 
 
 def weight(out_size, in_size, scale=1.0):
-    """Weights for which products with inputs around 1 have a size of about `scale`."""
+    """Weights [out_size, in_size]. Their products with inputs around 1 have a size of about `scale`."""
     shape = (out_size, in_size)
     return (rng.standard_normal(shape) * scale / np.sqrt(in_size)).astype(np.float32)
 
@@ -45,7 +45,7 @@ def norm_weight():
 
 
 def to_bf16_bits(x):
-    """Round to nearest, ties to even; numpy has no bfloat16."""
+    """Returns the bits of x, rounded to nearest even; numpy has no bfloat16."""
     bits = x.view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -133,7 +133,7 @@ def make_hidden(layers):
 
 
 def write_expected(folder, layers, renormalize):
-    """`layers`: layer number -> weights as stored."""
+    """Writes the inputs and expected results. `layers`: layer number -> weights as stored."""
     hidden = make_hidden(layers.values())
     hidden.tofile(folder / "hidden.f32")
     for number, layer in layers.items():

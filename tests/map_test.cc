@@ -19,7 +19,8 @@ SWITCHYARD_FOR_EVERY_ISA(MapTest);
 class MapPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(MapPoolTest);
 
-// One of the two lists of a map, pairs or tokens, in guarded memory.
+// The outputs of MapPairs() for one of its lists, pairs or tokens, in guarded
+// memory.
 struct Rows {
   Rows(size_t destinations, size_t most, size_t slack)
       : counts(1, destinations, 0, slack),
@@ -63,8 +64,8 @@ bool HasStrangers(const std::vector<int32_t>& map, size_t size) {
   });
 }
 
-// A call's inputs and outputs, and the outputs that it should have. s.experts
-// is the size of the table.
+// The inputs and outputs of a MapPairs() call, and the expected outputs.
+// s.experts is the size of the table.
 struct Map {
   Map(const Shape& shape, std::vector<int32_t> values,
       std::vector<int32_t> destinations, size_t num_destinations,
@@ -159,8 +160,8 @@ Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
 TEST_P(MapTest, AnyShapeLikeTheReference) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(2000 + seed);
-    // The bits that mark a token's destinations are in 64-bit words. These
-    // are sizes around one word.
+    // The kernel marks a token's destinations by bits in 64-bit words. These
+    // sizes are around one and two words.
     const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
     const size_t destinations = some[random.Below(8)];
     const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
@@ -173,8 +174,8 @@ TEST_P(MapTest, AnyShapeLikeTheReference) {
   }
 }
 
-// Tokens have more pairs than the kernel handles together. The rows have
-// gaps, or no gaps.
+// Tokens have more pairs than the kernel handles together. The rows of ids
+// have gaps, or no gaps.
 TEST_P(MapTest, LongTokens) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Map c = MakeCase(4 * seed + seed % 3, {3, 5001, 400}, 70);
@@ -240,7 +241,7 @@ TEST_P(MapTest, LeavesOutWhatIsNotThere) {
 }
 
 TEST_P(MapTest, KnownAnswers) {
-  // Experts 0 and 1 at rank 0, 2 and 3 at rank 1.
+  // Experts 0 and 1 are at rank 0, experts 2 and 3 at rank 1.
   const std::vector<int32_t> ids = {0, 1, 2, 2, 3, -1, 3, 0, 1};
   std::vector<int32_t> counts(2), offsets(3), rows(9), token_counts(2),
       token_offsets(3), tokens(6), copies(9), back(9);
@@ -262,14 +263,15 @@ TEST_P(MapTest, KnownAnswers) {
 TEST_P(MapTest, NoTokens) {
   Map c({0, 4, 5}, {}, {1, 0, 2, 1, 1}, 3, 1);
   c.Expect(MapPairs(c.In(), c.Out(), c.options));
-  // The fixture requires a kernel of this ISA.
+  // The fixture fails unless a kernel of this ISA has run, so the test runs
+  // one.
   Map d = MakeCase(1, {2, 2, 2}, 2);
   d.Expect(MapPairs(d.In(), d.Out(), d.options));
 }
 
-// Runs the layer that the header describes, which sends rows to other ranks
-// and back. The result equals the result of one rank alone. Each rank is a
-// vector here.
+// Runs the layer that map.h describes, which sends rows to other ranks and
+// back. Here all ranks run in this process, one after the other. The result
+// equals the result of one rank alone.
 TEST_P(MapTest, ThereAndBack) {
   constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
   const std::vector<int32_t> ids =
@@ -380,10 +382,10 @@ TEST(MapFailures, OfAnyLoopAreReported) {
   }
 }
 
-// A call's inputs and outputs in guarded memory, and the outputs that it
-// should have.
+// The inputs and outputs of a MapReplicas() call in guarded memory, and the
+// expected outputs.
 struct Replicas {
-  // Draws the tables. Unless all counts are valid, some are 0 or out of range.
+  // Draws the tables. If `valid` is false, some counts are 0 or out of range.
   Replicas(const Shape& shape, std::vector<int32_t> values, size_t most,
            uint64_t seed, bool valid, size_t slack = 0)
       : s(shape),
@@ -522,8 +524,8 @@ TEST_P(ReplicaTest, KnownAnswers) {
   EXPECT_EQ(physical, (std::vector<int32_t>{4, 3, 5, 1, 0, 2, 4, 1, 3, 5}));
 }
 
-// The replicas of an expert get numbers of pairs that differ by at most one,
-// and the sum of several ranks differs by no more than one for each rank.
+// On each rank, the numbers of pairs of an expert's replicas differ by at
+// most one. The sums over all ranks differ by at most the number of ranks.
 TEST_P(ReplicaTest, BalancesReplicas) {
   constexpr size_t kExperts = 16, kReplicas = 4, kRanks = 4;
   const Shape s = {101, 4, kExperts};
@@ -554,7 +556,8 @@ TEST_P(ReplicaTest, BalancesReplicas) {
 TEST_P(ReplicaTest, NoTokens) {
   Replicas c({0, 4, 5}, {}, 2, 1, true, 1);
   c.Expect(MapReplicas(c.In(), c.Out(), c.options));
-  // The fixture requires a kernel of this ISA.
+  // The fixture fails unless a kernel of this ISA has run, so the test runs
+  // one.
   Replicas d({2, 2, 2}, {0, 1, 1, 0}, 2, 1, true);
   d.Expect(MapReplicas(d.In(), d.Out(), d.options));
 }
@@ -595,7 +598,7 @@ TEST(ReplicaFailures, OfAnyLoopAreReported) {
   }
 }
 
-// A call of MapCounts in guarded memory.
+// The outputs of a MapCounts() call, in guarded memory.
 struct Exchange {
   explicit Exchange(size_t n, size_t slack = 0)
       : ranks(n),
@@ -689,7 +692,8 @@ TEST(CountsTest, KnownAnswers) {
   EXPECT_EQ(report.max_rows, 18u);
 }
 
-// The offsets of puts of all ranks cover each receive buffer without a gap.
+// If each rank puts its rows at put_offsets, they fill each receive buffer
+// without a gap.
 TEST(CountsTest, PutsFillEachReceiveBuffer) {
   constexpr size_t kRanks = 5;
   std::vector<int32_t> counts;
@@ -717,8 +721,8 @@ SWITCHYARD_FOR_EVERY_ISA(BucketAlignedTest);
 class BucketAlignedPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(BucketAlignedPoolTest);
 
-// A call's inputs and outputs in guarded memory, and the outputs that it
-// should have.
+// The inputs and outputs of a BucketAligned() call in guarded memory, and the
+// expected outputs.
 struct Aligned {
   Aligned(const Shape& shape, std::vector<int32_t> values,
           std::vector<int32_t> expert_map, const AlignedOptions& given,
@@ -752,7 +756,8 @@ struct Aligned {
             active_experts.span(),
             &report};
   }
-  // Checks that the memory behind the values holds the fill, or canaries.
+  // Checks that `memory` holds `wanted`, and behind it `fill` if `filled`, or
+  // otherwise canaries.
   static void ExpectTail(const Guarded<int32_t>& memory,
                          std::vector<int32_t> wanted, bool filled, int32_t fill,
                          const char* name) {
@@ -984,7 +989,8 @@ TEST(BucketAlignedFailures, OfAnyLoopAreReported) {
   const std::vector<int32_t> ids = MakeIds(s, Load::kUniform, 22);
   AlignedOptions options;
   options.block_size = 16;
-  // Each of the four loops fails in turn: counting, placing, padding, tokens.
+  // Each of the four loops fails in turn: the loops that count, place, pad
+  // and write row_tokens.
   for (size_t fail_at = 0; fail_at <= 4; ++fail_at) {
     BackwardsExecutor executor(fail_at);
     std::vector<int32_t> scratch(ScratchSize(s, executor));

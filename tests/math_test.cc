@@ -3,7 +3,7 @@
 
 // Tests the functions of math-inl.h and gelu-inl.h on every ISA against a
 // double-precision reference, which is computed once per input. The inputs
-// are one of 256 bit patterns, and every float around each power of two and
+// are one in 256 bit patterns, and every float around each power of two and
 // each threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32
 // inputs (40 minutes).
 
@@ -25,8 +25,8 @@
 #include "tests/target_test.h"
 
 // For each function: its error bounds in ulp with and without FMA, the
-// largest input for which it is zero, and that zero with its sign. Below 0,
-// GeluTanh may have 3.5 |y| ulp more, with the y of gelu-inl.h.
+// largest input for which it is zero, and the zero that it returns there.
+// Below 0, GeluTanh may have 3.5 |y| ulp more, with the y of gelu-inl.h.
 #ifndef SWITCHYARD_MATH
 #define SWITCHYARD_MATH(X)                                   \
   X(kExp, Exp, 1.5, 1.5, -87.33655f, 0.0f)                   \
@@ -128,7 +128,8 @@ double GeluTanhExponent(float x) {
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
 }
 
-// The exact results (to 1e-14), and how many ulp an error of 1 is there.
+// The results for x, exact to 1e-14, and the number of ulp in an absolute
+// error of 1.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];
@@ -200,8 +201,8 @@ class MathSweep {
             if (IsFma(k)) first_fma = &y;
             wrong = Check(k, f, x[i], y, exact);
           }
-          // This is no ASSERT_, because an ASSERT_ that holds takes longer
-          // than the rest.
+          // Does not use ASSERT_, because an ASSERT_ that holds takes longer
+          // than the rest of the check.
           if (wrong != nullptr) {
             FAIL() << isas_[k] << ": " << kPromises[f].name << "(" << x[i]
                    << ") = " << y << ": " << wrong;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the check against double precision: it accepts the block's results,
-// and finds every error in them.
+// Tests the check of moe_layer against double precision: it accepts the
+// block's results, and finds every error in them.
 
 #include <cstdint>
 #include <limits>
@@ -262,9 +262,9 @@ TEST_P(CheckTest, FindsExpertsThatOnlyWrongLogitsExplain) {
   EXPECT_EQ(Check().failure.substr(0, where.size()), where);
 }
 
-// The report must not print two percentages that are above 100 here. Reading
-// the weights would take 150 % of the run, which happens if they are in a
-// cache. The wrong result is 250 % of its bound.
+// Two percentages would be above 100 here, and the report must print neither.
+// Reading the weights would take 150 % of the run, which happens if they are
+// in a cache. The wrong result is 250 % of its bound.
 TEST(MoeLayerReport, SaysNoPercentageOver100) {
   Timing timing = {};
   timing.runs = 1;

@@ -38,7 +38,8 @@ using switchyard::Executor;
 using switchyard::testing_support::MakeExecutor;
 using switchyard::testing_support::Pool;
 
-// A family that is in no table. make_checkpoints.py makes a checkpoint of it.
+// A family that is in no table of the program. make_checkpoints.py makes a
+// checkpoint of it.
 constexpr FamilyLayer Renamed() {
   FamilyLayer layer;
   layer.num_layers = "n_layer";
@@ -68,7 +69,7 @@ LayerWeights Load(const std::string& name, std::optional<size_t> layer,
                    dtype, switchyard::SerialExecutor());
 }
 
-// A block and its inputs.
+// A block that has run, and its inputs.
 struct Ran {
   Ran(const LayerWeights& weights, const std::vector<float>& states,
       Executor& executor)
@@ -215,7 +216,7 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
                             &BlockResults::next_normed}) {
       if ((want.*part).data == nullptr) continue;  // no shared expert
       size_t rows = (want.*part).rows;
-      // Zero experts have no rows here.
+      // Zero experts, which return their input, have no rows here.
       if (part == &BlockResults::expert_rows) {
         rows = static_cast<size_t>(
             want.buckets.offsets.data[want.buckets.offsets.size - 1]);
@@ -270,7 +271,8 @@ TEST(MoeLayerCheckpointFiles, PicksTheFirstLayerWithExperts) {
   EXPECT_EQ(Load("qwen2_moe", std::nullopt).title, "qwen2_moe, layer 0 of 2");
 }
 
-// Reads values, names and objects that occur in configurations of the hub.
+// Reads values, names and objects that occur in configurations on Hugging
+// Face's hub.
 TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   const auto read = [](const std::string& text) {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the program's output, the effect of each option, and input that it
-// refuses.
+// Tests moe_layer's output, the effect of each option, and input that the
+// program refuses.
 
 #include <sys/stat.h>
 
@@ -546,7 +546,7 @@ Spoil EditIndex(const std::function<void(json&)>& change) {
   return [=](const TempFolder& folder) { folder.EditJson(kIndex, change); };
 }
 
-// A spoilt field of config.json, and the expected message.
+// A way to spoil a checkpoint, and the expected message.
 struct Case {
   const char* name;
   Spoil spoil;
@@ -760,7 +760,7 @@ const Case kConfigCases[] = {
      "--top-k 13"},
 };
 
-// Replaces the short forms in `text`.
+// Replaces the short forms, such as CONFIG, in `text`.
 std::string Expand(std::string text, const TempFolder& folder) {
   const auto replace = [&](const std::string& what, const std::string& with) {
     for (size_t at; (at = text.find(what)) != std::string::npos;) {

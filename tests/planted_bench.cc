@@ -1,8 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that runs contenders with planted defects instead of the kernels.
-// switchyard_bench_test.cc tests that the defects are reported.
+// A benchmark program in which contenders with planted defects run instead of
+// the kernels. (A contender is an implementation that the benchmarks
+// compare.) switchyard_bench_test.cc tests that the program reports the
+// defects.
 
 #include <cstddef>
 #include <cstdint>

@@ -63,7 +63,7 @@ class Plots(unittest.TestCase):
                               env={"PATH": "/usr/bin:/bin", "HOME": str(self.folder), **variables})
 
     def draw(self, bench, compare):
-        """The texts of the files, without the tags of their texts."""
+        """Draws all plots, and returns their SVG texts by the names of the files."""
         out = self.folder / "out"
         out.mkdir(exist_ok=True)
         done = self.run_plots("out", "--bench", self.write("b", bench), "--compare",
@@ -88,7 +88,8 @@ class Plots(unittest.TestCase):
             for text in texts:
                 self.assertIn(text, shown, name)
             self.assertNotRegex(first[name], r"<dc:date>|20\d\d-\d\d-\d\d")
-        # Without the fastest probe, the bound is another. A ratio without result is hollow.
+        # Without the fastest probe, another probe is the bound. A ratio without a result is drawn
+        # as a hollow marker.
         row = json.loads(json.dumps(BENCH["rows"][0]))
         del row["ns"]["probe:streaming"]
         quiet = json.loads(json.dumps(COMPARE))

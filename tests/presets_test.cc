@@ -248,8 +248,8 @@ TEST(Presets, TheirOwnConfigurationChangesNothing) {
   }
 }
 
-// In Qwen3-30B-A3B's checkpoints the weights add up to one. That is not the
-// default of its class.
+// In Qwen3-30B-A3B's checkpoints the weights add up to one, although its
+// class does not divide them by default.
 TEST(Presets, WeightsOfQwen3AddUpToOne) {
   Preset preset = Find("qwen3_moe");
   EXPECT_FALSE(preset.route.renormalize);
@@ -388,7 +388,7 @@ TEST(Presets, AScoreChoosesBetweenTheRecipesOfAFamily) {
   ASSERT_OK(ApplyConfig(config, &ling2));
   EXPECT_EQ(Changeable(preset), Changeable(ling2));
   EXPECT_STREQ(preset.family, "bailing_moe");
-  // The fields that this recipe needs are needed, too.
+  // The configuration must have the fields that the chosen recipe needs.
   config.n_group.reset();
   preset = Find("bailing_moe");
   ExpectError(ApplyConfig(config, &preset),
@@ -550,7 +550,7 @@ TEST(Presets, WrongConfigurationsAreRefused) {
     spoil(&config);
     ExpectError(ApplyConfig(config, &preset), want);
   }
-  // If the family does not have a field, the field may have any value.
+  // A field that the family does not have may have any value.
   Preset preset = Find("mixtral");
   ModelConfig config = ConfigOf(preset);
   config.n_group = 77;
@@ -680,7 +680,8 @@ TEST(Presets, NullIsTheClasssDefault) {
   ExpectError(ApplyConfig(config, &preset),
               "ApplyConfig: config: routed_scaling_factor is missing");
 
-  // DBRX does not divide if the field is null; by default it does.
+  // DBRX does not normalise the weights if moe_normalize_expert_weights is
+  // null. Without the field, it does.
   for (const bool is_null : {false, true}) {
     config = {};
     EXPECT_OK(SetField("ffn_config.moe_num_experts", 16, &config));
@@ -775,8 +776,8 @@ TEST(Presets, PublicConfigurationsGiveTheirOptions) {
   }
 }
 
-// A score, method or bias of another family is refused, whichever of its
-// names is used.
+// A score, method or bias of another family is refused, under each name that
+// the field may have.
 TEST(Presets, ScoresAndMethodsAreThoseOfTheFamily) {
   const struct {
     const char *family, *key, *value, *want;

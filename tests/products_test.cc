@@ -6,9 +6,9 @@
 //
 //   SWITCHYARD_PRODUCTS=10000000 build/release/tests/products_test
 //
-// compares that number of outputs in each format, and prints the counts.
-// Without the variable it takes a second. SWITCHYARD_PRODUCTS_SEED draws
-// other products.
+// This command compares that number of outputs in each format, and prints the
+// counts. Without the variable, the test takes a second.
+// SWITCHYARD_PRODUCTS_SEED draws other products.
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ struct Operands {
   }
 };
 
-// Counts the outputs on one ISA.
+// The numbers of outputs on one ISA, by their result.
 struct Counts {
   size_t equal = 0;      // outputs that equal the definition
   size_t bounded = 0;    // without FMA: outputs within the bound

@@ -44,8 +44,8 @@ class QuantizeOverflow : public IsaPoolTest {
   }
 };
 
-// All 32 values are 2048. Then d is 16.125, but s is 65536, which exceeds
-// f16.
+// All 32 values are 2048. Then the scale d is 16.125, but the sum s is 65536,
+// which exceeds f16.
 TEST_P(QuantizeOverflow, OfTheSum) {
   for (const float sign : {1.0f, -1.0f}) {
     const std::vector<float> x(kBlock, sign * 2048.0f);

@@ -43,7 +43,7 @@ class Readers(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.readers = build(pathlib.Path(cls.folder.name))
-        # A case has the lines of its right answer.
+        # The file of a case contains the lines of its right answer.
         cls.right = "".join(case.read_text() for case in CASES)
 
     @classmethod
@@ -51,7 +51,7 @@ class Readers(unittest.TestCase):
         cls.folder.cleanup()
 
     def expect(self, text, code, *parts, case=None):
-        """Runs each reader on all cases, or on one, with these answers."""
+        """Runs each reader with the answers `text` on all cases, or on `case` alone."""
         files = CASES if case is None else [FOLDER / "routing" / f"{case}.txt"]
         for language, reader in self.readers.items():
             with self.subTest(language):
@@ -61,7 +61,7 @@ class Readers(unittest.TestCase):
                     self.assertIn(part, errors if code == 2 else out)
 
     def expect_edited(self, name, edit, code, *parts):
-        """Expects a result for the right answer of a case, after an edit."""
+        """Edits the right answer of a case, and expects a result."""
         right = (FOLDER / "routing" / f"{name}.txt").read_text()
         edited = edit(right)
         self.assertNotEqual(edited, right)

@@ -82,7 +82,7 @@ class Report(unittest.TestCase):
                             for line in lines), lines)
 
     def processes(self, *times):
-        """The line of a shape that a process measured for each of `times`; ggml takes 100."""
+        """Returns a shape's line for one process for each of `times`; ggml takes 100."""
         return self.lines(*(document(bench("activate/a/AVX2", time), bench("activate/a/ggml", 100))
                             for time in times))[-3]
 

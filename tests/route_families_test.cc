@@ -53,8 +53,8 @@ struct Routed {
   std::vector<float> weights;
 };
 
-// Expects the ids, and the weights that are the sigmoids of the ids' logits
-// divided by their sum.
+// Expects `ids` in a row, and as weights the sigmoids of their logits,
+// divided by the sum of these sigmoids.
 void ExpectSigmoidShares(const Routed& routed, size_t row, const float* logits,
                          const std::vector<int32_t>& ids) {
   EXPECT_EQ(routed.IdsOf(row), ids) << "row " << row;
@@ -78,8 +78,8 @@ class RouteFamiliesTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteFamiliesTest);
 
 // MAGI-2: the logits are [heads, tokens, experts], and each head has a bias.
-// Head 1 excludes all experts but two. An expert is selected only once even
-// so.
+// Head 1 excludes all experts but two. Even there no expert is selected
+// twice.
 TEST_P(RouteFamiliesTest, HeadsAreRowsWithABiasOfTheirOwn) {
   constexpr size_t kHeads = 3, kTokens = 7, kExperts = 17, kTopK = 4;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -166,8 +166,9 @@ TEST_P(RouteFamiliesTest, BlocksOfTokensShareAFewExperts) {
   }
 }
 
-// Intern-S1-Pro: top_k / groups experts are selected in each group, and the
-// weights are shares of the softmax over all experts.
+// Intern-S1-Pro: top_k / groups experts are selected in each group. The
+// weights are the softmax over all experts, divided by the sum over the
+// selected experts.
 TEST_P(RouteFamiliesTest, EachGroupSelectsItsOwnExperts) {
   constexpr size_t kTokens = 9, kGroups = 4, kOfGroup = 6, kEach = 2;
   constexpr size_t kExperts = kGroups * kOfGroup, kTopK = kGroups * kEach;

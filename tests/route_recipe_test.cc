@@ -44,7 +44,8 @@ TEST_P(RouteRecipeTest, AnyOptions) {
   }
 }
 
-// The batch may be split in any way. The bits and counts do not change.
+// An executor may split the batch in any way. The bits and counts do not
+// change.
 TEST_P(RouteRecipePoolTest, SameAsSerial) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -97,8 +98,8 @@ TEST_P(RouteRecipeTest, OutputsWithGaps) {
   }
 }
 
-// Records three layers in one array, between guard pages. Then replays it
-// with the tokens in reverse order, one call for each token.
+// Records three layers in one array, between guard pages. Then replays each
+// layer with the tokens in reverse order, one call for each token.
 template <class Id>
 void CheckRecordOfLayers(size_t slack) {
   constexpr size_t kTokens = 13, kLayers = 3, kExperts = 40, kTopK = 5,
@@ -112,7 +113,8 @@ void CheckRecordOfLayers(size_t slack) {
   const auto layer = [&](size_t i) {
     return AnyMatrix(record.data() + i * kTopK, kTokens, kTopK, kStride);
   };
-  // The layers are recorded in this order. Before that, each has canaries.
+  // The layers are recorded in this order. Until it is recorded, a layer has
+  // canaries.
   for (const size_t l : {size_t{1}, size_t{0}, size_t{2}}) {
     const std::vector<float> logits =
         Random(l + 1).Uniforms(kTokens * kExperts, -4.0f, 4.0f);
@@ -165,8 +167,9 @@ TEST_P(RouteRecipeTest, RecordOfLayers) {
   }
 }
 
-// Marks and invalid ids both become -1 with weight 0, and both are recorded
-// as marks. Only invalid ids are counted.
+// A mark (-1, converted to the type of the given ids) and an invalid id both
+// become -1 with weight 0, and both are recorded as marks. Only invalid ids
+// are counted.
 TEST_P(RouteRecipeTest, MarksOfGivenIds) {
   const std::vector<float> logits = {3, 2, 1, 0};
   const auto check = [&](auto mark) {
@@ -208,7 +211,7 @@ TEST_P(RouteRecipeTest, LongRows) {
   }
 }
 
-// Returns a call with one row of logits. The inputs not given here are the
+// Returns a call with one row of logits. All other inputs have their
 // defaults.
 RouteCase OneRow(const std::vector<float>& logits, const RouteOptions& options,
                  size_t top_k) {
@@ -263,8 +266,8 @@ TEST_P(RouteRecipeTest, RecordOfTheMostExperts) {
   }
 }
 
-// A row of more than 16,384 experts is computed in pieces, unless x is just
-// the logits.
+// A row of more than 16,384 experts is computed in pieces, unless x of
+// route.h is the logit itself.
 TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
   RouteOptions options;
   options.score = Score::kSparsemixer;
@@ -283,7 +286,8 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
                 (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
       EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
       // Experts near the largest count in the divisors of both weights. The
-      // first selected expert does not count in the second.
+      // first selected expert does not count in the divisor of the second
+      // weight.
       RouteOptions near = o;
       near.jitter_eps = 0.2f;
       logits[500] = 8.0f;
@@ -300,7 +304,8 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
     }
   }
 }
-// Tests each option that matters for rows in pieces, one at a time.
+// Tests each option that matters for rows that are computed in pieces, one
+// option at a time.
 TEST_P(RouteRecipeTest, EveryRecipeOfLongRows) {
   Random random(5);
   constexpr size_t kExperts = 16400;
@@ -406,7 +411,7 @@ TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
 }
 
 // A bias_index outside the biases means a bias of 0. The keys then are the
-// scores. Here they tie although the logits differ.
+// scores. Here the scores tie, although the logits differ.
 TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   RouteOptions options;
   options.score = Score::kSigmoid;
@@ -454,8 +459,8 @@ class RouteRecipeErrors
     call_.options.topk_group = 2;
     call_.options.num_zero_experts = 1;
   }
-  // Makes the same call with given ids. Removes the arguments that may not be
-  // combined with given ids.
+  // Adds given ids to the call, and removes the arguments that may not be
+  // combined with them.
   static void Give(Call& c, const std::vector<int32_t>& given) {
     c.in.given_ids = {given.data(), kTokens, kTopK};
     c.in.bias_index = {};

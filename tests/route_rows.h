@@ -31,7 +31,7 @@ std::vector<int32_t> Narrow(const std::vector<Id>& ids) {
   return narrow;
 }
 
-// Routes logits of one given type to weights of the other.
+// Routes logits in types.in to weights in types.out.
 template <class Id = int32_t>
 Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                   size_t rows, size_t top_k, const RouteOptions& options = {},
@@ -44,7 +44,7 @@ Routed TypedRoute(const InOut& types, const std::vector<float>& logits,
                       options, executor));
   return {Narrow(ids), weights.Values()};
 }
-// Returns the expected result: the result of the f32 kernel, rounded.
+// Returns the results of the f32 kernel, with weights rounded to types.out.
 inline Routed ExpectedRoute(const InOut& types,
                             const std::vector<float>& logits, size_t rows,
                             size_t top_k, const RouteOptions& options = {}) {
@@ -102,8 +102,8 @@ inline void ExpectRows(const std::vector<float>& logits, size_t top_k,
   }
 }
 
-// Checks a call between guard pages. The views start at any element and have
-// the given gaps between rows.
+// CheckGuarded() checks a call between guard pages. Its views start at any
+// element, and have these gaps between rows.
 struct Gaps {
   size_t logits, ids, weights;
 };

@@ -116,8 +116,8 @@ TEST_P(RouteTest, ClampMatters) {
   EXPECT_EQ(weight(false, 0.0f), 0x1p-16f);
 }
 
-// The clamp changes nothing if the selected experts have a larger share, and
-// scales the weights otherwise.
+// The clamp changes nothing if the share of the selected experts is larger,
+// and scales the weights otherwise.
 TEST_P(RouteTest, ClampOnOrdinaryRows) {
   Random random(2);
   for (const float clamp : {0.0f, 0.01f, 0.2f, 0.5f, 0.9f, 1.0f}) {
@@ -191,10 +191,11 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
 }
 
 // The types depend on the kind of executor, so that each kind tests another
-// mix.
+// pair of types.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
-  // The work is well over seven grains of 30 us.
+  // The work is more than seven grains of 30 us, for each thread of the
+  // largest pool.
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = random.Uniforms(rows * experts, -9, 9);
   executor().Rendezvous();
@@ -606,7 +607,8 @@ TEST_P(RouteSelectionTest, HardRows) {
   }
 }
 
-// A NaN of any sign and payload is in each lane of a vector and in its tail.
+// Puts a NaN of any sign and payload in each lane of a vector and of its
+// tail.
 TEST_P(RouteSelectionTest, NaNInEveryPosition) {
   Random random(5);
   const uint32_t payloads[3] = {0x7F800001, 0xFFC12345, 0x7FFFFFFF};
@@ -723,9 +725,10 @@ void ExpectSameAsRowByRow(const Batch& batch) {
   }
 }
 
-// The numbers of experts go up to two groups of candidates and a few more.
-// top_k goes up to where rows are processed one by one. The numbers of rows
-// go up to two and a half vectors.
+// The numbers of experts from 1 on cover two groups of the kernel's
+// candidates and a few more. top_k goes up to values for which the kernel
+// processes rows one by one. The numbers of rows go up to two and a half
+// vectors.
 TEST_P(RouteBatchTest, SameBitsAsRowByRow) {
   Random random(1);
   std::vector<size_t> counts = {96, 128, 160, 256, 384, 512, 1000};

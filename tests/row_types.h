@@ -44,7 +44,7 @@ inline std::vector<InOut> EveryInOut() {
   return all;
 }
 
-// A Guarded for rows of `type`. Sizes and slack are numbers of values.
+// Guarded memory for rows of `type`. Sizes and slack are numbers of values.
 class GuardedValues {
  public:
   GuardedValues(Type type, size_t rows, size_t cols, size_t stride = 0,
@@ -63,7 +63,7 @@ class GuardedValues {
   AnyMatrix view() const {
     return {static_cast<void*>(memory_.data()), type_, rows_, cols_, stride_};
   }
-  // Cannot read block types.
+  // Returns the values. `type` must not be a block type.
   std::vector<float> Values() const {
     std::vector<float> values(rows_ * cols_);
     for (size_t i = 0; i < values.size(); ++i) {

@@ -22,7 +22,7 @@
 
 namespace switchyard::testing_support {
 
-// Kinds of rows.
+// The kinds of rows that FillRow() makes.
 constexpr const char* kRowKinds[] = {
     "uniform",     "any finite",  "zeros",    "one NaN",
     "one inf",     "denormals",   "tiny",     "ties",
@@ -57,8 +57,8 @@ inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
       case 7:
         x[c] = half * step;
         break;
-      // Values are also close to half a step. Just below it, adding 1/2 gives
-      // 1.
+      // Also takes values close to half a step. Just below it, a kernel that
+      // rounds by adding 1/2 would get 1.
       case 8:
         x[c] = FromBits(Bits((c % 4 == 0 ? 0.5f : half) * step) +
                         static_cast<uint32_t>(random.Below(5)) - 2);
@@ -93,8 +93,8 @@ inline std::vector<size_t> EveryKind() {
   return kinds;
 }
 
-// Returns these rows in a format. If `seed` is divisible by 3, the rows have
-// any bytes instead.
+// Returns rows of these kinds in a format. If `seed` is divisible by 3, the
+// rows have any bytes instead.
 inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
                          size_t cols, uint64_t seed) {
   FormatRows rows = reference::Quantize(ValuesOf(kinds, cols, seed),
@@ -156,7 +156,7 @@ inline void ExpectSameRows(const FormatRows& actual, const FormatRows& right) {
   }
   const std::vector<uint32_t> a = actual.Words(), b = right.Words();
   if (a == b) return;
-  // The rows hold values or codes first, then scales, then sums.
+  // The words of values or codes come first, then the scales, then the sums.
   size_t different = 0, first = 0;
   for (size_t i = a.size(); i-- > 0;) {
     if (a[i] != b[i]) ++different, first = i;

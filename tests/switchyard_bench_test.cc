@@ -36,8 +36,9 @@ TEST(SwitchyardBench, HelpListsTheOptionsAndTheDefaults) {
   }
 }
 
-// Returns the names of the contenders. In f32 the library runs on each ISA.
-// In bf16 and f16 it runs on the best ISA and AVX2 only.
+// Returns the names of the contenders, which are the implementations that a
+// benchmark compares. In f32 the library runs on each ISA. In bf16 and f16 it
+// runs on the best ISA and AVX2 only.
 std::set<std::string> Contenders() {
   std::set<std::string> contenders = {"plain",      "onednn:softmax",
                                       "probe",      "plain@bf16",
@@ -94,8 +95,7 @@ TEST(SwitchyardBench, TimesTheShapesThatAreAskedFor) {
   const Outcome outcome = Bench(shape + kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  // A size that is not given is Qwen3-30B-A3B's. The benchmarks of one token
-  // take turns.
+  // A size that is not given has the value of Qwen3-30B-A3B.
   EXPECT_TRUE(Bench("--shape=tokens=1 --shape=tokens=7 --benchmark_list_tests")
                   .Printed("combine_indexed/T=7/H=2048/AVX2"));
 }
@@ -169,7 +169,7 @@ TEST(SwitchyardBench, WritesGooglesJson) {
       EXPECT_EQ(each.at("label"), "row; Mixtral 8x7B");
       EXPECT_FALSE(each.contains("error_occurred"));
     }
-    // This one runs on some CPUs only.
+    // This contender runs on some CPUs only.
     names.erase("route/E=8/k=2/T=1/onednn@bf16:softmax");
     for (const std::string& contender : Contenders()) {
       for (int i = 0; i < 3; ++i) want.insert("route/E=8/k=2/T=1/" + contender);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the grader of routers: the library's own router is right on every ISA,
-// and each mistake of a router is named. The mistakes are those of the table of
-// causes, and others in routers that are written as plain code.
+// Tests the grader of routers: it finds the library's own router right on
+// every ISA, and it names each mistake of a router. The mistakes are in the
+// table Causes(), or in the routers in plain code below.
 
 #include <algorithm>
 #include <cmath>
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, GradeOfLibrary,
                          testing::ValuesIn(testing_support::RunnableIsaNames()),
                          [](const auto& test) { return test.param; });
 
-// A router that makes one mistake of the table fails at least one case, and
+// A router that makes one mistake of Causes() fails at least one case, and
 // each case that it fails names the mistake.
 TEST(Grade, NamesEachCauseOfTheTable) {
   std::set<std::string> names;
@@ -115,9 +115,9 @@ TEST(Grade, NamesEachCauseOfTheTable) {
   }
 }
 
-// A router in plain code, for one token. It computes the more usual recipes,
-// and says of the others that it does not support them. The classes below each
-// override one step by a mistake.
+// A router in plain code, for one token. It computes the usual recipes, and
+// answers that it does not support the others. Each class below overrides one
+// step, and makes a mistake in it.
 class PlainRouter {
  public:
   virtual ~PlainRouter() = default;
@@ -296,7 +296,7 @@ class SelectsTwice : public PlainRouter {
     return ids;
   }
 };
-// sglang #31768.
+// sglang #31768: subtracts noise that grows with the index of the expert.
 class SubtractsNoise : public PlainRouter {
   std::vector<int32_t> Select(const Doubles& keys,
                               size_t top_k) const override {
@@ -307,7 +307,7 @@ class SubtractsNoise : public PlainRouter {
     return Best(noisy, top_k);
   }
 };
-// vllm #51521: has a list of sizes.
+// vllm #51521: supports only the numbers of experts in a list.
 class RefusesSizes : public PlainRouter {
   bool Takes(const Case& c) const override {
     return c.num_experts != 144 && PlainRouter::Takes(c);
@@ -333,7 +333,7 @@ class DropsBestGroups : public PlainRouter {
     }
   }
 };
-// llama.cpp #18980.
+// llama.cpp #18980: computes softmax scores for every recipe.
 class TakesSoftmaxForSigmoid : public PlainRouter {
   Doubles Scores(const Doubles& logits) const override {
     return Softmax(logits);
@@ -428,7 +428,7 @@ class ReadsLogitsAsBf16 : public PlainRouter {
     return rounded;
   }
 };
-// Mistakes that are not in the table, which the grader describes.
+// The mistakes below are not in Causes(), so the grader describes them.
 class SortsSlotsByIndex : public PlainRouter {
   std::vector<int32_t> Select(const Doubles& keys,
                               size_t top_k) const override {

@@ -21,9 +21,9 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Computes the digests with several threads in the worst order. They have to
-// be those of the repository. `swy verify` below computes the digests in
-// order, on every ISA.
+// Computes the digests with several threads in the worst order. The digests
+// have to be those in the repository. `swy verify` below computes the digests
+// in order, on every ISA.
 class CorpusTest : public IsaPoolTest {};
 
 TEST_P(CorpusTest, GivesTheKeptDigests) {
@@ -206,7 +206,7 @@ TEST(Swy, PlanSimulatesSchedules) {
     EXPECT_LE(numbers[4], most);
     EXPECT_NEAR(numbers[3] / numbers[2], numbers[4], 0.01);
   }
-  // With fewer experts than workers, whole tiles leave workers idle.
+  // Also simulates fewer experts than workers.
   EXPECT_EQ(Lines(SwyOk("plan --experts 8 --top-k 1").out).size(), 9u);
 }
 
@@ -243,7 +243,8 @@ TEST(Swy, PlanSimulatesNodes) {
   EXPECT_EQ(two[5], 13.0);
   EXPECT_NEAR(two[4], one[4] / 2, one[4] / 100);
   EXPECT_NEAR(two[6], two[3] + two[4] + two[5], 0.11);
-  // A token goes to each other node at most once, or once for each expert.
+  // With --once a token goes to each other node at most once, otherwise once
+  // for each of its experts there.
   const std::string large =
       "plan --experts 64 --tokens 512 --skew zipf --nodes 2 8 64 ";
   const auto each = Lines(SwyOk(large).out),
@@ -258,7 +259,8 @@ TEST(Swy, PlanSimulatesNodes) {
       EXPECT_EQ(tokens[1], pairs[1]);
     }
   }
-  // A slow network hides behind the products of the other half.
+  // If each half of the batch is sent while the other half is multiplied, a
+  // slow network costs less time.
   const std::vector<double> slow = numbers_of(
       Lines(SwyOk("plan --tokens 4096 --nodes 8 --latency-us 0 --gb-per-s 1")
                 .out)[1]);
@@ -299,7 +301,7 @@ TEST(Swy, PresetsCountsTheFamiliesAsThePagesDo) {
   EXPECT_EQ(families, rows);
   EXPECT_GE(families, 90u);
   const auto text = [](size_t number) { return std::to_string(number); };
-  // A page's text, with the words around the numbers that find it.
+  // A page, its numbers, and the words before and after the numbers.
   const struct {
     const char* page;
     std::string before, numbers, after;
@@ -314,7 +316,7 @@ TEST(Swy, PresetsCountsTheFamiliesAsThePagesDo) {
        " model families"},
   };
   for (const auto& place : places) {
-    // Words are compared, and not where lines break.
+    // Compares words, so that line breaks do not matter.
     std::istringstream in(ReadFile(std::string(SWY_SOURCE) + "/" + place.page));
     std::string page;
     for (std::string word; in >> word;) page += word + " ";

@@ -248,7 +248,7 @@ TEST(VectorsKnownBugs, AreFound) {
   EXPECT_EQ(case_of("experts_144_vllm_51521").num_experts, 144u);
 }
 
-// A selection of a family's case does not depend on rounding.
+// In a family's case, the selected experts do not depend on rounding.
 TEST(VectorsFamilies, SelectWithoutRounding) {
   for (const Case& c : Cases()) {
     if (c.families.empty()) continue;
@@ -257,7 +257,7 @@ TEST(VectorsFamilies, SelectWithoutRounding) {
   }
 }
 
-// A view of codes with f32 scales.
+// Returns a view of codes with f32 scales.
 ConstAnyRows CodesOf(const testing_support::FormatRows& rows) {
   ConstAnyRows view(
       ConstAnyMatrix(reinterpret_cast<const int8_t*>(rows.codes.data()),
@@ -268,7 +268,8 @@ ConstAnyRows CodesOf(const testing_support::FormatRows& rows) {
   return view;
 }
 
-// The products have the bits of the definition, one weight after the other.
+// Expects the bits of the definition, which adds the products of one weight
+// after the other.
 void ExpectDefinition(const testing_support::WeightBytes& weights,
                       const testing_support::FormatRows& codes,
                       const Layer& layer, size_t pairs_per_row,
@@ -376,7 +377,8 @@ TEST(VectorsFiles, AreFresh) {
   }
   EXPECT_EQ(files, Cases().size() + 3);  // three layers
   EXPECT_LT(bytes, 4u << 20);
-  // Writes over its own files, and refuses another file.
+  // `swy vectors` writes over its own files, and refuses a folder with
+  // another file.
   testing_support::SwyOk("vectors " + fresh.string());
   std::ofstream(fresh / "routing" / "mine.txt") << "mine";
   fs::remove(fresh / "routing" / "ties.txt");

@@ -104,7 +104,7 @@ class Recorder final : public RecordingExecutor {
     }
   };
 
-  // Bodies do not nest, so each running body is another thread.
+  // Bodies do not nest, so each running body is on another thread.
   void Enter() {
     std::unique_lock<std::mutex> lock(mutex_);
     most_inside_ = std::max(most_inside_, ++inside_);

@@ -51,7 +51,7 @@ class RecordingExecutor : public Executor {
 // kShuffle splits the range into single indices and short runs, for any
 // grain, shuffles them and runs them on three std::threads.
 std::unique_ptr<RecordingExecutor> MakeExecutor(Pool pool);
-// Returns all kinds of executors. Those of TBB are only in builds with
+// Returns all kinds of executors. The TBB pools exist only in builds with
 // SWITCHYARD_TBB=ON.
 std::vector<Pool> EveryPool();
 

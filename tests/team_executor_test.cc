@@ -77,7 +77,7 @@ TEST(TeamExecutorTest, EachIndexOnceOnAsManyAsAreWorthIt) {
   }
 }
 
-// Threads enter the next region as soon as the last one lets them go.
+// Threads enter the next region as soon as the previous region lets them go.
 TEST(TeamExecutorTest, RegionAfterRegion) {
   constexpr size_t kRegions = 300;
   Lent lent(4);

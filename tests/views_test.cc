@@ -197,8 +197,8 @@ TEST(Views, OverlapOfEqualStridesIsByColumn) {
   EXPECT_FALSE(MayOverlap(left, right));
   EXPECT_FALSE(MayOverlap(right, left));
   EXPECT_TRUE(MayOverlap(left, F32(x + 7, 10, 12, 20)));
-  // The view may begin in a later row of the other. But its columns may not
-  // wrap around the stride.
+  // The second view may begin in a later row of the first, but its columns
+  // must not wrap around the stride.
   EXPECT_FALSE(MayOverlap(left, F32(x + 68, 5, 12, 20)));
   EXPECT_TRUE(MayOverlap(left, F32(x + 68, 5, 13, 20)));
   EXPECT_FALSE(MayOverlap(F32(x + 68, 5, 12, 20), left));

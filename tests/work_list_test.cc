@@ -37,9 +37,9 @@ uint64_t Cost(const WorkListOptions& options, int32_t rows) {
 }
 
 // Returns the number of rows of each expert, for tokens with `top_k`
-// different experts each. All experts are equally likely, or have shares
-// of 1/n. The function uses integers, so the result is the same on every
-// machine.
+// different experts each. All experts are equally likely or, if `zipf`,
+// expert n has a share proportional to 1/n. The function uses integers, so
+// the result is the same on every machine.
 std::vector<int32_t> Counts(size_t tokens, size_t top_k, size_t experts,
                             bool zipf) {
   std::vector<int32_t> counts(experts);
@@ -130,8 +130,8 @@ TEST(WorkList, KnownAnswers) {
   WorkListOptions options;
   options.workers = 2;
   options.tile_rows = 4;
-  // A worker's share of 26 rows is 13. Half of it is 6, which is cut to one
-  // block of 4. The rest of an expert is a separate tile.
+  // A worker's share of 26 rows is 13. Half of it is 6, which rounds down to
+  // 4, a multiple of tile_rows. The rest of an expert is a separate tile.
   const std::vector<int32_t> counts = {3, 0, 22, 1};
   EXPECT_EQ(Make(counts, options), (std::vector<WorkTile>{{3, 4, 2},
                                                           {7, 4, 2},
@@ -162,7 +162,7 @@ TEST(WorkList, KnownAnswers) {
   options.row_cost = 0;
   EXPECT_EQ(Make(counts, options),
             (std::vector<WorkTile>{{0, 3, 0}, {3, 22, 2}, {25, 1, 3}}));
-  // With one worker, the only cuts are those at halves.
+  // With one worker, each cut is at half of the rows that are left.
   EXPECT_EQ(Make({64}, {1, 4}),
             (std::vector<WorkTile>{
                 {0, 32, 0}, {32, 16, 0}, {48, 8, 0}, {56, 4, 0}, {60, 4, 0}}));
@@ -179,7 +179,8 @@ TEST(WorkList, LargeNumbers) {
   EXPECT_EQ(WorkListSize(SIZE_MAX, 2, {1, 1}), SIZE_MAX);
   EXPECT_EQ(WorkListSize(10, 20, {1, 4}), 12u);
   EXPECT_EQ(WorkListSize(100, 8, {1, 16}), 14u);
-  // The first cost is the largest possible one. The others are beyond it.
+  // The first row_cost is the largest possible one. The costs below are too
+  // large.
   const std::vector<int32_t> counts = {5, 0, 40};
   WorkListOptions options;
   options.row_cost = INT64_MAX / 45;
@@ -196,7 +197,7 @@ TEST(WorkList, LargeNumbers) {
   }
 }
 
-// Returns the time at which the last worker is ready, if each worker claims
+// Returns the time at which the last worker is ready, if each worker takes
 // the next tile when it is ready.
 uint64_t LastFinish(const std::vector<WorkTile>& list,
                     const WorkListOptions& options) {
@@ -207,8 +208,8 @@ uint64_t LastFinish(const std::vector<WorkTile>& list,
   return static_cast<uint64_t>(workers.last());
 }
 
-// The finish times of whole experts and of the list, divided by the mean of
-// all workers.
+// The finish times of whole experts and of the list, divided by the mean time
+// of a worker.
 struct Finish {
   double whole, list;
 };

@@ -1,10 +1,10 @@
 #!/bin/bash
 # check.sh NM ARCHIVE SRC_SIMD COMPILED_ISAS...
 # Checks that ARCHIVE defines each function that the files of SRC_SIMD export
-# through Highway: <Name> in switchyard::simd::N_<ISA>, exactly once for each
-# ISA that the program COMPILED_ISAS prints, and for no other. Every row
-# function that a header declares has to be among them. The function that
-# dispatches to it is defined once.
+# through Highway, as <Name> in switchyard::simd::N_<ISA>, exactly once for
+# each ISA that the program COMPILED_ISAS prints, and for no other ISA. Every
+# function that a header declares as a RowFunction<...> has to be among them,
+# and the function that dispatches to it is defined once.
 set -euo pipefail
 export LC_ALL=C
 
@@ -24,7 +24,7 @@ isas=$("$@") || die "$* does not run"
 [[ -n $isas ]] || die "$* lists no ISA"
 declared=$(sed -nE 's/^RowFunction<\w+> (\w+)\(.*/\1/p' "$src_simd"/*.h | sort)
 [[ -n $declared ]] || die "no row function declared in $src_simd"
-# exports MACRO: prints "Name Function [List]" for each use.
+# exports MACRO: prints "Name Function [List]" for each use of MACRO.
 exports() {
   cat "$src_simd"/*.cc | tr -s '\n ' ' ' | grep -oE "\<$1\(\w+, \w+, \w+(, \w+)?\);" |
     sed -E 's/^\w+\((\w+), (\w+), \w+(, (\w+))?\);/\1 \2 \4/'
@@ -54,7 +54,7 @@ exported=$({
   done <<<"$typed"
 } | sort -u)
 
-# The file-local definitions, as "name ISA". Leaves out pieces that the
+# Lists the file-local definitions as "name ISA". Leaves out pieces that the
 # compiler splits off ("[clone .cold]"). An AVX3 function may stand for its
 # AVX3_DL version, too.
 found=$(sed -nE \

@@ -6,7 +6,7 @@
 #include "tests/c/check.h"
 
 void TestActivate(void) {
-  // silu(x) = x / (1 + e^-x). If e^x is 3, this is 3/4 ln 3.
+  // silu(x) = x / (1 + e^-x), so silu(ln 3) is 3/4 ln 3.
   const float ln3 = 1.09861229f;
   float both[2][4];
   const float wanted[4] = {0.75f * 1.09861229f * 2.0f, 0.0f,
@@ -24,7 +24,7 @@ void TestActivate(void) {
   out.out = swy_plain_rows(swy_dense(out_rows, SWY_F32, 2, 2));
   CHECK_OK(swy_activate(&in, &out, NULL, NULL));
   CHECK_FLOATS(out_rows[0], wanted, 4);
-  // The C++ function finds these errors, in an argument and in an option.
+  // Errors that the C++ function finds reach the C caller.
   options.layout = SWY_UNGATED;
   CHECK_INVALID(swy_activate(&in, &out, &options, NULL),
                 "Activate: up: given with kUngated");

@@ -9,14 +9,15 @@
 
 #include "tests/c/check.h"
 
-// A struct of a newer caller. Its last 16 bytes are unknown to this library.
+// The struct of a newer caller. Its last 16 bytes are unknown to this
+// library.
 #define LONGER(Struct)   \
   struct {               \
     Struct known;        \
     unsigned char b[16]; \
   }
 
-// Makes every mistake in one struct of an otherwise valid call.
+// Makes every mistake in the struct `argument` of an otherwise valid call.
 #define ARGUMENT(argument, call, prefix)                                  \
   do {                                                                    \
     const uint32_t size = argument.known.size;                            \
@@ -42,7 +43,8 @@
     CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
-// Call a function that has no executor, or one that has an executor.
+// CALL_NOBODY calls a function without an executor, CALL_EXECUTOR one with an
+// executor.
 #define CALL_NOBODY(function, in, out, options) function(in, out, options)
 #define CALL_EXECUTOR(function, in, out, options) \
   function(in, out, options, NULL)
@@ -65,7 +67,8 @@
     ARGUMENT(options, last(function, &in.known, &out.known, &options.known), \
              name ": options");                                              \
   } while (0)
-// Checks the report of a function that has one, and calls with an executor.
+// CHECK_REPORT_1 checks the report of a function that writes one.
+// CHECK_EXECUTOR checks the executor of a function that takes one.
 #define CHECK_REPORT_1(function, name, In, IN, Out, OUT, last)          \
   do {                                                                  \
     LONGER(swy_report) report = {SWY_REPORT_INIT, {0}};                 \
@@ -351,11 +354,11 @@ void TestExecutors(void) {
   CHECK(swy_route_top_k(&in, &out, NULL, &failing).code == SWY_INTERNAL);
   CHECK(seen_grain == grain && calls == 4);
   CHECK(tbb == NULL || tbb->fork_ns(tbb->context) == 30000);
-  // A build without TBB returns NULL.
+  // swy_tbb_executor_create() returns NULL in a build without TBB.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));
-  // The logits are multiples modulo 16: 7 * 9 gives 15, the largest, and 7 *
-  // 2 gives 14.
+  // Logit i of a row is 7 * i modulo 16. The largest are 7 * 9, which gives
+  // 15, and 7 * 2, which gives 14.
   for (i = 0; i < kTokens; ++i) {
     wrong += ids[2 * i] != 9 || ids[2 * i + 1] != 2;
   }

@@ -18,11 +18,11 @@
   CheckStatus((status), SWY_INVALID_ARGUMENT, (message), __FILE__, __LINE__)
 #define CHECK_FAILED(status, message) \
   CheckStatus((status), SWY_FAILED_PRECONDITION, (message), __FILE__, __LINE__)
-// Compares `count` numbers of both arrays.
+// Compares `count` integers of two arrays.
 #define CHECK_INTS(found, wanted, count) \
   CheckInts((found), (wanted), (count), __FILE__, __LINE__)
-// Compares numbers: they may differ by 3e-6 of the largest wanted value, or
-// both are NaN.
+// Compares `count` floats of two arrays. They may differ by 3e-6 of the
+// largest wanted value. A NaN has to be NaN in both arrays.
 #define CHECK_FLOATS(found, wanted, count) \
   CheckFloats((found), (wanted), (count), __FILE__, __LINE__)
 

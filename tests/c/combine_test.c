@@ -45,7 +45,7 @@ void TestCombine(void) {
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: data is null");
   }
-  // Combine counts stale indices and skips them.
+  // Combine counts and skips indices outside [-1, num_rows).
   in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
   row_index[0][0] = 4;
   CHECK_FAILED(swy_combine(&in, &out, NULL, NULL),

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes layers with any options through the C ABI and with RunExperts. The
-// bits have to be equal.
+// Computes layers with any options through the C ABI and by RunExperts().
+// Both results have to have the same bits.
 
 #include <memory>
 #include <vector>

@@ -23,8 +23,8 @@ namespace {
 
 static_assert(NumFields<Report>() == 11);  // tests NumFields() itself
 
-// True if a value of C equals one of C++. This does not use the library's
-// conversions.
+// True if a value of a C struct equals one of a C++ struct. Does not use the
+// library's conversions, because they are under test.
 template <class T>
 bool Same(const T& c, const T& cpp) {
   return c == cpp;
@@ -125,8 +125,8 @@ CppOf<C> Read(const C& c) {
   return cpp;
 }
 
-// Calls test(initial) for each struct that has a table. `initial` is the
-// struct as its macro initialises it.
+// Calls test(initial) for each struct that has a table of its fields.
+// `initial` is the struct as its macro initialises it.
 template <class Test, class C>
 void TestStruct(const Test& test, const char* name, const C& initial) {
   if constexpr (!std::is_null_pointer_v<std::decay_t<decltype(kTable<C>)>>) {
@@ -295,7 +295,8 @@ TEST(Sizes, AreThoseOfVersions) {
   EXPECT_GE(structs, 49u);
 }
 
-// Writes a C++ value to C structs of every size.
+// Writes a C++ value to C structs of every size, and expects each field that
+// the struct is long enough to hold.
 template <class C>
 void ExpectEachWritten(const C& before) {
   C changed = before;
@@ -323,7 +324,7 @@ TEST(Written, EachFieldOfPresets) {
   ExpectEachWritten<swy_model_config>(SWY_MODEL_CONFIG_INIT);
 }
 
-// The other fields keep their values.
+// Sets one field of a report at a time. The other fields keep their values.
 TEST(Reporting, TellsWhatWasSet) {
   for (const Field& field : FieldsOf<swy_report>()) {
     swy_report given = {

@@ -14,7 +14,7 @@ static int32_t ids[kPairs] = {0, 1, 3, 0, 0, 1, 1, 0, 3, 1, 0, 3, 1, 3};
 static float hidden[kTokens * kHidden], weights[kPairs], norm[kHidden];
 static float shared_gate[kTokens];
 
-// Numbers in [-1, 1).
+// Returns a number in [-1, 1).
 static float Value(size_t seed, size_t i) {
   return (float)((i * 7919 + seed * 104729 + 17) % 2000) / 1000.0f - 1.0f;
 }
@@ -147,7 +147,7 @@ static void TestBits(void) {
   for (workers = 1; workers <= 2; ++workers) {
     struct Layer* const l = workers == 1 ? &alone : &layer;
     if (MakeLayer(l, workers)) {
-      // The columns are cut for two workers.
+      // For two workers the columns are cut, which gives more tiles.
       CHECK(l->report.max_rows == 5 && l->report.dropped == 0);
       CHECK(workers == 1 ? l->report.tiles == 4 : l->report.tiles > 8);
       CHECK_OK(Run(l, workers == 1 ? NULL : &kThreads));
@@ -186,8 +186,8 @@ static void TestFailures(void) {
 
 #define REFUSED(message) \
   CHECK_INVALID(Run(&layer, NULL), "RunExperts: " message)
-// Structs of older programs have no down_operands. Without it, the down
-// product reads the same operands as the other products.
+// Structs of older programs end before down_operands. Without this field, the
+// down product reads the same operands as the other products.
 static void TestDownOperands(void) {
   swy_row_format format = {SWY_I8, SWY_F32, 32, 0};
   struct Layer layer;

@@ -35,13 +35,14 @@ void PrintDefault(size_t value) {
   }
 }
 template <class T>
-void PrintDefault(const T&) {}  // all bytes are zero
+void PrintDefault(const T&) {}  // prints nothing, because all bytes are zero
 
 struct Enumerator {
   const char* name;
   int value;
 };
-// Prints the enumerators. Returns false if they differ from those of E.
+// Prints the enumerators. Returns false if they differ from the enumerators
+// of E.
 template <class E>
 bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   std::printf("enum %s\n", name);

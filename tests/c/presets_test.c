@@ -8,7 +8,7 @@
 #include "tests/c/check.h"
 
 // The options of an older caller end before fields that some families need.
-// For these families the call writes nothing.
+// For these families the call fails and writes nothing.
 #define END(Struct, field) \
   (uint32_t)(offsetof(Struct, field) + sizeof(((Struct*)NULL)->field))
 static int IsOfNoVersion(swy_preset* preset, swy_route_options* options) {
@@ -124,7 +124,7 @@ void TestConfig(void) {
   preset.activate = &activate;
   preset.combine = &combine;
   preset.form = &form;
-  // RouteTopK needs the configuration first.
+  // The preset is incomplete until a configuration is applied.
   CHECK_OK(swy_find_preset("qwen3_moe", &preset, &route));
   CHECK(route.needs_config == 1);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
@@ -183,8 +183,8 @@ void TestConfig(void) {
   CHECK(config.moe_normalize_expert_weights.is_set == 1);
   CHECK_INVALID(swy_set_null(NULL, &config), "SetNull: key: is null");
   CHECK_INVALID(swy_set_null("num_experts", NULL), "SetNull: config: is null");
-  // The older caller's struct has no such field. The call returns an error
-  // instead of losing the value.
+  // The older caller's struct has no mlp_beta_factor. The call returns an
+  // error instead of losing the value.
   config.size = (uint32_t)offsetof(swy_model_config, mlp_beta_factor);
   CHECK_OK(swy_set_number("mlp_alpha_factor", 0.5, &config));
   CHECK_INVALID(swy_set_number("mlp_beta_factor", 0.5, &config),
@@ -200,8 +200,8 @@ void TestConfig(void) {
   CHECK_OK(swy_set_number("moe_primary_router_apply_softmax", 1, &config));
   CHECK(config.moe_primary_router_apply_softmax.is_set == 1);
 
-  // A preset points to several structs. All are checked before any is
-  // written.
+  // A preset points to several structs. The call checks all of them before it
+  // writes any.
   SetQwen3(&config);
   combine.size = END(swy_combine_options, round_like_unfused);
   activate.alpha = 71.0f;
@@ -216,7 +216,7 @@ void TestConfig(void) {
   CHECK_INVALID(swy_find_preset("qwen3_moe", &preset, &route),
                 "FindPreset: preset.form" TOO_LONG);
   CHECK(activate.alpha == 71.0f && route.renormalize == 71);
-  // A preset of an older version has no such pointers.
+  // A preset of an older version has no pointers to these structs.
   preset.size = (uint32_t)offsetof(swy_preset, activate);
   CHECK_OK(swy_apply_config(&config, &preset, &route));
   CHECK(activate.alpha == 71.0f && route.renormalize == 1);

@@ -41,7 +41,8 @@ static void TestRecord(void) {
       CHECK(record[t][1][i] == (t == 1 ? 65535 : kBest[t][i]));
     }
   }
-  // Without the mask, the marks still give -1 and a weight of 0.
+  // In a replay without the mask, the marks of the padding token still give
+  // -1 and a weight of 0.
   in.token_mask.data = NULL;
   in.token_mask.rows = in.token_mask.cols = in.token_mask.stride = 0;
   in.given_ids = out.record;
@@ -76,7 +77,8 @@ void TestRoute(void) {
   out.topk_ids = swy_dense(ids, SWY_I32, 3, 2);
   out.topk_weights = swy_dense(weights, SWY_F32, 3, 2);
 
-  // By default, weights are divided by the sum of the selected ones.
+  // By default, weights are divided by the sum of the selected experts'
+  // weights.
   CHECK_OK(swy_route_top_k(&in, &out, NULL, NULL));
   CHECK_INTS(ids[0], kBest[0], 6);
   {
@@ -94,7 +96,7 @@ void TestRoute(void) {
     const float wanted[6] = {0.4f, 0.3f, 0.4f, 0.3f, 0.25f, 0.25f};
     CHECK_FLOATS(weights[0], wanted, 6);
   }
-  // The C++ function finds these errors.
+  // Errors that the C++ function finds reach the C caller.
   options.score = 256;
   CHECK_INVALID(swy_route_top_k(&in, &out, &options, NULL),
                 "RouteTopK: options: score is not a known Score");

@@ -7,10 +7,10 @@
 #   E(enumeration, N(enumerator) ...)
 #   P(function)
 #   CALL(function, "its name in C++", who, 1 if it has a report, x, X, y, Y, z, Z)
-# CALL is also printed for a function that has inputs, outputs and options: `who` is
-# EXECUTOR if it has an executor, too, and NOBODY if not. x and X stand for inputs swy_x
-# and SWY_X_INIT, y and z for outputs and options. The macro that initialises swy_x is
-# SWY_X_INIT or SWY_NO_X.
+# CALL is also printed for a function that has inputs, outputs and options. `who` is
+# EXECUTOR if the function has an executor, too, and NOBODY if not. x and X stand for
+# the inputs swy_x and SWY_X_INIT, y and z for the outputs and options. The macro that
+# initialises a struct swy_x is SWY_X_INIT or SWY_NO_X.
 { sub(/\/\/.*/, "") }
 /^typedef struct swy_[A-Za-z0-9_]+ \{|^enum swy_[A-Za-z0-9_]+ \{/ {
   is_struct = /^typedef/

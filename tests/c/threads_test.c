@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a layer with quantised weights from the router's logits on. On 1 to 64
-// threads of the caller, each row of a batch has the same bits as if it were
-// computed alone.
+// Runs a layer with quantised weights, beginning with the router's logits. On
+// 1 to 64 threads of the caller, each row of a batch has the same bits as if
+// it were computed alone.
 
 // C99 has no barriers; POSIX has them.
 #define _POSIX_C_SOURCE 200112L

@@ -68,8 +68,8 @@ void TestExpertWeights(void) {
   CHECK_OK(swy_multiply_tile(&stored, &tile));
   CHECK_FLOATS(found, wanted, kTokens * kRows);
 
-  // There are two groups of 16 rows. Each has two blocks of 512 bytes, and 64
-  // bytes of scales.
+  // The 20 rows are packed in two groups of 16. Each group has two blocks of
+  // 512 bytes, and 64 bytes of scales.
   CHECK(swy_packed_weights_size(&stored) == 2 * (2 * 512 + 64));
   in.weights = stored;
   out.memory = swy_dense(malloc(kExperts * 2176), SWY_U8, kExperts, 2176);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plug-in that contains the libraries, and its functions.
+// A plug-in that contains the libraries. It exports CopyIsa(), CopyCap() and
+// CopyRun().
 
 #include <cstdio>
 #include <memory>
@@ -17,14 +18,15 @@
 
 #define PLUGIN extern "C" __attribute__((visibility("default")))
 
-// The name of the i-th ISA, the best first, or null.
+// Returns the name of the i-th ISA, the best first, or null.
 PLUGIN const char* CopyIsa(size_t i) {
   const auto isas = switchyard::RunnableIsas();
   return i < isas.size ? isas.data[i].name : nullptr;
 }
 PLUGIN bool CopyCap(const char* name) { return switchyard::CapIsa(name).ok(); }
 
-// The ISA that ran a kernel; null if the result is not silu(0) * 3.
+// Returns the name of the ISA that ran a kernel, or null if the result is not
+// silu(0) * 3.
 PLUGIN const char* CopyRun() {
   constexpr size_t kRows = 4, kCols = 100;
   const std::vector<float> gate(kRows * kCols, 0.0f), up(kRows * kCols, 3.0f);

@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Refuses each request for memory or a thread in turn. Child n refuses the
-// n-th request only, or the n-th and all later ones. The test starts children
-// until one of them makes no n-th request. Each time the library has to
-// report an error, and has to work again afterwards.
+// Refuses each request for memory or for a thread in turn, in a child
+// process. One child refuses only its n-th request, another child the n-th
+// and all later ones. The test increases n until a child makes fewer than n
+// requests. Each time the library has to report an error, and has to work
+// again afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -43,8 +44,8 @@ struct Refusal {
   }
 };
 
-// Runs scenario(refusal) in one child for each request. It returns a problem
-// or null.
+// Runs scenario(refusal) in a child for each request. scenario() returns the
+// text of a problem, or null.
 template <class Scenario>
 void RefuseEach(const char* what, const Scenario& scenario) {
   constexpr int kNothingRefused = 1;

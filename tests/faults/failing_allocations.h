@@ -21,8 +21,8 @@ enum class Failing {
   kAllOn,  // refuses the n-th request and all later ones
 };
 
-// From now on counts the requests of all threads, and refuses requests from
-// the n-th, counted from 1. With n = 0 it only counts.
+// Starts to count the requests of all threads from 1. Refuses the n-th
+// request, or also all later ones. With n = 0 it only counts.
 void StartFailing(uint64_t n, Failing which) noexcept;
 // Stops refusing. Returns the number of requests since StartFailing().
 uint64_t StopFailing() noexcept;

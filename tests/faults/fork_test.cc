@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests fork() in a process that has used everything. The child does not have
-// the parent's other threads.
+// Tests fork() in a process that has used all parts of the library. The child
+// does not have the parent's other threads.
 // - It can use kernels on SerialExecutor() or on an executor with the child's
 //   own threads, and devices that it makes on such executors.
 // - It cannot use the parent's TBB executors, devices and queues, nor call

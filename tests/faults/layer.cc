@@ -98,8 +98,8 @@ Status Layer::Experts(Executor& executor) {
       [this](const ExpertTile& tile) { return Multiply(tile); }, executor);
 }
 
-// Multiplies by a matrix that has a single one in each column. The product
-// only copies elements, so no floating-point mode can change it.
+// Multiplies by a matrix in which each column has one 1 and otherwise zeros.
+// The product only copies elements, so no floating-point mode can change it.
 Status Layer::Multiply(const ExpertTile& tile) {
   if (products++ == failing_product) {
     return Status(StatusCode::kInternal, kProductFails);

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs every kernel once, one after the other, in memory that is allocated
-// before. This is for programs that only check whether the results are right.
-// It does not use GoogleTest, because some of those programs are not tests.
+// Runs every kernel once, one after the other, in memory that the constructor
+// allocates. This is for programs that only check whether the results are
+// right. It does not use GoogleTest, because some of those programs are not
+// tests.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_LAYER_H_
 #define SWITCHYARD_TESTS_FAULTS_LAYER_H_
@@ -37,13 +38,13 @@ class Layer {
   // Draws values and options from the seed.
   Layer(const Shape& shape, uint64_t seed);
 
-  // The kernels, in an order in which each finds its inputs. They neither
-  // throw nor allocate.
+  // The kernels, in an order in which each kernel finds its inputs. The
+  // kernels neither throw nor allocate.
   using Step = Status (Layer::*)(Executor&);
   static constexpr size_t kSteps = 8;
   static const Step* Steps();
 
-  // Returns the first error.
+  // Runs all kernels, and returns the first error.
   Status Run(Executor& executor) {
     for (size_t i = 0; i < kSteps; ++i) {
       const Status status = (this->*Steps()[i])(executor);
@@ -71,7 +72,7 @@ class Layer {
         {{ids_.data(), tokens_, top_k_}, {weights_.data(), tokens_, top_k_}},
         {renormalize_, clamp_}, executor);
   }
-  // Routes with the options of moe_router_topk_softmax_f32.
+  // Routes with the options of the Metal kernel moe_router_topk_softmax_f32.
   Status RouteAsMetal() {
     renormalize_ = true;
     clamp_ = RouteOptions().clamp;
@@ -94,8 +95,8 @@ class Layer {
                       {{rows_.data(), index_.size(), hidden_}, &report}, {},
                       executor);
   }
-  // The gate is the gathered rows, and up is another matrix. ActivateBoth()
-  // reads gate and up from that other matrix.
+  // ActivateSplit() takes the gathered rows as the gate, and another matrix
+  // as up. ActivateBoth() takes both gate and up from that other matrix.
   Status ActivateSplit(Executor& executor) {
     return Activate({{rows_.data(), index_.size(), hidden_},
                      {up_.data(), index_.size(), hidden_}},

@@ -72,7 +72,7 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
-// With 64 threads, most of them wait for threads that do not have a core at
+// With 64 threads, most threads wait for others that do not have a core at
 // the moment.
 TEST(Callers, SixtyFourThreadsInOneCall) {
   EngineThreads crew(64);

@@ -27,9 +27,9 @@ build() {
 }
 
 # project CACHE_ARGS...: configures and builds a project that builds the
-# library itself, with kernels for one ISA. Several tests share it; options
-# that a test does not set have their defaults. (In a Debug build, TBB's
-# package adds a definition to all targets that link it.)
+# library itself, with kernels for one ISA. Several tests share the project's
+# build folder. Options that a test does not set have their defaults. (In a
+# Debug build, TBB's package adds a definition to all targets that link it.)
 project() {
   rm -f "$PROJECT/CMakeCache.txt" "$PROJECT/device_consumer"
   "$CMAKE" -S "$here/subproject" -B "$PROJECT" -DCMAKE_BUILD_TYPE=None \
@@ -62,8 +62,8 @@ last_is() {
     [[ ${last# } == "$1" ]] || die "$2: not $1 but '${last# }': $line"
   done <<<"$command"
 }
-# inlines: succeeds if the single command optimises. The object then has no
-# copy of a small inline function.
+# inlines: runs `command`, which has to be a single one, and succeeds if it
+# optimises. The object then has no copy of a small inline function.
 inlines() {
   (cd "$WORK/build" && mkdir -p "$(sed -E 's/.* -o ([^ ]+)\/[^ ]+ .*/\1/' <<<"$command")" && bash -c "$command")
   local symbols
@@ -105,9 +105,9 @@ no_device() {
   [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
 }
 
-# runs PROGRAM with|without: checks that the program says whether it has TBB's
-# executor. If there is a device layer, checks this of device_PROGRAM, too,
-# which uses the device layer.
+# runs PROGRAM with|without: checks that PROGRAM says that it has TBB's
+# executor, or that it has not. If there is a device layer, also checks
+# device_PROGRAM, which uses that layer.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -131,9 +131,9 @@ compile() {
 }
 
 # runs_readme PKG_CONFIG_ARGS...: runs the C++ examples of the README and of
-# docs/functions.md, each in a function. The last `s` of each has to be ok.
-# readme_layer.inc has the variables of the README's layer, which is the first
-# example.
+# docs/functions.md, each in a function. The last status `s` of each example
+# has to be ok. readme_layer.inc has the variables of the README's layer,
+# which is the first example.
 runs_readme() {
   cat "$SOURCE/README.md" "$SOURCE/docs/functions.md" | sed -n '/^```cpp$/,/^```$/p' |
     awk -v layer="$here/readme_layer.inc" '
@@ -251,8 +251,8 @@ case $1 in
     says "configure with -DSWITCHYARD_HIGHWAY_DIR=" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
     ;;
   optimized)
-    # Kernels are optimised wherever the build sets no -O itself. Compiles one
-    # of them.
+    # Kernels are optimised wherever the build sets no -O itself. The test
+    # compiles a single kernel.
     CXXFLAGS=$(sed -E 's/(^| )-(O|fsanitize)[^ ]*//g' <<<"$CXXFLAGS")
     one_isa="-DCMAKE_CXX_FLAGS=$CXXFLAGS -DHWY_COMPILE_ONLY_STATIC"
     project=$here/subproject
@@ -437,7 +437,7 @@ END
     fi
     ;;
   shared)
-    # Configures as distributions do.
+    # Configures a shared library, as distributions do.
     project -DBUILD_SHARED_LIBS=ON -DSWITCHYARD_INSTALL=ON "-DSWITCHYARD_DEVICE=$DEVICE" "-DSWITCHYARD_TBB=$([[ $TBB == with ]] && echo ON || echo OFF)"
     runs "$PROJECT/consumer" "$TBB"
     needs "$PROJECT/consumer" switchyard || die "the consumer links an archive"

@@ -1,13 +1,15 @@
 #!/bin/bash
 # check.sh SOURCE_DIR WORK [MOE_LAYER|--terminal]
 # Runs scripts/setup.sh in a separate tree, WORK, with stubs for the programs
-# that install and compile. --terminal only tests its lines on a terminal.
+# that install and compile. With --terminal, only tests the lines that it
+# prints on a terminal.
 set -euo pipefail
 
 source=$1
 tree=$2
 moe_layer=${3:-}
-# Without the device layer, only fuzz/ has targets.
+# Prints the sources of the fuzz targets. Without the device layer, only fuzz/
+# has some.
 fuzz_sources() { (cd "$source" && find . -path './fuzz/*_fuzz.cc' -o -path './device/fuzz/*_fuzz.cc'); }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"
@@ -146,7 +148,7 @@ run help
 expect "help" has "$out" "scripts/setup.sh soak MINUTES [seed]"
 [[ ! -e $tree/build && ! -e $tree/calls ]] ||
   { echo "FAILED: help or a refusal touched build/: $(ls "$tree/build" "$tree/calls")" >&2; failures=$((failures + 1)); }
-# The listed options are those of the program.
+# moe_layer has exactly the options that setup.sh passes on.
 if [[ -n $moe_layer ]]; then
   listed=$("$moe_layer" --help | grep -oE -- '^ +(-h,)?--[a-z-]+|, ?--[a-z-]+' | grep -oE -- '--[a-z-]+' | grep -vxF -- --help | sort -u)
   [[ $listed == "$(tr ' ' '\n' <<<"$options" | sort -u)" ]] ||
@@ -181,8 +183,8 @@ expect "a broken build" test "$status" -eq 1
 expect "a broken build" has "$err" $'8.cc:1:1: error: no\n'
 expect "a broken build" has "$err" "failed: Compiling (see $tree/build/setup.log)"
 
-# --kernels runs only the kernels' tests. A following `test` runs all again,
-# with its preset.
+# --kernels runs only the kernels' tests. A later `test` runs all tests again,
+# with the preset's options.
 stub ctest ''
 mkdir -p "$tree/build/venv/bin"
 printf '#!/bin/bash\n' >"$tree/build/venv/bin/python3"
@@ -213,7 +215,7 @@ expect "a failing target" has "$err" "fuzz: activate failed"
 expect "a failing target" has "$err" "its input: /a/crash"
 expect "a failing target is the last" test "$(grep -c ' seed ' <<<"$out")" -lt "$(wc -w <<<"$targets")"
 
-# Another run holds the lock.
+# Refuses to run while another run holds the lock.
 if command -v flock >/dev/null; then
   before=$(cat "$tree/build/setup.log")
   exec 8>"$tree/build/setup.lock"
@@ -284,7 +286,7 @@ run clean
 run clean
 expect "clean of nothing" test "$status $out$err" == "0 Nothing to remove: no $tree/build"
 
-# The machine has no network, or a Highway that is too old.
+# Tests a machine without a network, and one with a Highway that is too old.
 if ((EUID == 0)); then
   STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
   expect "no network" test "$status $err" == \

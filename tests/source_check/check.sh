@@ -65,7 +65,7 @@ except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_
 # on flush-to-zero to show that it changes nothing.
 fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
 except+="|^src/base/fp_env\.h:.*($fp_mode)"
-# The switch from one stack to another.
+# fiber.cc switches from one stack to another by assembly.
 except+='|^device/src/core/fiber\.cc:.*\basm\(R"\('
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
 except=$fp_mode
@@ -81,8 +81,8 @@ except=
 (($(grep -cE "$streams" src/simd/rows-inl.h) == 2)) ||
   { echo "FAILED: the pattern does not find StreamingStores" >&2; exit 1; }
 
-# Includes between the rooms of src: base includes no other room; calls
-# includes only base, and so do kernels.
+# Includes between the folders of src: base includes none of the others; calls
+# and simd include only base.
 room() { printf '%s\n' "${sources[@]}" | grep "^src/$1/"; }
 mapfile -t base < <(room base)
 mapfile -t calls < <(room calls)
@@ -93,7 +93,7 @@ rule "src/simd knows neither executors nor devices" \
   "${include}switchyard/(executor|device)" "${simd[@]}"
 
 # Includes between layers: the device layer uses the kernels, and checked mode
-# uses the device layer's core. Neither is known to the layer below.
+# uses the device layer's core. A lower layer must not include a higher one.
 mapfile -t kernels < <(printf '%s\n' "${sources[@]}" |
   grep -E '^(include/switchyard|src|src/[a-z]+)/[^/]+$')
 mapfile -t unchecked < <(printf '%s\n' "${sources[@]}" |

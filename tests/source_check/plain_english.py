@@ -3,7 +3,8 @@
 
 Counts comment blocks, and paragraphs of Markdown, that use a placeholder ("what", "those that")
 where a noun should stand, because a reader has to guess the noun. At most 3 % of all blocks may, and
-at most 5 % of a room's. Prints the blocks of rooms that have more, or of ROOM.
+at most 5 % of a room's. (A room is a folder of sources, or all Markdown files.) Prints the blocks of
+rooms that have more, or of ROOM.
 """
 import collections
 import pathlib
@@ -75,7 +76,7 @@ def main():
     failed = False
     for room, found in blocks.items():
         bad = [f"{path}: {text[:160]}" for path, text in found if PLACEHOLDER.search(text)]
-        # A room of few blocks may have one.
+        # A room with few blocks may have one bad block.
         is_over = len(bad) > max(1, MOST_OF_ROOM * len(found))
         failed |= is_over
         if is_over or room in sys.argv[2:]:

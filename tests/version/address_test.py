@@ -2,8 +2,8 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
 """address_test.py SOURCE_DIR VERSION: writes a public address into copies of the files that name
-one, by scripts/release/address.py, as `setup.sh release` does. All places have to agree with it, and
-without an address nothing may be left of it."""
+one, by scripts/release/address.py, as `setup.sh release` does. Each file has to name the address in
+all its places. Without an address, no place may be left to fill in."""
 import pathlib
 import re
 import shutil

@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh SOURCE_DIR VERSION
 # Checks that each file that repeats the version has VERSION. `names FILE
-# COUNT PATTERN`: the pattern's parentheses enclose the version or its
-# beginning.
+# COUNT PATTERN` checks that FILE matches PATTERN COUNT times. The pattern's
+# parentheses enclose the version or its beginning.
 set -euo pipefail
 cd "$1"
 failures=0

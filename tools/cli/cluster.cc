@@ -43,7 +43,8 @@ class Cluster {
         back_bytes_(options.back_bytes != 0 ? options.back_bytes
                                             : 2 * batch.layer.hidden) {}
 
-  // Measures the tokens first, first + step, first + 2 * step and so on.
+  // Returns the traffic of the tokens first, first + step, first + 2 * step
+  // and so on.
   Traffic Measure(size_t first, size_t step) const {
     std::vector<int64_t> counts;
     std::vector<std::vector<int32_t>> local_ids(nodes_);
@@ -72,7 +73,7 @@ class Cluster {
           std::max(traffic.steps.products, ProductsOf(local_ids[node]));
     }
     traffic.most_bytes = most_rows * static_cast<double>(row_bytes_);
-    // Two messages: the numbers of rows, and the rows.
+    // Dispatch takes two messages: the numbers of rows, and the rows.
     traffic.steps.dispatch = 2 * Latency() + Transfer(traffic.most_bytes);
     traffic.steps.back =
         Latency() + Transfer(most_rows * static_cast<double>(back_bytes_));

@@ -14,14 +14,15 @@ namespace swy {
 
 // The network between nodes, and the bytes of its messages.
 struct ClusterOptions {
-  std::vector<size_t> nodes;  // a line for each
+  std::vector<size_t> nodes;  // the numbers of nodes, one for each line
   size_t workers = 8;         // of each node
   double latency_us = 100;    // of a message
   double gb_per_s = 1.25;     // the rate at which a node sends or receives
-  // Bytes of a row to the experts and of a row back. 0 stands for int8 with a
-  // scale and the expert's number, and for bf16.
+  // Bytes of a row to the experts and of a row back. In the first, 0 stands
+  // for int8 with a scale and the expert's number; in the second, for bf16.
   size_t row_bytes = 0, back_bytes = 0;
-  // Send each token once to a node, and not once for each of its experts there.
+  // True if each token is sent once to a node, not once for each of its
+  // experts there.
   bool sends_tokens_once = false;
 };
 

@@ -59,7 +59,7 @@ void RequireCommand(const CLI::App& app, const std::string& name) {
 }
 
 // Throws InputError if an ISA does not exist or does not run on this machine.
-// If no ISA is given, the one of SWITCHYARD_ISA stays active.
+// If no ISA is given, the ISA of SWITCHYARD_ISA stays active.
 void RequireIsas(const std::vector<std::string>& isas) {
   for (const std::string& name : isas) {
     program::UseIsa(name);

@@ -13,9 +13,9 @@ namespace swy {
 CLI::App* AddVectors(CLI::App& app, std::string& folder);
 
 // Writes the conformance vectors to the folders `folder`/routing and
-// `folder`/layers, which it makes. Throws program::InputError before it writes
-// anything if one of the two has a file that is not a vector, because a reader
-// of the folder would take that file for one.
+// `folder`/layers, which it makes. Throws program::InputError before it
+// writes anything if one of the folders has a file that is not a vector,
+// because a reader of the folder would take that file for a vector.
 int WriteVectors(const std::string& folder);
 
 }  // namespace swy

@@ -30,7 +30,7 @@ class Missing(Exception):
 
 
 def functions(wheel, path, names, **known):
-    """A dict of these functions of a file in a wheel, which may use `known` and each other."""
+    """Returns a dict of functions of a file in a wheel, which may use `known` and each other."""
     with zipfile.ZipFile(wheel) as file:
         tree = ast.parse(file.read(path), path)
     body = []
@@ -49,7 +49,7 @@ def functions(wheel, path, names, **known):
 
 
 def need_infinity_for_dropped(case):
-    """Raises Unsupported if the key 0 of dropped groups matters: these functions set -inf."""
+    """Raises Unsupported if a dropped group's key of 0 matters, because these functions set -inf."""
     if option(case, "dropped_key_is_zero", 0) and "correction_bias" in case:
         raise Unsupported("option dropped_key_is_zero 1")
 
@@ -63,7 +63,7 @@ def torch_inputs(case):
 
 
 def score_of(case, **names):
-    """The engine's name of the score."""
+    """Returns the engine's name of the case's score."""
     score = case["options"].get("score", "softmax")
     if score not in names:
         raise Unsupported(f"option score {score}")
@@ -172,7 +172,8 @@ def megatron(wheel):
                      Optional=typing.Optional, Tuple=tuple)
 
     def route(case):
-        # The softmax of selected logits is the division by the sum. Its group rule has no option.
+        # A softmax of selected logits equals a softmax of all that is divided by the selected sum.
+        # The rule for groups has no option.
         need(case, ["correction_bias"], score=None, weight_of=("softmax_of_selected",),
              routed_scaling_factor=None, group_score_of=None, dropped_key_is_zero=None,
              select_on_rounded_score=None, **DIVISION, **GROUPS)
@@ -218,7 +219,7 @@ def mlx_lm(wheel):
 
 
 def in_order(route):
-    """Makes lists of the tensors, weights and ids, in the order of the case."""
+    """Makes a router that returns ids and weights as lists, with the slots in the case's order."""
     def routed(case):
         weights, ids = route(case)
         return answers.in_order_of(case["ids"], ids.tolist(), weights.tolist())

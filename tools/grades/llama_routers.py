@@ -106,7 +106,7 @@ class Llama:
              clamp=("0", "6.1035156e-05"), num_expert_group=None, topk_group=None)
         if option(case, "dropped_key_is_zero", 0) and "correction_bias" in case:
             raise Unsupported("option dropped_key_is_zero 1")
-        # In a child, because llama.cpp ends its process if it refuses sizes.
+        # Runs the model in a child, because llama.cpp ends its process if it refuses sizes.
         sys.stdout.flush()
         with tempfile.TemporaryFile() as results:
             child = os.fork()
@@ -128,7 +128,7 @@ class Llama:
         logits = np.array(case["logits"], dtype=np.float32)
         tokens = len(logits)
         seen = {}
-        # If no score is computed, the same tensor gets a second name.
+        # If llama.cpp computes no score, the tensor of logits gets a second name.
         scores = "probs" if "weight_of" in case["options"] else "logits"
         replaced = f"ffn_moe_{scores}-0"
 

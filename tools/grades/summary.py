@@ -4,11 +4,11 @@
 """Counts answers by kind: summary.py ANSWERS CASE...
 
 Prints a row of the table of grades in docs/conformance.md, and a line for each case that differs.
-The first kind that fits is the case's:
+A wrong row has the first kind that fits. A case has the last of the kinds of its wrong rows.
 
-* equal keys: in each wrong row, the weights are the expected ones and the ids differ, so the
-  router selected another expert of the same weight;
-* NaN, infinity: each wrong row, or its bias, has a NaN or an infinity;
+* equal keys: the row has the expected weights, and other ids, so the router selected another
+  expert of the same weight;
+* NaN, infinity: the row or its bias has a NaN, or an infinity;
 * other: `swy grade` names the probable cause.
 """
 
@@ -23,7 +23,7 @@ KINDS = ("right", "equal keys", "NaN", "infinity", "other", "unsupported", "miss
 
 
 def kind_of_row(case, answer, token):
-    """None if the row is right."""
+    """Returns the kind of a row, or None if the row is right."""
     def row(of):
         blocks = {key: [of[key][token]] for key in ("ids", "weights") if key in of}
         if "identity_weights" in of:
@@ -52,7 +52,7 @@ def kind_of(case, answer):
     if any(len(answer.get(key, [])) != case["tokens"] for key in ("ids", "weights")):
         return "other"
     rows = {kind_of_row(case, answer, token) for token in range(case["tokens"])} - {None}
-    # The last kind of the list that a row has, because it needs the most explanation.
+    # Returns the last of the rows' kinds, because it needs the most explanation.
     return max(rows, key=KINDS.index) if rows else "right"
 
 

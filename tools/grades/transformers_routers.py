@@ -8,7 +8,7 @@
 LIBRARY is the shared library made of tools/parity/parity.cc. It says which configuration of a
 family has a case's options. Each case of a family is answered by the family's class, and each other
 case by the first class that has such a configuration. With --family, one class answers all
-cases that it can compute. With --each FOLDER, each class does so, in a file for each.
+cases that it can compute. With --each FOLDER, each class does this, in a file of its own.
 
 The case's logits replace the result of the router's last linear(). The slots are in the
 case's order, because most of these routers call topk(sorted=False).
@@ -32,7 +32,7 @@ FIELDS = {"norm_topk_prob": ("renormalize", 1), "routed_scaling_factor": ("route
           "n_group": ("num_expert_group", 0), "topk_group": ("topk_group", 0),
           "zero_expert_num": ("num_zero_experts", 0), "moe_norm_min": ("eps", 0),
           "moe_router_logit_softcapping": ("logit_softcap", 0)}
-# Options that only matter with a value of another option.
+# Each condition on the options, and the options that then have no effect.
 UNUSED = [
     (lambda o: o["num_expert_group"] <= 1,
      ("num_expert_group", "topk_group", "group_score_of", "dropped_key_is_zero")),
@@ -44,7 +44,7 @@ UNUSED = [
 
 
 def used(options, softmax_of_selected):
-    """The options that matter. The second argument is the number of this enumerator."""
+    """Returns the options that matter. `softmax_of_selected` is the number of that enumerator."""
     left = {name: value for name, value in options.items()
             if "." not in name and not name.startswith("needs_") and name not in NOT_COMPARED}
     for is_unused, names in UNUSED:
@@ -76,7 +76,7 @@ class Routers:
         return found[0]
 
     def configured(self, family, case):
-        """The router's module with the options of the case."""
+        """Returns the router's module with the options of the case."""
         options = self._lib.options(case["options"])
         config = routers.Configuration(family)
         for field, (option, unset) in FIELDS.items():
@@ -123,7 +123,7 @@ class Routers:
         return *answers.in_order_of(case["ids"], ids.tolist(), weights.tolist()), identity
 
     def route_by_any(self, case):
-        """By the class of the case's family, or the first class with such a configuration."""
+        """Routes by the class of the case's family, or by the first class with such a configuration."""
         names = case.get("families", "").split()
         own = [family for family in self.all if family.preset in names]
         if names and not own:

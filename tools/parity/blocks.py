@@ -41,8 +41,8 @@ _SAYS = {
     "longcat_flash": {"num_layers": 2, "num_hidden_layers": 4, "zero_expert_num": 5},
     "qwen3_moe": {"norm_topk_prob": True},
 }
-# The comparison covers the part of the layer after its attention. If another part of the model
-# uses the block's output, it only covers mlp(norm), with the norm of this name.
+# The comparison covers the part of the layer after its attention. If another part of the model uses
+# the block's output, the comparison only covers mlp(norm), with the norm of this name.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
 # How many values the attention returns. Other families return 2.
 _ATTENTION = {"glm_moe_dsa": 3}

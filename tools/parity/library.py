@@ -36,7 +36,7 @@ def _lines(config):
 
 
 def _numbers(of, text):
-    """A dict of the words name=number of a text, which begins with "!" if it is an error."""
+    """Returns a dict of the words name=number of a text. A text that begins with "!" is an error."""
     if text.startswith("!"):
         raise ValueError(f"{of}: {text[1:]}")
     words = (word.split("=") for word in text.split())
@@ -76,13 +76,13 @@ class Library:
         return _numbers(family, text)
 
     def options(self, changed):
-        """All options by name, if `changed` is a dict of those that are not at their default."""
+        """Returns all options by name. `changed` is a dict of those that are not at their default."""
         settings = " ".join(f"{name}={value}" for name, value in changed.items())
         return _numbers(settings, self._library.SwitchyardOptions(settings.encode()).decode())
 
     def route(self, family, config, options, routed):
         """Runs RouteTopK with the preset, `config` and then `options` on a router's inputs. Returns
-        ids, weights [rows, slots] as `routed` has, and identity weights [rows].
+        ids and weights [rows, slots], like those of `routed`, and identity weights [rows].
         """
         ids = torch.empty(routed.ids.shape, dtype=torch.int64)
         weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)

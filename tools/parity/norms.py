@@ -52,8 +52,8 @@ class Differs(Exception):
 
 
 def find(family):
-    """The name of the norm's class that opens the layers. If the file has several, the one most
-    like the router's name."""
+    """Returns the class name of the norm that opens the layers. If the file has several, returns
+    the name that is most like the router's name."""
     text = inspect.getsource(family.code)
     for attribute in ATTRIBUTES:
         made = re.findall(rf"self\.{attribute} = (.*?)\n        (?:self\.|\n)", text, re.S)

@@ -25,8 +25,8 @@ import library
 import routers
 
 ROWS = 1000
-# The largest relative error of a weight. In f32 its causes are another order of sums and
-# other polynomials. In bf16 it is one unit in the last place, because these can change a
+# The largest relative error of a weight. In f32 its causes are another order of sums and other
+# polynomials. In bf16 the error is one unit in the last place, because these causes can change a
 # rounding, or three units if score, sum and quotient are all rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -7}
 # Each tuple has experts, top_k, groups and kept groups.
@@ -89,7 +89,7 @@ def by_id(ids, weights):
 
 
 def compare(theirs, ours, zero_experts, bound):
-    """`ours`: ids, weights, and the summed weights of the experts in the range `zero_experts`."""
+    """`ours` has ids, weights, and the summed weights of the experts in the range `zero_experts`."""
     tied = torch.zeros(len(theirs.ids), dtype=torch.bool)
     for keys, taken in theirs.keys:
         if taken < keys.shape[1]:
@@ -112,8 +112,8 @@ def compare(theirs, ours, zero_experts, bound):
 
 def check_default(name, preset, applied):
     """Raises unless the default configuration leaves the preset as it is."""
-    # needs_config differs, because only one of the two had a configuration applied. In a preset,
-    # a value is 0 if only a configuration has it.
+    # needs_config differs, because a configuration was applied to `applied` only. In a preset, a
+    # value is 0 if only a configuration has it.
     differ = {n: v for n, v in applied.items() if v != preset[n] and n != "needs_config"
               and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:

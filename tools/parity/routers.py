@@ -34,11 +34,11 @@ class Configuration:
                    if names.get(name, name) not in said}, **self._says}
 
     def say(self, field, value):
-        """Under each name that the field has."""
+        """Sets the field under each name that it has."""
         self._says.update(dict.fromkeys(self._names.get(field, [field]), value))
 
     def vary(self, field, value):
-        """Under the names that the family has."""
+        """Sets the field under the names that the family has."""
         self._says.update((name, value) for name in self._names.get(field, [field])
                           if hasattr(self._default, name))
 
@@ -63,7 +63,7 @@ class Watch(torch.overrides.TorchFunctionMode):
         return out
 
     def keys(self, rows):
-        """(keys, k) of each topk over whole rows."""
+        """Returns (keys, k) of each topk over whole rows."""
         # Leaves out a topk of [rows, groups, experts of a group], because only its values are
         # used.
         return [(k.reshape(rows, -1), i.shape[-1]) for k, i in self.topk
@@ -176,7 +176,7 @@ def _biases(module):
 
 
 class _Replace(Watch):
-    """Replaces the results of the linear() with this number."""
+    """Replaces the result of the linear() call with this number by the logits."""
 
     def __init__(self, number, logits):
         super().__init__()
@@ -191,8 +191,8 @@ class _Replace(Watch):
 
 
 def route(family, module, logits, bias=None, scale=None):
-    """Runs the router as f32 on these logits, in place of those that its last linear() computes.
-    Returns ids and weights. Raises ValueError unless it has just the inputs that are given.
+    """Runs the router as f32 on these logits, in place of the logits that its last linear() computes.
+    Returns ids and weights. Raises ValueError unless the router has just the inputs that are given.
     """
     arguments = inspect.signature(module.forward).parameters
     biases, more = _biases(module), []
@@ -218,15 +218,15 @@ def route(family, module, logits, bias=None, scale=None):
 
 
 def run(family, module, dtype, rows, bias_std):
-    """Runs the router on `rows` random rows, in a model of that type."""
+    """Runs the router on `rows` random rows, in a model of the type `dtype`."""
     arguments = inspect.signature(module.forward).parameters
     if not family.keeps_f32:
         module.to(dtype)
     biases = _biases(module)
     # Rows differ: some give nearly uniform scores, and some saturated sigmoids.
     hidden = torch.randn(rows, WIDTH) * 2.0 ** torch.empty(rows, 1).uniform_(-3, 3)
-    # In some rows all sigmoids are as small as the eps that is added to their sums. None is below
-    # 2^-126, because RouteTopK's sigmoids are 0 there.
+    # In some rows all sigmoids are as small as the eps that is added to their sums. No sigmoid is
+    # below 2^-126, because RouteTopK's sigmoids are 0 there.
     hidden[:, 0] = 0
     hidden[::8, 0] = torch.empty(len(hidden[::8])).uniform_(-45, 0)
 
