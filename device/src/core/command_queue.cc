@@ -23,7 +23,8 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
       }) {}
 
 CommandQueue::~CommandQueue() {
-  // A thread at work must not join another thread.
+  // This thread does work of a queue, so it must not join another queue's
+  // thread: see AtWork.
   const bool orphan = AtWork::Here();
   if (orphan) Orphans::Add();
   queue_->Close(orphan);

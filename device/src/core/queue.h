@@ -69,7 +69,7 @@ struct CommandBuffer::State {
       : commands(std::move(empty)), id(buffer_id), queue(std::move(q)) {}
 };
 
-// The user's references to a command buffer share this handle.
+// All of the user's references to a command buffer share one Handle.
 struct CommandBuffer::Handle {
   // Members are destroyed in reverse order. The queue must be destroyed last,
   // because its destructor may wait for its thread.
@@ -81,10 +81,10 @@ struct CommandBuffer::Handle {
   ~Handle();
 };
 
-// Runs command buffers. Only one thread at a time executes them: it is called
-// the runner. It is the queue's own thread, or a thread in Wait(). The runner
-// also calls the handlers. A handler may wait for later buffers, which then
-// run nested inside it.
+// Runs command buffers. Only one thread at a time executes them, the runner:
+// the queue's own thread, or a thread in Wait(). The runner also calls the
+// handlers. A handler may wait for later buffers, which then run nested
+// inside it.
 class Queue {
  public:
   using State = CommandBuffer::State;
@@ -132,8 +132,8 @@ class Queue {
 
   static void FailLocked(State& state, const char* error, const char* what = "",
                          const char* why = "") noexcept;
-  // Returns when the queue is closed. The result is the value `orphan` that
-  // Close() got.
+  // Returns when the queue is closed, with the value `orphan` that Close()
+  // got.
   bool RunUntilClosed();
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
