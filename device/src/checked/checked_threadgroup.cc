@@ -160,9 +160,9 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
 // * 1 or 2 bytes: true if any byte was never written.
 // * 3 or 4 bytes: true if both bytes of a half word were never written.
 // * more than 4 bytes: true if all bytes of the word were never written.
-// In a buffer the word must also hold the pattern of never written memory. If
-// it holds another value, the host has written it, which the checker cannot
-// see.
+// A word of a buffer was never written if the command buffer has not written
+// it and it holds the pattern of never written memory. If it holds another
+// value, the host has written it, which the checker cannot see.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;

@@ -53,8 +53,8 @@ struct EventCommand {
   void Signal() const noexcept {
     if (!wait) event->Signal(value);
   }
-  // Waits for the event if `wait` is set. Returns an error or an empty
-  // string.
+  // Signals the event, or waits for it if `wait` is set. Returns an error or
+  // an empty string.
   std::string Run(uint64_t timeout_ms) const;
 };
 

@@ -91,8 +91,8 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return true;
   }
-  // These are program-scope constants, which no kernel writes, and the zeros
-  // of absent_.
+  // Program-scope constants, which no kernel writes, and the zeros of
+  // absent_.
   const bool constant =
       in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
   return (constant && (kind & abi::kWrites) == 0) ||
@@ -146,8 +146,8 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   } catch (...) {
     failure_ = std::current_exception();
   }
-  // End() is called behind the catch. It never returns, so inside the catch
-  // the exception would never be released.
+  // End() must be called after the catch block: it never returns, so inside
+  // the block the exception would never be released.
   End();
 }
 
@@ -167,7 +167,7 @@ void Crew::Divides(bool by_zero, const void* where) {
   } catch (...) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
-  // End() is called behind the catch for the same reason as in Access().
+  // End() is called after the catch block for the same reason as in Access().
   if (meeting_ == nullptr) End();
 }
 
@@ -229,8 +229,8 @@ void Crew::MeetAtBarrier() {
   checked_->ThreadgroupBarrier(flags);
 }
 
-// Reports a meeting. `lanes` are the lanes of the simdgroup that make the
-// call.
+// Reports a meeting to checked mode. `lanes` are the lanes of the simdgroup
+// that make the call.
 void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        uint32_t lanes) {
   uint32_t here = lanes;

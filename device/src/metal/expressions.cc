@@ -28,8 +28,8 @@ struct Expression {
   struct Conditional {
     uint32_t begin, question, colon;
   };
-  // True in []. Expressions there contain only integers, and may be in a
-  // local class.
+  // True in [], where conditionals are not marked: expressions in [] contain
+  // only integers, and may be in a local class.
   bool is_left_alone = false;
   uint32_t begin = kNone;  // kNone if it is not to be marked
   std::vector<Conditional> conditionals;
@@ -193,9 +193,9 @@ bool IsSwizzle(std::string_view word) {
           word.find_first_not_of("rgba") == word.npos);
 }
 
-// Returns the swizzle that two swizzles in a row are together. Returns an
-// empty text if the second is no swizzle, or names elements that the first
-// lacks.
+// Returns the one swizzle that has the effect of two swizzles in a row.
+// Returns an empty text if the second is no swizzle, or names elements that
+// the first lacks.
 std::string ComposeSwizzles(const std::string& first, std::string_view second) {
   std::string both;
   if (!IsSwizzle(second)) return both;

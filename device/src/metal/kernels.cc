@@ -234,7 +234,8 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
       AddUnsupported(why, token, host_name);
       return true;
     }
-    // The function stays in the code, but not in the table.
+    // If the caller did not ask for this kernel, its function stays in the
+    // code, but is not in the table.
     if (!IsAskedFor(host_name)) return true;
     const std::string pointer = "swy_kernel_" + number;
     // The kernel becomes an inline function, because Call() inlines it
@@ -359,8 +360,8 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // No shader has more overloads of a template, and it takes time to compare
-  // them.
+  // No shader has more overloads of a template. The limit bounds the time of
+  // comparing them.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;

@@ -125,9 +125,9 @@ class MessageReader {
         if (is_of_shim)
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
-        // An error in the shim is shown at its use in the shader: the first
-        // note with a place in the shader has that place, and gets the
-        // error's text.
+        // An error in the shim is shown at its use in the shader. The first
+        // note with a place in the shader names that use, so the error's text
+        // replaces the note's.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {
@@ -187,8 +187,8 @@ class MessageReader {
     return error;
   }
 
-  // If no note gave the error in the shim a place in the shader, writes the
-  // error unchanged.
+  // Writes an error in the shim unchanged, if no note has named its use in
+  // the shader.
   void FlushShim() {
     result_ += in_shim_;
     in_shim_.clear();

@@ -205,8 +205,8 @@ class RegionPlanner {
                        [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // Returns for each block where the paths from it end next. A path ends at
-  // the end of a region or of the function.
+  // Returns for each block the ends that the paths from it reach first. An
+  // end is the end of a region or of the function.
   std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());

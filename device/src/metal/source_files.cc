@@ -125,8 +125,8 @@ class IncludeChecker {
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
     Look(text, path, name);
-    // This is not a recursion, because files may include each other to any
-    // depth.
+    // A loop, because files may include each other to a depth at which a
+    // recursion would need too much stack.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());
       pending_.pop_back();
@@ -163,7 +163,7 @@ class IncludeChecker {
       throw std::runtime_error(place + "includes " + path + ", which " +
                                file.wrong);
     }
-    // Clang then tries the next folder.
+    // If the file cannot be read, Clang tries the next folder.
     if (file.state != State::kRead) return;
     if (!seen_.insert(Canonical(path)).second) return;
     pending_.emplace_back(std::move(file.text), path);
@@ -182,8 +182,8 @@ SourceFile ReadSource(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) {
     return Unread(State::kAbsent, std::strerror(errno));
   }
-  // The file is checked before open(), because open() has an effect on some
-  // devices.
+  // The file's type is checked before open(), because opening some devices
+  // has an effect.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
   // Another file may have replaced it since the check. O_NONBLOCK is needed

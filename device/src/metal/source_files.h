@@ -3,7 +3,7 @@
 
 // Reads the files of a shader safely. The shader's text names files in
 // #include and #line, so a name may be that of a device, a FIFO or a disk's
-// image. To read such a file would take memory without limit, or never end.
+// image. Reading such a file would take memory without limit, or never end.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_

@@ -37,7 +37,7 @@ struct Token {
 struct Pragma {
   uint32_t begin, end;
   uint32_t token;
-  uint32_t line, file;  // have the meaning that they have in Token
+  uint32_t line, file;  // as in Token
 };
 
 struct Comment {
