@@ -34,8 +34,8 @@ struct Phases {
     log.push_back({dispatch, threadgroup});
     return next++;
   }
-  // Call this when later dispatches wait for all earlier work, which can then
-  // not conflict with them.
+  // Call this when later dispatches wait for all earlier work, so that no
+  // earlier phase can conflict any more.
   void NewScope() {
     log.clear();
     first = next;

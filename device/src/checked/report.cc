@@ -321,8 +321,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   } else {
     const size_t i = phase.threadgroup;
     if (i == index_) {
-      // The cell does not name a threadgroup, but only records that others
-      // were involved.
+      // The cell does not name the other threadgroup, but only records that
+      // another one made an access.
       text +=
           "another threadgroup or dispatch" + did + at + " at the same time";
     } else {

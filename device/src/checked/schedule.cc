@@ -82,10 +82,11 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
   }
 }
 
-// Keeps up to 8 randomly drawn threadgroups in flight. In each turn a
-// randomly drawn one of them runs until its next barrier. If all of them wait
-// in loops, this also starts the first threadgroup of the grid that has not
-// started, because in a scan each threadgroup waits for the earlier ones.
+// Keeps up to 8 randomly drawn threadgroups in flight. In each turn one of
+// them, drawn at random, runs until its next barrier. If all threadgroups in
+// flight wait in loops, this also starts the first threadgroup of the grid
+// that has not started, because in a scan each threadgroup waits for the
+// earlier ones.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
   constexpr size_t kMostInFlight = 64;

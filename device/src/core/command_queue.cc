@@ -16,7 +16,7 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
                            std::shared_ptr<Queue> queue)
     : device_(std::move(device)),
       queue_(std::move(queue)),
-      // The thread shares the queue, because it may be detached and then
+      // The thread shares ownership of the queue, because a detached thread
       // outlives this object.
       thread_([shared = queue_]() mutable {
         Queue::RunThread(std::move(shared));

@@ -39,7 +39,7 @@ struct EncodedPlace {
   bool empty() const {
     return encoder.empty() && group.empty() && signpost.empty();
   }
-  // The labels as text, to append to an error message.
+  // Returns the labels as text to append to an error message.
   std::string Text() const;
 };
 

@@ -44,7 +44,7 @@ struct CommandBuffer::State {
   CommandBufferStatus status = CommandBufferStatusNotEnqueued;
   bool committed = false;
   bool failed = false;
-  // True if it failed before commit(), so it does not run.
+  // True if the buffer failed before commit(), so it does not run.
   bool rejected = false;
   std::string error;  // the first error; empty if memory ran out
   // A list with this buffer's node. enqueue() or commit() moves the node into
@@ -159,8 +159,8 @@ class Queue {
   // Wakes the queue's thread when there is work.
   std::condition_variable work_;
   std::condition_variable done_;  // wakes threads in Wait()
-  // mutex_ guards the members from here to in_scheduled_handler_.
-  // Enqueued buffers that have not started.
+  // mutex_ guards the members from here to in_scheduled_handler_. order_ has
+  // the enqueued buffers that have not started.
   std::list<std::shared_ptr<CommandBuffer>> order_;
   std::vector<Commands> spare_;
   std::string label_;
@@ -168,7 +168,7 @@ class Queue {
   bool orphan_ = false;
   bool thread_sleeps_ = false;
   size_t waiters_asleep_ = 0;  // the number of threads asleep in Wait()
-  // The number of these threads that wait until a buffer is scheduled.
+  // The number of threads asleep in Wait() until a buffer is scheduled.
   size_t scheduled_waiters_asleep_ = 0;
   std::thread::id runner_;   // the default value if no thread runs a buffer
   bool in_handler_ = false;  // true while the runner is in a completed handler

@@ -148,7 +148,7 @@ std::string WriteShim(const std::string& cache) {
     std::ostringstream text;
     if (there) text << there.rdbuf();
     if (there && text.str() == file->text) continue;
-    // The folder is renamed when it is complete, because another process may
+    // Each file is renamed when it is complete, because another process may
     // read it at any time.
     const std::string temporary = path + "." + std::to_string(getpid());
     WriteFile(temporary, file->text);
@@ -184,7 +184,8 @@ void RunClang(const Arguments& arguments, const std::string& output) {
 // the preprocessor sees that name.
 void RunPreprocessor(const Arguments& arguments, const std::string& output,
                      const std::string& name, unsigned seconds) {
-  // Translate() has the same limit.
+  // The limit of the memory and of the output, because Translate() accepts no
+  // text above 2 GiB.
   constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
@@ -352,9 +353,9 @@ Arguments RegionArguments() {
   // Clang's vectoriser then assumes that the accesses of one thread do not
   // depend on each other, either. Where it joins accesses with a stride, it
   // moves loads in front of stores: in one kernel each of 64 threads missed
-  // its own write. This option turns that off. Clang 14 to 22 know it. With
-  // it a tiled product, a reduction tree, a softmax and complex products of
-  // float2 take at most 1.04 times as long.
+  // its own write. This option, which Clang 14 to 22 know, turns the joining
+  // off. A tiled product, a reduction tree, a softmax and complex products of
+  // float2 then take at most 1.04 times as long.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
@@ -573,8 +574,8 @@ class Compilation {
                                  module,    "-lm",     "-Wl,-z,defs"};
     Finished finished = RunProcess(arguments, output_);
     if (finished.status != 0) {
-      // The linker's messages name source places, so the code is compiled
-      // again with them.
+      // The code is compiled again with source places, so that the linker's
+      // messages name them.
       Arguments with_places = Join(compiler_, CodeArguments(request_.checked));
       Append({"-g1", "-gdwarf-4", "-c", code_, "-o", object_}, with_places);
       RunClang(with_places, output_);

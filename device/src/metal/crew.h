@@ -50,7 +50,8 @@ class Crew {
   // valid until the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
-    // The module's readable memory, with program-scope constants.
+    // The module's readable memory, which contains its program-scope
+    // constants.
     uintptr_t begin = 0, end = 0;
     const std::vector<Unset>* unset = nullptr;
   };
@@ -62,8 +63,8 @@ class Crew {
       std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
   static thread_local const Listener* listener;
 
-  // Returns the crew that runs on this thread. The functions of Runtime call
-  // it, and then the functions below.
+  // Returns the Crew that runs on this thread. The functions of Runtime call
+  // Here(), and then the functions below.
   static Crew& Here();
   void ThreadgroupBarrier(uint32_t flags, const void* where);
   void SimdgroupBarrier(uint32_t flags, const void* where);

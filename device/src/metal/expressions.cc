@@ -120,7 +120,7 @@ class ConditionalMarker {
   }
 
   // Gives the colon to the innermost conditional that has no colon yet.
-  // Conditionals inside its second part end here.
+  // Conditionals inside that conditional's second operand end here.
   void SetColon(uint32_t i) {
     std::vector<Expression::Conditional>& all = Top().conditionals;
     while (!all.empty() && all.back().colon != kNone) {
@@ -142,7 +142,7 @@ class ConditionalMarker {
     Top().conditionals.clear();
   }
 
-  // True for a literal that is not a half or bfloat. Such an arm is not
+  // True if an arm is a literal, but not a half or bfloat. Such an arm is not
   // marked, because a 0 may be a null pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;

@@ -17,8 +17,8 @@ using switchyard_metal::Input;
 // This limit is higher than the number of inputs that Metal allows.
 constexpr size_t kMostParameters = 100;
 
-// Returns the name of an unsupported feature if token i is a type of it, or
-// null.
+// Returns the name of the unsupported feature to which the type at token i
+// belongs, or null.
 const char* NameUnsupportedType(const Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   const auto starts = [&](std::string_view with) {
@@ -63,8 +63,8 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
   return nullptr;
 }
 
-// Returns the name of an unsupported feature, such as "vertex functions", if
-// the attribute marks a function of it, or null.
+// Returns the name of the unsupported feature, such as "vertex functions",
+// that has functions with this attribute, or null.
 const char* NameUnsupportedFunction(std::string_view attribute) {
   if (attribute == "vertex") return "vertex functions";
   if (attribute == "fragment") return "fragment functions";

@@ -46,7 +46,7 @@ auto OrError(const ErrorOut& error, const Make& make) noexcept
   return nullptr;
 }
 
-// Returns null if memory runs out.
+// Returns a new T, or null if memory runs out.
 template <class T>
 std::shared_ptr<T> Made() noexcept {
   try {

@@ -303,8 +303,8 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // If one piece of code ends where the next begins, the row of the end comes
-  // first.
+  // If one piece of code ends where the next begins, the row that ends the
+  // first piece comes first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });

@@ -130,8 +130,8 @@ class RegionPlanner {
     for (size_t b = 0; b < n; ++b) {
       for (size_t i = 0; i < n; ++i) {
         if (i == b || !after[b][i]) continue;
-        // The nearest postdominator is the one that all the others
-        // postdominate.
+        // The immediate postdominator is the block that all other
+        // postdominators postdominate.
         const size_t old = post_dominators_[b];
         if (old == kNoIndex || after[i][old]) post_dominators_[b] = i;
       }
@@ -304,7 +304,7 @@ class RegionPlanner {
   }
 
   // True if a region can compute the value again. Adds the uniform values
-  // that this needs to `shared`.
+  // that the computation needs to `shared`.
   bool CanRematerialize(size_t value, std::set<size_t>& shared,
                         size_t& steps) const {
     constexpr size_t kMost = 32;

@@ -186,8 +186,8 @@ SourceFile ReadSource(const std::string& path) {
   // has an effect.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // Another file may have replaced it since the check. O_NONBLOCK is needed
-  // because open() would wait for a FIFO.
+  // Another file may have replaced the one that was checked. O_NONBLOCK is
+  // needed because open() would wait for a FIFO.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Unread(State::kAbsent, std::strerror(errno));

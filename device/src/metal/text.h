@@ -90,8 +90,8 @@ class Text {
   const std::set<std::string>& user_files() const { return user_files_; }
   // True if each of (), [] and {} has a match.
   bool is_balanced() const { return is_balanced_; }
-  // Returns the number of calls of word(). It stands for the cost of the
-  // translation.
+  // Returns the number of calls of word(): a measure of the translation's
+  // cost.
   uint64_t looks() const { return looks_; }
 
   std::string_view word(uint32_t i) const {

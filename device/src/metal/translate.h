@@ -54,7 +54,7 @@ struct Translation {
   std::string error;
   // The names of the shader's files, as line markers give them.
   std::vector<std::string> files;
-  // How often the translation has read a token. It stands for the cost.
+  // How often the translation has read a token: a measure of its cost.
   uint64_t looks = 0;
 };
 
