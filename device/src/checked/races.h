@@ -108,8 +108,8 @@ struct WordCells {
   }
 };
 
-// The earlier access that an access conflicts with. `last` is 0 if there is
-// no conflict.
+// Describes a conflict of an access with an earlier access. `last` is 0 if no
+// earlier access conflicts.
 struct Conflict {
   uint64_t last = 0;  // the stamp in the cell
   bool was_read = false;

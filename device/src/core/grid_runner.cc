@@ -22,8 +22,8 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// Returns the number of threadgroups that together take as long as the
-// executor's fork. threadgroup_ns comes from the user and can be any double.
+// Returns the number of threadgroups that run as long as the executor's fork
+// takes. threadgroup_ns comes from the user and can be any double.
 size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
   const double fork = static_cast<double>(fork_ns);

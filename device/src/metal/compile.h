@@ -68,8 +68,8 @@ Compiled Compile(const CompileRequest& request);
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output);
 
-// Returns the arguments with which Clang reads the translated text. They are
-// the same for every kind of output.
+// Returns Clang's arguments for reading the translated text. They are the
+// same for every kind of output.
 std::vector<std::string> CodeArguments(bool checked);
 
 // Returns the arguments with which Clang compiles the LLVM text. That text

@@ -76,10 +76,9 @@ std::string OfMetal(std::string text) {
   return text;
 }
 
-// `shown` is a translated line, and `line` the shader's line. Returns for
-// each byte of `shown` the byte of `line` that it comes from. This is an
-// estimate, because the translation inserts text and replaces tokens by
-// blanks, and several blanks may have become one.
+// Maps each byte of `shown`, a translated line, to a byte of `line`, the
+// shader's line. The result is an estimate, because the translation inserts
+// text and replaces tokens by blanks, and several blanks may have become one.
 std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   std::vector<size_t> at;
   size_t j = 0;

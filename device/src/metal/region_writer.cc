@@ -471,7 +471,7 @@ class RegionWriter {
       }
       EmitStore("i32", next, EmitSharedSlot(0));
     } else if (end.FindCallee() == kSimd) {
-      // The call gets one more argument: the slot in which it notes its
+      // The call gets one more argument: the slot where it notes its
       // operation.
       const std::string meeting = EmitSpillSlot(0);
       const std::string type = names_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"

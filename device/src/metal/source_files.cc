@@ -105,9 +105,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 // Returns the same name for all spellings of a path. Otherwise a file that
-// includes "./" and its own name would get a new name each time. If the file
-// itself is a link, the link is not resolved, because the file's includes
-// depend on the folder in which it is found.
+// includes "./" and its own name would get a new name each time. A link in
+// the last part of the path is not resolved, because the file's includes
+// depend on the folder of the link.
 std::string Canonical(const std::string& path) {
   const std::string folder = FolderOf(path);
   char* const full = realpath(folder.empty() ? "." : folder.c_str(), nullptr);
@@ -186,8 +186,8 @@ SourceFile ReadSource(const std::string& path) {
   // has an effect.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // Another file may have replaced the one that was checked. O_NONBLOCK is
-  // needed because open() would wait for a FIFO.
+  // The file may have been replaced since the check. O_NONBLOCK is needed
+  // because open() would wait for a FIFO.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Unread(State::kAbsent, std::strerror(errno));

@@ -32,8 +32,8 @@ struct SourceFile {
   std::string wrong;  // "is not a regular file"; empty if kRead
 };
 
-// Reads a regular file of at most kMaxSourceBytes. Never waits, even if the
-// path is that of another kind of file, such as a FIFO.
+// Reads a regular file of at most kMaxSourceBytes. Never waits, even if
+// `path` names another kind of file, such as a FIFO.
 SourceFile ReadSource(const std::string& path);
 
 // Throws std::runtime_error if the text of `path` includes a file that
