@@ -72,7 +72,6 @@ class FindingList {
     findings_.push_back(std::move(finding));
     return true;
   }
-  // True if the list has the maximum number of findings.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
   // True if reports must distinguish same-value races, in which both writes
   // store the same value, from other races. If the list has room for only one

@@ -52,12 +52,11 @@ class Fiber {
 
   // Returns a position for switchyard_fiber_switch(), which then calls
   // function(argument) on this stack. The function must neither return nor
-  // throw. Objects that are still on the stack from an earlier use are not
-  // destroyed.
+  // throw; use Resume() for functions that return. Objects that are still on
+  // the stack from an earlier use are not destroyed.
   void* Start(void (*function)(void*), void* argument);
 
-  // For functions that return, use Resume() and Suspend() instead of Start().
-
+  // True if the function of Resume() has started and not returned.
   bool running() const { return running_; }
   // Starts `function`, which must not throw, or continues the suspended one.
   // Returns to the calling thread when the function returns or calls

@@ -118,7 +118,6 @@ Arguments Join(const std::string& program, const Arguments& more) {
   return arguments;
 }
 
-// Returns the folders of the -I arguments.
 Arguments FindIncludeFolders(const Arguments& arguments) {
   Arguments folders;
   for (const std::string& argument : arguments) {

@@ -25,7 +25,6 @@ std::string Number(size_t n) { return std::to_string(n); }
 // The alignment of the memory that Crew passes to regions.
 constexpr size_t kContextAlignment = 64;
 
-// Writes the regions of one kernel.
 class RegionWriter {
  public:
   RegionWriter(const LlvmFunction& function, const RegionPlan& plan,

@@ -118,7 +118,6 @@ class Text {
     return i < tokens_.size() && tokens_[i].match != kNone &&
            tokens_[i].match > i;
   }
-  // True for an opening parenthesis with a match.
   bool OpensParentheses(uint32_t i) const { return Is(i, "(") && Opens(i); }
   // Returns the next token. For an opening bracket, it is the token behind
   // the matching bracket.
