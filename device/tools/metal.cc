@@ -74,7 +74,8 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
   const std::shared_ptr<MTL::Library> library =
       device.newLibraryFromFile(path.c_str(), compile, &error);
   if (library == nullptr) {
-    // Messages of Clang have several lines and name places.
+    // Clang's messages have several lines and name source places, so they are
+    // printed without a prefix.
     error = WithOptions(error);
     if (error.find('\n') == std::string::npos) throw InputError(error);
     std::fputs(Printable(error, "\n\t").c_str(), stderr);
@@ -101,7 +102,7 @@ int CompileFile(MTL::Device& device, const MTL::CompileOptions& compile,
 }
 
 // Returns all .metal files below the folder, sorted by name. Links to folders
-// are not followed, because they may lead back.
+// are not followed, because they may lead back to a folder above.
 std::vector<std::string> MetalFilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;

@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
       if (at == error.npos || error.find('\n') < at) continue;
       error.replace(at, field.size(), "--compiler");
     }
-    // Messages of Clang have several lines and name places.
+    // Clang's messages have several lines and name source places, so they are
+    // printed without a prefix.
     if (error.find('\n') == error.npos) return Fail(error);
     std::fputs(error.c_str(), stderr);
     return 1;

@@ -194,7 +194,7 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
   return data;
 }
 
-// A form of values that may follow the type, and how many arguments it takes.
+// A form of values that may follow the type, and the number of its arguments.
 struct Form {
   const char* name;
   const char* arguments;

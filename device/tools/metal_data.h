@@ -29,9 +29,9 @@ struct ScalarType {
   long double (*read)(const unsigned char* from);
   void (*write)(long double value, unsigned char* to);
 };
-// Returns null if no type has this name.
+// Returns the type with this name, or null.
 const ScalarType* FindType(const std::string& name);
-// Finds a type by its name in Metal. Returns null if no type has this name.
+// Returns the type with this name in Metal, or null.
 const ScalarType* FindMetalType(const std::string& name);
 
 struct Data {
@@ -58,8 +58,8 @@ struct Data {
 };
 
 // Reads data from "FILE.npy" or "TYPE:..."; --help explains the forms. Error
-// messages begin with `where`. Each `stream` gives other random values.
-// Throws InputError.
+// messages begin with `where`. Each `stream` gives a different sequence of
+// random values. Throws InputError.
 Data ReadData(const std::string& where, const std::string& spec,
               uint32_t stream);
 // The text for --help that explains the forms.

@@ -343,7 +343,6 @@ std::vector<std::pair<std::string, std::string>> WritesOf(
   return writes;
 }
 
-// Sets the function constant `name` to the value in `text`.
 void SetConstant(const std::string& where, const MTL::Library& library,
                  const std::string& name, const std::string& text,
                  MTL::FunctionConstantValues& values) {

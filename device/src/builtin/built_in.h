@@ -21,7 +21,7 @@
 
 namespace switchyard::device {
 
-// A type of the elements in rows, and its suffix in kernel names.
+// An element type of rows, and its suffix in kernel names.
 struct RowType {
   Type type;
   const char* suffix;
@@ -32,8 +32,8 @@ constexpr RowType kRowTypes[] = {
     {Type::kBF16, "_bf16"},
 };
 
-// A kernel's name: the kernel's stem and the suffix of a row type in one
-// string.
+// A kernel's name in one string: the stem, which is the same for all row
+// types, and the suffix of a row type.
 class KernelName {
  public:
   constexpr KernelName() = default;
@@ -75,8 +75,9 @@ constexpr Dimension::Kind kKindOf =
 #define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
   Dimension { #field, offsetof(Params, field), kind }
 
-// A size in a shape is a factor: an index into BuiltIn::dimensions, or one of
-// the following constants behind these.
+// The sizes in shapes are products of factors. A factor is the index of a
+// value: below kMaxDimensions an index into BuiltIn::dimensions, otherwise
+// one of the following constants.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
 // The number of arguments of an indirect dispatch.
@@ -106,7 +107,8 @@ struct Argument {
 constexpr size_t kMaxArguments = 6;
 
 // Says which part of the shapes a grid covers. `rows` and `cols` are factors.
-// The grid limits their values in every argument that uses them.
+// The grid limits the values of these two factors in every argument that uses
+// them.
 struct Grid {
   enum Kind : uint8_t {
     kRows,   // one threadgroup per row, in x
@@ -117,7 +119,7 @@ struct Grid {
   uint8_t rows = kOne;
   uint8_t cols = kOne;
   uint16_t threads = 256;  // the threads per threadgroup
-  // If this factor is smaller, it replaces `threads`.
+  // If the value of this factor is smaller, it replaces `threads`.
   uint8_t threads_at_most = kUnlimited;
 };
 

@@ -11,7 +11,7 @@
 namespace switchyard::device {
 namespace {
 
-// These are indices of dimensions. Kernels for one token have no dimension
+// Indices into BuiltIn::dimensions. Kernels for one token have no dimension
 // kTokens and use kOne instead.
 constexpr uint8_t kTopK = 0, kHidden = 1, kTokens = 2, kAddResidual = 3;
 

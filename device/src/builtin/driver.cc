@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a built-in kernel with its table. It reads the parameters, checks
-// bindings and grid, reports the accesses to checked mode, and calls the
-// plain API.
+// Runs a built-in kernel by its table: reads the parameters, checks bindings
+// and grid, reports the accesses to checked mode, and calls the plain API.
 
 #include <algorithm>
 #include <cstring>
@@ -74,8 +73,8 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   const Binding* const binding = Find(running, use);
   if (binding == nullptr) return;
   std::memcpy(o.params, binding->data, use.bytes);
-  // The struct is reported only if none of its words was written, because
-  // padding is never written.
+  // A parameter struct is reported only if none of its words was written,
+  // because its padding is never written.
   Touch(running, use.index, use.name, {binding->data, 1, use.bytes, use.bytes},
         false, CheckedMode::Fresh::kAllWords);
 
@@ -157,9 +156,9 @@ void CheckGrid(const Grid& grid, const Operands& o) {
   if (grid.rows == kOne) ExpectOne(running, "width", groups.width);
 }
 
-// Warns if the grid leaves out rows or columns, because these are then not
-// computed. Indirect grids get no warning, because an earlier dispatch has
-// computed their size.
+// Warns if the grid leaves out rows or columns, because the kernel does not
+// compute them. Indirect grids get no warning, because an earlier dispatch
+// has computed their size.
 void WarnOfGrid(const BuiltIn& kernel, const Operands& o) {
   RunningDispatch& running = o.running;
   if (running.checked == nullptr || running.dispatch.indirect != nullptr) {

@@ -11,7 +11,7 @@
 namespace switchyard::device {
 namespace {
 
-// These are indices of dimensions. The third is kTokens or kRenormalize,
+// Indices into BuiltIn::dimensions. The third is kTokens or kRenormalize,
 // depending on the kernel.
 enum : uint8_t { kExperts, kTopK, kTokens, kRenormalize = kTokens };
 

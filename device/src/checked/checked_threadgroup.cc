@@ -12,8 +12,9 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// The size is that of an OS thread's stack, because a kernel may need much: a
-// variable that every thread of the threadgroup has takes 4 KB or more.
+// The size of an OS thread's stack, because a kernel of kernel.h may need
+// much: a variable with one copy per thread of the threadgroup takes 4 KB or
+// more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {
@@ -26,8 +27,8 @@ WordCells CellsOf(const View& view, uintptr_t address) {
 
 CheckedThreadgroup::CheckedThreadgroup(Checker& checker)
     : checker_(checker),
-      // calloc() does not touch the pages, so the system allocates each at
-      // its first access.
+      // calloc() does not touch the pages, so the system allocates each page
+      // at its first access.
       local_cells_(
           static_cast<Cell*>(std::calloc(4 * kLocalCells, sizeof(Cell)))) {
   if (local_cells_ == nullptr) throw std::bad_alloc();
@@ -59,9 +60,9 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
   device.first = uint64_t{checker_.phases().first} << kPhaseShift;
-  // If threadgroups run one after the other, every phase before this
-  // threadgroup's first one belongs to another threadgroup. If they take
-  // turns, any phase may belong to another one.
+  // If threadgroups run one after the other, every phase (see Phases) before
+  // this threadgroup's first one belongs to another threadgroup. If
+  // threadgroups take turns, any phase may belong to another one.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
   if (parts_written_) std::memset(written_, 0, sizeof(written_));
@@ -133,8 +134,8 @@ void CheckedThreadgroup::Check(const View& view, ptrdiff_t offset, size_t size,
 }
 
 // Checks an access word by word. An element of several words counts as never
-// written only if none of its words was written. Some of its words may be
-// padding, which no code writes.
+// written only if none of its words was written, because some of its words
+// may be padding, which no code writes.
 void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
   const size_t begin = static_cast<size_t>(element.offset);
   const size_t end = begin + element.size;
@@ -153,14 +154,15 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
 }
 
 // True if bytes of the word at byte `at` were never written. `bytes` has a
-// bit for each byte to look at. The rule depends on the size of the element,
-// because larger elements may contain padding, which no code writes:
-// * 1 or 2 bytes: any byte that was never written counts.
-// * 3 or 4 bytes: both bytes of a half must never have been written.
-// * more than 4 bytes: all bytes of the word must never have been written.
-// A word of a buffer counts only if it also holds the pattern of never
-// written memory. If it does not, the host has written it, which the checker
-// cannot see.
+// bit for each byte to look at. In threadgroup memory the rule depends on the
+// size of the element, because larger elements may contain padding, which no
+// code writes:
+// * 1 or 2 bytes: true if any byte was never written.
+// * 3 or 4 bytes: true if both bytes of a half word were never written.
+// * more than 4 bytes: true if all bytes of the word were never written.
+// A word of a buffer was never written if the command buffer has not written
+// it and it holds the pattern of never written memory. If it holds another
+// value, the host has written it, which the checker cannot see.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;

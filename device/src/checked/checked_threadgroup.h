@@ -60,8 +60,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static CheckedThreadgroup& From(const ThreadgroupContext& context) {
     return From(*context.thread_);
   }
-  // These implement the functions of kernel.h. views.cc defines the functions
-  // that return memory, meetings.cc the functions in which threads meet.
+  // The functions of kernel.h. views.cc defines the functions that return
+  // memory, meetings.cc the meetings of threads.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
@@ -74,9 +74,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void Barrier(const Threads& threads, bool simdgroup, uint32_t flags);
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
-  // Both add a finding "threadgroup (..): what" and throw it. FailThread() is
-  // for findings about the current thread, Fail() for findings about several
-  // threads.
+  // Fail() and FailThread() add a finding "threadgroup (..): what" and throw
+  // an exception that ends the threadgroup. FailThread() is for findings
+  // about the current thread, Fail() for findings about several threads.
   [[noreturn]] void Fail(FindingKind kind, const std::string& what,
                          const std::string& help = std::string());
   [[noreturn]] void FailThread(FindingKind kind, const std::string& what,
@@ -86,7 +86,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static std::string ElementOf(const View& view, ptrdiff_t offset, size_t size);
   static std::string LengthOf(const View& view, size_t size);
 
-  // These implement CheckedFibers, which explains them. fibers.cc defines
+  // The functions of CheckedFibers, which documents them; fibers.cc defines
   // them.
   void Begin(size_t threads, const Places* places) override;
   const uint16_t* Order() override;
@@ -164,8 +164,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
-  // True for a read of bytes that lie before the offset at which a buffer is
-  // bound. Reports such a read; its bytes are then not checked.
+  // Returns true if the element is read and lies before the offset at which a
+  // buffer is bound. Reports such a read; the caller does not check its
+  // bytes.
   bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);
@@ -228,7 +229,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   // noted_[i][0] for reads, noted_[i][1] for writes.
   bool opaque_ = false;
   bool noted_[kMaxBufferBindings][2] = {};
-  std::unique_ptr<Fiber> fiber_;  // null if there is no schedule_seed
+  std::unique_ptr<Fiber> fiber_;  // null without a schedule_seed
   bool cancelled_ = false;
   size_t waits_ = 0;
   size_t all_waits_ = 0;  // accesses of waiting loops since the last barrier

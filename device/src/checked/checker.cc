@@ -15,8 +15,8 @@ namespace switchyard::device {
 namespace kernel_internal {
 namespace {
 
-// Cells of up to this many bytes are kept for the next command buffer,
-// because to map and touch new ones takes as long as to use them.
+// Up to this many bytes of cells are kept for the next command buffer,
+// because mapping and touching new cells takes as long as using them.
 constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 // When phase numbers reach this value, the next command buffer starts at 1
 // again.
@@ -56,7 +56,7 @@ void Checker::Begin(const Commands& commands) {
   phases_.NewScope();
   // This phase belongs to no threadgroup. memoryBarrier(resources) stores it
   // as the last write of each written word. The word then counts as written,
-  // but no later access conflicts with it.
+  // but no later access conflicts with that write.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
 }
@@ -91,8 +91,8 @@ void Checker::Finish() {
   for (NeverWritten& output : outputs_) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(output.data);
     const uintptr_t end = begin + output.length;
-    // Adds the two bytes from `address` on, or the part of them that is
-    // bound.
+    // Adds the two bytes from `address` on to the ranges, or only those of
+    // the two that are bound.
     const auto add = [&](uintptr_t address) {
       const uintptr_t first = std::max(begin, address);
       const uintptr_t last = std::min(end, address + 2);
@@ -161,7 +161,7 @@ std::string Checker::NameOf(uint32_t dispatch) const {
 bool Checker::FindFresh(const Rows& rows, bool all, size_t* offset) const {
   bool found = false;
   ForEachRow(rows, [&](uintptr_t row, size_t at) {
-    // These are all words that contain a byte of the row.
+    // Visits all words that contain a byte of the row.
     const uintptr_t end = row + rows.row_bytes;
     for (uintptr_t a = row - row % 4; a < end; a += 4) {
       uint32_t word;
@@ -221,7 +221,8 @@ std::string Checker::Touch(const char* what, const Rows& rows, bool write,
     const FindingList::Key key =
         KeyOf(finding.kind, nullptr, std::hash<std::string>()(what));
     // Returns the error unless an option suppressed the finding. The error
-    // ends the dispatch, because it has no useful value to continue with.
+    // ends the dispatch, because the memory holds no useful value to continue
+    // with.
     if (!list_.Seen(key, nullptr) && Add(key, Other(), std::move(finding))) {
       return text;
     }

@@ -84,8 +84,7 @@ class Checker : public CheckedMode {
   uint32_t dispatch() const { return static_cast<uint32_t>(dispatch_); }
   // Returns "dispatch 2 (name)".
   std::string NameOf(uint32_t dispatch) const;
-  // The phases of the current command buffer have this number or a higher
-  // one.
+  // The lowest number of a phase in the current command buffer.
   uint32_t first_phase() const { return first_phase_; }
   // True if another dispatch may run at the same time.
   bool dispatches_overlap() const { return dispatches_overlap_; }
@@ -95,8 +94,8 @@ class Checker : public CheckedMode {
   bool list_is_full() const { return list_is_full_; }
   FindingList::Key KeyOf(FindingKind kind, const void* where,
                          uint64_t piece) const;
-  // True if reports must tell races whose two writes store the same value
-  // from other races.
+  // True if reports must distinguish same-value races (both writes store the
+  // same value) from other races.
   bool WantsValues() const { return list_.WantsValues() || allows_same_value_; }
   // The other access in a race: its dispatch and the address of its code.
   struct Other {
@@ -131,8 +130,8 @@ class Checker : public CheckedMode {
   // to 8 of them in turns.
   void RunInOrder(GridRunner& runner, size_t count);
   void RunShuffled(GridRunner& runner, size_t count);
-  // Returns the i-th of the objects for threadgroups that are in flight
-  // together.
+  // Returns the i-th object for a threadgroup; each of the threadgroups that
+  // take turns needs its own.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
   const Places* PlacesOf(uint32_t dispatch) const {
@@ -155,7 +154,7 @@ class Checker : public CheckedMode {
   size_t dispatch_ = 0;
   size_t next_barrier_ = 0;  // an index into commands_->barriers
   bool dispatches_overlap_ = false;
-  // The phase that Touch() uses in this dispatch; 0 if it was not called yet.
+  // The phase that Touch() uses in this dispatch; 0 before its first call.
   uint32_t touch_phase_ = 0;
   FindingList list_;
   bool list_is_full_ = false;

@@ -87,12 +87,14 @@ class ThreadgroupFences {
   void Atomic(Fences& fences, uintptr_t word, uint32_t kind, size_t thread,
               size_t count);
   // Call Barrier() when all threads of the threadgroup have met, and Meet()
-  // when all of a simdgroup have. From then on, each of these threads knows
-  // every release that one of them knew.
+  // when all lanes of a simdgroup have met. Afterwards, each of the threads
+  // that met knows every release that one of them knew.
   void Barrier();
   void Meet(size_t simdgroup);
-  // True if fences order all accesses of the other threadgroup's `phase`
-  // before `thread`: the accesses of all its threads, or only of `by_thread`.
+  // True if fences order the accesses that another threadgroup made in
+  // `phase` before the next access of `thread`. If `by_others` is true, this
+  // must hold for the accesses of all its threads, otherwise only for those
+  // of `by_thread`.
   bool Orders(size_t thread, size_t threadgroup, uint32_t phase,
               size_t by_thread, bool by_others) const;
 

@@ -57,10 +57,9 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
   fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
-// The fast path for the common cases of CheckRead() and CheckWrite(): kernels
-// with places, and accesses to whole words and halves. Returns false if some
-// part of the access needs the slow path. The parts before it are noted by
-// then.
+// The fast path of Access() for the common cases: kernels with places, and
+// accesses to whole words and halves. Returns false if a part of the access
+// needs the slow path. The parts before that part are then already noted.
 bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {

@@ -72,12 +72,11 @@ class FindingList {
     findings_.push_back(std::move(finding));
     return true;
   }
-  // True if the list has the maximum number of findings.
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
-  // True if reports must tell races whose two writes store the same value
-  // from other races. If the list has room for only one finding, the finding
-  // must be reported before the write changes memory, and the new value is
-  // not known then.
+  // True if reports must distinguish same-value races, in which both writes
+  // store the same value, from other races. If the list has room for only one
+  // finding, the finding must be reported before the write changes memory,
+  // when the new value is not known.
   bool WantsValues() const {
     return most_ != 1 || suppressions_.NameSameValue();
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Barriers and simd functions, in which threads of a threadgroup meet.
+// Barriers and simd functions: threads of a threadgroup meet in them.
 
 #include <algorithm>
 
@@ -43,7 +43,8 @@ void CheckedThreadgroup::NewPhase(uint32_t flags) {
   meet(device, device_meetings_, kDevice);
   meet(local, local_meetings_, kLocal);
   if ((flags & kLocal) != 0) {
-    // No other threadgroup uses this memory, so all earlier phases are over.
+    // No other threadgroup uses threadgroup memory, so all its earlier phases
+    // are over.
     local.first = local.others = uint64_t{PhaseOf(stamp)} << kPhaseShift;
   }
   SetThread(0);

@@ -8,8 +8,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// Returns the trail of a cell's stamp. It lies `trails` bytes behind the
-// stamp.
+// Returns a trail (see WordCells::trails) of a cell's stamp. It lies `trails`
+// bytes behind the stamp.
 uint64_t& Trail(uint64_t& last, size_t trails) {
   return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&last) +
                                       trails);
@@ -25,7 +25,7 @@ uint64_t AsBits(const void* where) {
 }  // namespace
 
 // Every access runs this function and the next few functions; few accesses
-// need the others.
+// need the functions after them.
 WordAccess::Relation WordAccess::To(uint64_t last) const {
   const uint32_t phase = PhaseOf(last);
   if (phase < first) return Relation::kOver;
@@ -137,8 +137,9 @@ bool WordAccess::CheckHalves(const WordCells& cells, bool write,
     conflict->at = 0;
     found = true;
   }
-  // One cell for the whole word is enough again. It keeps the phase and the
-  // bytes of the last write, because they show which bytes were written.
+  // If the cells of both halves say the same, one cell for the whole word is
+  // enough again. It keeps the phase and the bytes of the last write, because
+  // they show which bytes were written.
   const Cell &low = cells.halves[0], &high = cells.halves[1];
   const auto over = [this](uint64_t a, uint64_t b) {
     return To(a) == Relation::kOver && To(b) == Relation::kOver;
@@ -195,8 +196,8 @@ bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
   return false;
 }
 
-// Merges this access into the cell's stamp, which stands for accesses that
-// are not over.
+// Merges this access into the cell's stamp. The stamp stands for earlier
+// accesses that are not over, so they may still conflict with later ones.
 void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
   uint64_t marks = last & kMarks;
@@ -219,11 +220,10 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
   // If this access gives the cell a new mark (the first by another thread,
-  // simdgroup or threadgroup), the first trail gets the stamp that the cell
-  // does not name: this access or, if the cell now names this access, the one
-  // that it named before. NoteConflict() reports that stamp if the access
-  // that the cell names does not conflict itself, for example because the
-  // same thread made it.
+  // simdgroup or threadgroup), the first trail gets the one of the two stamps
+  // that the cell does not name. NoteConflict() reports the stamp in the
+  // trail if the access that the cell names does not conflict itself, for
+  // example because the same thread made it.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

@@ -34,8 +34,8 @@ struct Phases {
     log.push_back({dispatch, threadgroup});
     return next++;
   }
-  // Call this when later dispatches wait for all earlier work, which can then
-  // not conflict with them.
+  // Call this when later dispatches wait for all earlier work, so that no
+  // earlier phase can conflict any more.
   void NewScope() {
     log.clear();
     first = next;
@@ -92,14 +92,14 @@ constexpr uint64_t kSplit = UINT64_MAX;
 struct WordCells {
   Cell* word;
   Cell* halves;  // the cell of the lower half, then of the upper half
-  // The distance in bytes from a cell to its trails. A trail adds to what the
-  // cell records:
+  // The distance in bytes from a cell to its first trail. Trails record more
+  // about the accesses of the cell:
   // * The first has the stamps of other accesses that the cell stands for. It
-  //   is valid if kMarks are set.
-  // * The second, at twice the distance, has the code addresses of the cell's
-  //   own accesses.
+  //   is valid if one of kMarks is set.
+  // * The second, at twice the distance, has the code addresses of the accesses
+  //   that the cell names.
   // * The third, at three times the distance, has the code addresses of the
-  //   other accesses.
+  //   accesses in the first trail.
   size_t trails;
 
   bool split() const { return word->write == kSplit; }
@@ -108,13 +108,13 @@ struct WordCells {
   }
 };
 
-// The earlier access that an access conflicts with. `last` is 0 if there is
-// no conflict.
+// Describes a conflict of an access with an earlier access. `last` is 0 if no
+// earlier access conflicts.
 struct Conflict {
   uint64_t last = 0;  // the stamp in the cell
   bool was_read = false;
-  // The stamp of an access that the cell stands for, if possible by another
-  // thread.
+  // The stamp of one of the accesses that the cell stands for, if possible by
+  // another thread.
   uint64_t named = 0;
   const void* where = nullptr;  // the code address of the access `named`
   size_t at = 0;                // the first byte in the word that conflicts
@@ -146,7 +146,7 @@ struct WordAccess {
   void NoteConflict(const uint64_t& last, size_t trails, bool read,
                     Conflict* conflict) const;
   // True if this access conflicts with the last access in a cell. `read` says
-  // whether that one was a read.
+  // whether that last access was a read.
   bool ConflictsWith(uint64_t last, bool read) const;
   void Replace(uint64_t& last, size_t trails, uint64_t by_this) const;
   void Note(uint64_t& last, size_t trails, bool read) const;
@@ -156,8 +156,8 @@ struct WordAccess {
   // True if fences order the last access, which another threadgroup made,
   // before this access.
   bool IsAcquired(uint64_t last) const;
-  // `last` stands for accesses in this phase. True if they are over: this
-  // simdgroup made all of them before its last barrier, or, if they are
+  // True if the accesses that `last` stands for, all in this phase, are over:
+  // this simdgroup made all of them before its last barrier, or, if they are
   // reads, before its last simd function.
   bool Follows(uint64_t last, bool read) const;
   bool FollowsInPart(uint64_t last, bool read) const;

@@ -131,8 +131,8 @@ bool CheckedThreadgroup::IsBeforeOffset(const View& view,
   if (element.kind != kReads || view.kind != kBufferView) return false;
   const uintptr_t address = reinterpret_cast<uintptr_t>(view.data) +
                             static_cast<uintptr_t>(element.offset);
-  // The access is reported as one to the nearest view, which may be a view of
-  // another buffer.
+  // `view` is the view nearest to the address, but another buffer may hold
+  // the address, before the offset at which it is bound.
   for (const View& own : buffers_) {
     if (own.data == nullptr) continue;
     const auto* const buffer = running_->bindings[own.index].buffer;
@@ -260,14 +260,14 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   const size_t other_thread = ThreadOf(named);
   Finding finding;
   finding.thread = ThreadOf(clash.stamp);
-  // The cell may not name the other thread, but only record that there was
-  // one.
+  // The cell may not name the other thread, but only record that another
+  // thread made an access.
   const bool known = other_thread != finding.thread;
   const bool same_simdgroup =
       known && (conflict.last & kOtherSimdgroups) == 0 &&
       other_thread / kSimdWidth == finding.thread / kSimdWidth;
   if (simdgroups && !same_simdgroup) {
-    // To pass other flags to the simdgroup_barrier would not be enough.
+    // Passing other flags to the simdgroup_barrier would not be enough.
     kind = FindingKind::kMissingBarrier;
     skipped = nullptr;
   }
@@ -321,8 +321,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   } else {
     const size_t i = phase.threadgroup;
     if (i == index_) {
-      // The cell does not name a threadgroup, but only records that others
-      // were involved.
+      // The cell does not name the other threadgroup, but only records that
+      // another one made an access.
       text +=
           "another threadgroup or dispatch" + did + at + " at the same time";
     } else {

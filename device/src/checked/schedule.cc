@@ -39,7 +39,7 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
 void Checker::RunThreadgroups(GridRunner& runner, size_t count) {
   const InKernel in_kernel;
   const internal::DefaultFpEnv fp_env;
-  // The destructor resets in_grid_, even if memory runs out.
+  // The destructor resets in_grid_ even if an exception leaves this function.
   struct InGrid {
     bool& in_grid;
     explicit InGrid(bool& b) : in_grid(b) { in_grid = true; }
@@ -82,10 +82,11 @@ void Checker::RunInOrder(GridRunner& runner, size_t count) {
   }
 }
 
-// Keeps up to 8 randomly drawn threadgroups in flight. In each turn a
-// randomly drawn one of them runs until its next barrier. If all of them wait
-// in loops, this also starts the first threadgroup of the grid that has not
-// started, because in a scan each threadgroup waits for the earlier ones.
+// Keeps up to 8 randomly drawn threadgroups in flight. In each turn one of
+// them, drawn at random, runs until its next barrier. If all threadgroups in
+// flight wait in loops, this also starts the first threadgroup of the grid
+// that has not started, because in a scan each threadgroup waits for the
+// earlier ones.
 void Checker::RunShuffled(GridRunner& runner, size_t count) {
   constexpr size_t kInFlight = 8;
   constexpr size_t kMostInFlight = 64;
@@ -98,12 +99,12 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     CheckedThreadgroup* threadgroup = nullptr;
     Size position;
   };
-  // The destructor cancels the remaining threadgroups after a failure, or if
-  // memory runs out.
+  // The destructor cancels the remaining threadgroups after a failure or an
+  // exception.
   struct Flight {
     Running running[kMostInFlight];
     size_t left = 0;
-    size_t awake = 0;  // how many, from the front on, do not wait in loops
+    size_t awake = 0;  // the first `awake` of `running` do not wait in loops
     ~Flight() {
       for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
     }
@@ -134,8 +135,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   };
   const size_t slots = std::min(count, kInFlight);
   while (flight.left != slots) add(false);
-  // Since a threadgroup last made progress: the number of accesses that
-  // waiting loops have made, and the number of turns.
+  // The number of accesses by waiting loops, and the number of turns, since a
+  // threadgroup last made progress.
   size_t waits = 0, turns = 0;
   while (flight.left != 0 && !runner.failed()) {
     if (flight.awake == 0) {

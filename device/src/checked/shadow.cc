@@ -12,8 +12,8 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// Copies only trails that are in use. To read an untouched page costs no
-// memory, but to write it does.
+// Copies only trails that are in use, because writing an untouched page costs
+// memory, while reading it does not.
 void CopyTrails(const Cell* from, size_t from_trails, Cell* to,
                 size_t to_trails) {
   for (size_t trail = 1; trail < 4; ++trail) {

@@ -28,9 +28,9 @@ class Shadow {
   // Makes cells for `length` bytes. May move the cells of other memory.
   // Throws std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // Returns the address that the cell of address 0 would have. To find a
-  // word's cell, add the number of the word times sizeof(Cell). HalvesBase()
-  // works likewise with the number of a half. The memory must be covered.
+  // Base() returns the address that the cell of word 0 would have,
+  // HalvesBase() the address for half 0. The cell of a word or half lies its
+  // number times sizeof(Cell) behind. The memory must be covered.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
   size_t Trails(const void* data) const;  // WordCells::trails

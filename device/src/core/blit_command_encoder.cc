@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Blits are dispatches of one threadgroup. Binding 0 is the range that a blit
-// writes, binding 1 the range that it reads.
+// Encodes fills and copies as dispatches of one threadgroup. Binding 0 is the
+// range that a blit writes, binding 1 the range that it reads.
 
 #include <cstring>
 #include <utility>
@@ -23,8 +23,8 @@ std::unique_ptr<const Pipeline> NewBlit(const char* name, Blit blit) {
 }
 
 const Pipeline& PipelineOf(Blit blit) {
-  // This object is never destroyed, because an orphaned queue may use it
-  // until the program ends.
+  // The pipelines are never destroyed, because a detached queue thread may
+  // use them until the program ends.
   static const Pipeline& fill = *NewBlit("fillBuffer", Blit::kFill).release();
   static const Pipeline& copy =
       *NewBlit("copyFromBuffer", Blit::kCopy).release();
@@ -36,8 +36,8 @@ const Pipeline& PipelineOf(Blit blit) {
 struct BlitCommandEncoder::State : CommandEncoder::State {
   using CommandEncoder::State::State;
 
-  // Binds `length` bytes of the buffer from `offset` on. After an error, the
-  // data of the returned Binding is null.
+  // Returns a Binding for `length` bytes of the buffer from `offset` on.
+  // After an error, its data is null.
   Binding Bind(const char* call, const char* what, const Buffer* b,
                size_t offset, size_t length, bool writes) {
     if (b == nullptr) {

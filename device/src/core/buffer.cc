@@ -13,7 +13,7 @@ Buffer::~Buffer() {
   try {
     deallocator_(contents_, length_);
   } catch (...) {
-    // A destructor cannot report the exception.
+    // A destructor cannot report the deallocator's exception.
   }
 }
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A runner that gives each thread a fiber uses this interface to checked
-// mode. The interface adds to the views and CheckAccess() of kernel.h.
-// device/src/checked implements it.
+// The interface to checked mode for code that runs each thread of a
+// threadgroup on its own fiber. It adds to the views and to CheckAccess() of
+// kernel.h. device/src/checked implements it.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
@@ -33,14 +33,15 @@ class Places {
   virtual bool AllowSameValue() const { return false; }
 };
 
-// A threadgroup in checked mode, run by fibers. Get it with From() and call
-// Begin(). Then call SwitchTo() before another thread continues, Access()
-// before each access, and the other functions when threads have met.
+// A threadgroup in checked mode whose threads run on fibers. Get it with
+// From() and call Begin(). Then call SwitchTo() before another thread
+// continues, Access() before each access, and a barrier function when threads
+// have met.
 //
-// Functions that throw end the threadgroup. Catch the exception on the fiber,
-// leave the fiber for good, and rethrow on the stack that called
-// KernelFunction::checked, which passes it on. Access() and Report() return
-// if the thread can continue in spite of the finding.
+// An exception from one of these functions ends the threadgroup. Catch it on
+// the fiber, leave the fiber for good, and rethrow it on the stack that
+// called KernelFunction::checked. Access() and Report() return if the thread
+// can continue in spite of the finding.
 class CheckedFibers {
  public:
   // Call this only in KernelFunction::checked.
@@ -57,13 +58,14 @@ class CheckedFibers {
   // Call this when thread `thread` continues: checked mode attributes all
   // accesses to this thread until the next call.
   virtual void SwitchTo(size_t thread) = 0;
-  // The thread accesses `size` bytes of the view from `offset` on. `kind` is
-  // an AccessKind. `where` is the address of the code, or null if it is not
-  // known.
+  // Call this before the thread accesses `size` bytes of the view from
+  // `offset` on. `kind` is an AccessKind. `where` is the address of the code,
+  // or null if it is not known.
   virtual void Access(const kernel_internal::View& view, ptrdiff_t offset,
                       size_t size, uint32_t kind, const void* where) = 0;
-  // The current thread executes a fence of device memory that orders its
-  // accesses for all threadgroups. `kind` is kAcquires, kReleases or both.
+  // Call this when the current thread executes a fence of device memory that
+  // orders its accesses for all threadgroups. `kind` is kAcquires, kReleases
+  // or both.
   virtual void Fence(uint32_t kind) = 0;
   // Reports an access at `offset` that is not aligned: its type needs an
   // address that is divisible by `alignment`.
@@ -74,36 +76,39 @@ class CheckedFibers {
   // reachable without a binding. Checked mode knows nothing else about that
   // memory.
   virtual bool IsResident(const void* address, size_t size) const = 0;
-  // Sets the name of a view in messages, which otherwise call it "threadgroup
-  // array 0", and the size of its elements (0: the size of each access). The
-  // name must live until the threadgroup has ended.
+  // Sets the name of a view for messages, which otherwise say "threadgroup
+  // array 0". Also sets the element size by which messages count elements; 0
+  // stands for the size of each access. The name must live until the
+  // threadgroup has ended.
   virtual void Describe(const kernel_internal::View& view, const char* name,
                         size_t element_bytes) = 0;
 
-  // All threads that have not returned wait at a threadgroup_barrier with
-  // these mem_flags. Call this on the stack that called
-  // KernelFunction::checked: with a schedule_seed, other threadgroups run on
-  // this OS thread before it returns. Call SwitchTo() afterwards.
+  // Call this when all threads that have not returned wait at a
+  // threadgroup_barrier with the mem_flags `flags`. Call it on the stack that
+  // called KernelFunction::checked: with a schedule_seed, other threadgroups
+  // run on this OS thread before it returns. Call SwitchTo() afterwards.
   virtual void ThreadgroupBarrier(uint32_t flags) = 0;
-  // Some threads loop until another thread writes a value, and all others of
-  // the threadgroup have come as far as they can. Lets other threadgroups
-  // run, as at a barrier. `accesses` counts the loops' accesses since the
-  // last call. Returns false if no threadgroup has made progress for long.
+  // Lets other threadgroups run, as at a barrier. Call this when some threads
+  // loop until another thread writes a value, and all other threads of the
+  // threadgroup have come as far as they can. `accesses` counts the loops'
+  // accesses since the last call. Returns false if no threadgroup has made
+  // progress for long.
   virtual bool GiveWay(size_t accesses) = 0;
-  // Lanes of a simdgroup have met at a simdgroup_barrier or in a simd
-  // function. `lanes` has a bit for each lane that has arrived, has returned
-  // or does not exist. If bits are missing, only the lanes with a bit are
-  // ordered.
+  // Call these when lanes of a simdgroup have met at a simdgroup_barrier or
+  // in a simd function. `lanes` has a bit for each lane that has arrived, has
+  // returned or does not exist. If bits are missing, the meeting orders only
+  // the accesses of lanes with a bit.
   virtual void SimdgroupBarrier(size_t simdgroup, uint32_t lanes,
                                 uint32_t flags) = 0;
   virtual void SimdFunction(size_t simdgroup, uint32_t lanes) = 0;
 
-  // Adds a finding of the runner itself. `thread` may be Finding::kNoThread.
-  // Returns if the kernel can continue; call EndThreadgroup() if it cannot.
+  // Adds a finding that the caller has detected. `thread` may be
+  // Finding::kNoThread. Call Report() if the kernel can continue,
+  // EndThreadgroup() if it cannot.
   virtual void Report(FindingKind kind, size_t thread, const void* where,
                       const void* other, const std::string& text,
                       const std::string& help) = 0;
-  // Adds the finding, and throws an exception that ends the threadgroup.
+  // Adds the finding and throws an exception that ends the threadgroup.
   [[noreturn]] virtual void EndThreadgroup(FindingKind kind, size_t thread,
                                            const void* where, const void* other,
                                            const std::string& text,

@@ -41,8 +41,8 @@ struct Rows {
   size_t element = 4;  // the element size in bytes; messages use it
 };
 
-// Each queue has one object. Only the thread that runs the queue's command
-// buffers calls it.
+// Each queue in checked mode has one object of this class. Only the thread
+// that runs the queue's command buffers calls it.
 class CheckedMode {
  public:
   virtual ~CheckedMode() = default;
@@ -67,7 +67,8 @@ class CheckedMode {
   // Notes that the dispatch reads or writes `rows`; `what` names them.
   // Returns an error if the dispatch cannot continue, or an empty string.
   // `fresh` says when a read of never written memory is an error: never, if
-  // any word was never written, or only if no word was ever written.
+  // any word of the rows was never written, or only if all words were never
+  // written.
   enum class Fresh { kIgnore, kAnyWord, kAllWords };
   virtual std::string Touch(const char* what, const Rows& rows, bool write,
                             Fresh fresh) = 0;
@@ -75,8 +76,9 @@ class CheckedMode {
   // Calls runner.RunOne() for each of the dispatch's `count` threadgroups,
   // until one fails.
   virtual void RunThreadgroups(GridRunner& runner, size_t count) = 0;
-  // A kernel without checked code has asked for a binding: the whole binding
-  // counts as read or written. Throws if this conflicts with another access.
+  // Notes that a kernel without checked code has asked for a binding: the
+  // whole binding counts as read or written. Throws if this conflicts with
+  // another access.
   virtual void NoteBinding(kernel_internal::RunningThread& thread, size_t index,
                            bool only_reads, size_t length) = 0;
 };

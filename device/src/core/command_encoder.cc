@@ -35,7 +35,7 @@ uint32_t CommandEncoder::State::SavePlace() {
   if (!place_saved) {
     EncodedPlace current = CurrentPlace();
     std::vector<EncodedPlace>& places = commands().places;
-    // Adds the empty place, which dispatches without labels use.
+    // Element 0 is the empty place, which dispatches without labels use.
     if (places.empty()) places.emplace_back();
     place = 0;
     if (!current.empty()) {

@@ -16,14 +16,15 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
                            std::shared_ptr<Queue> queue)
     : device_(std::move(device)),
       queue_(std::move(queue)),
-      // The thread shares the queue, because it may be detached and then
+      // The thread shares ownership of the queue, because a detached thread
       // outlives this object.
       thread_([shared = queue_]() mutable {
         Queue::RunThread(std::move(shared));
       }) {}
 
 CommandQueue::~CommandQueue() {
-  // A thread at work must not join another thread.
+  // This thread does work of a queue, so it must not join another queue's
+  // thread: see AtWork.
   const bool orphan = AtWork::Here();
   if (orphan) Orphans::Add();
   queue_->Close(orphan);

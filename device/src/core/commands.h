@@ -39,7 +39,7 @@ struct EncodedPlace {
   bool empty() const {
     return encoder.empty() && group.empty() && signpost.empty();
   }
-  // The labels as text, to append to an error message.
+  // Returns the labels as text to append to an error message.
   std::string Text() const;
 };
 
@@ -53,7 +53,8 @@ struct EventCommand {
   void Signal() const noexcept {
     if (!wait) event->Signal(value);
   }
-  // Returns an error or an empty string.
+  // Signals the event, or waits for it if `wait` is set. Returns an error or
+  // an empty string.
   std::string Run(uint64_t timeout_ms) const;
 };
 
@@ -69,14 +70,14 @@ struct Dispatch {
   Size grid;  // counts threads if in_threads, else threadgroups
   // If this is not null, the dispatch reads its grid from here when it runs.
   const unsigned char* indirect = nullptr;
-  // Null if no length is set.
+  // Null if no threadgroup memory length is set.
   const ThreadgroupLengths* local_lengths = nullptr;
   uint32_t first_binding = 0;  // an index into Commands::bindings
   uint8_t num_bindings = 0;
   bool in_threads = false;
   bool new_scope = true;  // true if the dispatch waits for all earlier ones
   bool indirect_fresh = false;  // Binding::fresh of the memory at `indirect`
-  // An index into Commands::places; 0 if there are no labels.
+  // An index into Commands::places; 0 without labels.
   uint32_t place = 0;
   uint16_t threads_per_threadgroup[3] = {};
 
@@ -93,7 +94,7 @@ struct MemoryBarrier {
   size_t length;
 };
 
-// Memory that does not move. It holds, for example, the copies that
+// Allocates memory that never moves, for example for the copies that
 // setBytes() makes.
 class Arena {
  public:

@@ -22,7 +22,7 @@ struct ComputeCommandEncoder::State : CommandEncoder::State {
   // next dispatch then uses the same records.
   bool bindings_saved = false;
   uint32_t first_binding = 0;
-  // Null if no length is set.
+  // Null if no threadgroup memory length is set.
   const ThreadgroupLengths* saved_lengths = nullptr;
   bool new_scope = true;  // Dispatch::new_scope of the next dispatch
 

@@ -49,7 +49,8 @@ std::nullptr_t NoPipeline(const host_internal::ErrorOut& error,
   return nullptr;
 }
 
-// Returns "name; there are ...", or an empty string if memory runs out.
+// Returns "name; there are ..." with the names of the known kernels, or an
+// empty string if memory runs out.
 std::string WithKnownNames(const char* name) noexcept {
   try {
     std::string text = name;

@@ -43,7 +43,7 @@ void Event::Signal(uint64_t value) noexcept {
 }
 
 bool Event::Wait(uint64_t value, uint64_t milliseconds) noexcept {
-  // Longer timeouts are cut to this, because some clocks would overflow and
+  // The limit of timeouts. With longer ones some clocks would overflow, and
   // the wait would end at once.
   constexpr uint64_t kForever = uint64_t{1} << 40;
   std::unique_lock<std::mutex> lock(mutex_);

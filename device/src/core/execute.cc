@@ -151,7 +151,7 @@ std::string Execute(const Commands& commands, const Execution& execution) {
   if (execution.checked == nullptr) return ExecuteAll(commands, execution);
   CheckedMode& checked = *execution.checked;
   if (!checked.problem().empty()) return checked.problem();
-  // The destructor calls End(), even if memory runs out.
+  // The destructor calls End() even if an exception leaves this function.
   struct Checking {
     CheckedMode& mode;
     ~Checking() { mode.End(); }

@@ -31,8 +31,8 @@ size_t PageSize() {
 
 }  // namespace
 
-// Maps more than it needs, to find an aligned block in it, and unmaps the
-// rest. This is cheap, because pages that are not touched cost no memory.
+// Maps twice the size, to find an aligned block in it, and unmaps the rest.
+// This is cheap, because pages that are not touched cost no memory.
 Fiber::Fiber(size_t stack_size) : size_(stack_size) {
   void* const mapped =
       mmap(nullptr, 2 * size_, PROT_READ | PROT_WRITE,
@@ -89,8 +89,9 @@ void Fiber::Suspend() { switchyard_fiber_switch(&inner_, outer_); }
 
 namespace {
 
-// The state of a suspended stack; it lies at the top of that stack. For a
-// stack that has not started, it lies at the stack's high end.
+// The state of a suspended stack. It is a local variable of the function that
+// suspended the stack, or lies at the highest address of a stack that has not
+// started.
 struct Context {
   ucontext_t registers;
   void (*function)(void*);

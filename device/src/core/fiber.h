@@ -10,8 +10,9 @@
 #include <cstddef>
 #include <functional>
 
-// Sanitizers must be told of each switch between stacks. They support the C
-// library's ucontext, so builds with a sanitizer use it.
+// Sanitizers must be told of each switch between stacks. Builds with a
+// sanitizer switch by the C library's ucontext, because sanitizers support
+// it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SWITCHYARD_ASAN
@@ -51,12 +52,11 @@ class Fiber {
 
   // Returns a position for switchyard_fiber_switch(), which then calls
   // function(argument) on this stack. The function must neither return nor
-  // throw. Objects that are still on the stack from an earlier use are not
-  // destroyed.
+  // throw; use Resume() for functions that return. Objects that are still on
+  // the stack from an earlier use are not destroyed.
   void* Start(void (*function)(void*), void* argument);
 
-  // For functions that return, use these two instead of Start():
-  // True if it started and has not returned.
+  // True if the function of Resume() has started and not returned.
   bool running() const { return running_; }
   // Starts `function`, which must not throw, or continues the suspended one.
   // Returns to the calling thread when the function returns or calls

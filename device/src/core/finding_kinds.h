@@ -25,8 +25,8 @@ constexpr FindingKinds kRaces =
     BitOf(FindingKind::kBarrierFlags) |
     BitOf(FindingKind::kMissingMemoryBarrier) | BitOf(FindingKind::kSameValue);
 // The kinds that can be suppressed, because the threadgroup goes on after
-// them. All other kinds end the threadgroup. If they were suppressed, nothing
-// would report that it ended.
+// them. All other kinds end the threadgroup: if such a finding were
+// suppressed, nothing would report that the threadgroup ended.
 constexpr FindingKinds kMayPass = kRaces | BitOf(FindingKind::kNeverWritten) |
                                   BitOf(FindingKind::kMisaligned) |
                                   BitOf(FindingKind::kBeforeOffset) |

@@ -23,7 +23,7 @@ void Object::Keep(std::shared_ptr<const void> self) noexcept {
 }
 
 void Object::release() noexcept {
-  // Declared before the lock, so that the object is destroyed after
+  // `last` is declared before the lock, so that the object is destroyed after
   // unlocking.
   std::shared_ptr<const void> last;
   const std::lock_guard<std::mutex> lock(references_mutex_);

@@ -22,8 +22,8 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// Returns how many threadgroups together take as long as a fork.
-// threadgroup_ns comes from the user and can be any double.
+// Returns the number of threadgroups that run as long as the executor's fork
+// takes. threadgroup_ns comes from the user and can be any double.
 size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
   const double fork = static_cast<double>(fork_ns);
@@ -62,9 +62,9 @@ Size GridRunner::PositionOf(size_t index) const {
               index / grid.width / grid.height);
 }
 
-// The executor gets one index per worker, and each worker takes threadgroups
-// until the grid is finished. This lets the workers skip the rest of the grid
-// after a failure.
+// Gives the executor one index per worker. Each worker takes threadgroups
+// until the grid is finished, so that it can skip the rest of the grid after
+// a failure.
 Status GridRunner::RunAll(size_t count) {
   count_ = count;
   taken_at_once_ = count;
@@ -78,9 +78,9 @@ Status GridRunner::RunAll(size_t count) {
     RunWorker();
     return Status();
   }
-  // A worker takes several threadgroups at once, because each time costs it
-  // 10 ns. With an eighth of the grain this cost is small, and all workers
-  // finish at about the same time.
+  // A worker takes several threadgroups at once, because taking them costs 10
+  // ns each time. With an eighth of the grain this cost is small, and all
+  // workers finish at about the same time.
   taken_at_once_ = std::max<size_t>(1, grain / 8);
   return executor.ParallelFor(
       workers, 1,

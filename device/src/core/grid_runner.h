@@ -27,9 +27,9 @@ constexpr size_t kLocalBytes =
     (kMaxThreadgroupMemoryBindings + kMaxThreadgroupArrays) * kLocalAlignment;
 
 // While an InKernel exists, the thread runs a user's kernel and must not wait
-// for command buffers. A wait for the kernel's own buffer would never end. To
-// run another buffer, the thread would have to call the executor from inside
-// one of the executor's tasks.
+// for command buffers. A wait for the kernel's own command buffer would never
+// end. To run another command buffer, the thread would have to call the
+// executor from inside one of the executor's tasks.
 class InKernel {
  public:
   InKernel() : outer_(Here()) { Here() = true; }

@@ -27,7 +27,7 @@ struct Pipeline {
   KernelFunction kernel;
 };
 
-// Returns null if no built-in kernel has this name. Defined in
+// Returns the built-in kernel with this name, or null. Defined in
 // device/src/builtin.
 const BuiltIn* FindBuiltIn(const char* name);
 // Returns the names of all built-in kernels. The name most similar to `name`

@@ -14,14 +14,14 @@
 namespace switchyard::device {
 namespace {
 
-// How long a thread polls for work before it sleeps. To wake it would take
-// the thread that commits work 12 us.
+// How long a thread polls for work before it sleeps. Waking a sleeping thread
+// takes the thread that commits work 12 us.
 constexpr std::chrono::microseconds kSpin{50};
 
-// The queue's thread does not take new work for this time, and so leaves it
-// to the thread that committed it. If that thread waits for the work, it runs
-// the work itself, because its cache holds the data. On another core, one
-// token's chain takes 14 us instead of 3.
+// For this time, the queue's thread leaves new work to the thread that
+// committed it. If that thread waits for the work, it runs the work itself,
+// because its cache holds the data: on another core, one token's chain of
+// dispatches takes 14 us instead of 3.
 constexpr std::chrono::microseconds kLeave{1};
 
 // Returns true if the condition became true in time.
@@ -73,8 +73,8 @@ void Queue::Offer() {
   runnable_.store(committed && idle, std::memory_order_release);
   if (!committed) return;
   if (idle && thread_sleeps_) work_.notify_one();
-  // A handler runs on the runner and may wait for a buffer, so wake the
-  // waiting threads then, too.
+  // While a handler runs, wake the waiting threads too: the handler may be
+  // waiting for a buffer, which its thread then runs.
   if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
@@ -185,9 +185,9 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const char* const call =
       until_scheduled ? "waitUntilScheduled" : "waitUntilCompleted";
   if (state.done.load(std::memory_order_acquire)) return;
-  // A handler may release the last reference during the wait, so this keeps
-  // one. It is declared before the lock, so that the mutex is unlocked before
-  // the reference is released.
+  // A handler may release the last reference during the wait, so `keep` holds
+  // one. `keep` is declared before the lock, so that the mutex is unlocked
+  // before the reference is released.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {
@@ -259,7 +259,8 @@ void Queue::AddHandler(State& state, CommandBuffer::CompletedHandler handler,
 }
 
 void Queue::Abandon(State& state) {
-  // Destroyed after the mutex is unlocked.
+  // `place` is declared before the lock, so it is destroyed after the mutex
+  // is unlocked.
   std::list<std::shared_ptr<CommandBuffer>> place;
   const Lock lock(mutex_);
   if (state.committed) return;

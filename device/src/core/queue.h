@@ -44,7 +44,7 @@ struct CommandBuffer::State {
   CommandBufferStatus status = CommandBufferStatusNotEnqueued;
   bool committed = false;
   bool failed = false;
-  // True if it failed before commit(), so it does not run.
+  // True if the buffer failed before commit(), so it does not run.
   bool rejected = false;
   std::string error;  // the first error; empty if memory ran out
   // A list with this buffer's node. enqueue() or commit() moves the node into
@@ -69,7 +69,7 @@ struct CommandBuffer::State {
       : commands(std::move(empty)), id(buffer_id), queue(std::move(q)) {}
 };
 
-// The user's references to a command buffer share this handle.
+// All of the user's references to a command buffer share one Handle.
 struct CommandBuffer::Handle {
   // Members are destroyed in reverse order. The queue must be destroyed last,
   // because its destructor may wait for its thread.
@@ -81,10 +81,10 @@ struct CommandBuffer::Handle {
   ~Handle();
 };
 
-// Runs command buffers. Only one thread at a time executes them: it is called
-// the runner. It is the queue's own thread, or a thread in Wait(). The runner
-// also calls the handlers. A handler may wait for later buffers, which then
-// run nested inside it.
+// Runs command buffers. Only one thread at a time executes them, the runner:
+// the queue's own thread, or a thread in Wait(). The runner also calls the
+// handlers. A handler may wait for later buffers, which then run nested
+// inside it.
 class Queue {
  public:
   using State = CommandBuffer::State;
@@ -132,8 +132,8 @@ class Queue {
 
   static void FailLocked(State& state, const char* error, const char* what = "",
                          const char* why = "") noexcept;
-  // Returns when the queue is closed. The result is the value `orphan` that
-  // Close() got.
+  // Returns when the queue is closed, with the value `orphan` that Close()
+  // got.
   bool RunUntilClosed();
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;
@@ -159,8 +159,8 @@ class Queue {
   // Wakes the queue's thread when there is work.
   std::condition_variable work_;
   std::condition_variable done_;  // wakes threads in Wait()
-  // mutex_ guards the members from here to in_scheduled_handler_.
-  // Enqueued buffers that have not started.
+  // mutex_ guards the members from here to in_scheduled_handler_. order_ has
+  // the enqueued buffers that have not started.
   std::list<std::shared_ptr<CommandBuffer>> order_;
   std::vector<Commands> spare_;
   std::string label_;
@@ -168,7 +168,7 @@ class Queue {
   bool orphan_ = false;
   bool thread_sleeps_ = false;
   size_t waiters_asleep_ = 0;  // the number of threads asleep in Wait()
-  // The number of these threads that wait until a buffer is scheduled.
+  // The number of threads asleep in Wait() until a buffer is scheduled.
   size_t scheduled_waiters_asleep_ = 0;
   std::thread::id runner_;   // the default value if no thread runs a buffer
   bool in_handler_ = false;  // true while the runner is in a completed handler

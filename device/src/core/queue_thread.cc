@@ -32,8 +32,8 @@ Counted& Count() {
 }
 
 void WaitAtExit() {
-  // If a kernel or handler calls exit(), a wait for its end would be a
-  // deadlock.
+  // If a kernel or handler calls exit(), waiting for that kernel or handler
+  // to end would be a deadlock.
   if (AtWork::Here() || getpid() != Count().process) return;
   std::unique_lock<std::mutex> lock(Count().mutex);
   Count().none.wait(lock, [] { return Count().orphans == 0; });

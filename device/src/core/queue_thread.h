@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tracks which threads must not wait for a queue's thread to end. Also counts
-// the queue threads that nobody joins for this reason.
+// Tracks which threads must not wait for a queue's thread to end, and counts
+// the detached queue threads.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_
 #define SWITCHYARD_DEVICE_SRC_CORE_QUEUE_THREAD_H_

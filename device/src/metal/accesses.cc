@@ -14,8 +14,8 @@
 namespace switchyard::device::metal {
 namespace {
 
-// Returns the number of bits in a type. Returns 0 if only the compiler knows
-// it, as for a struct.
+// Returns the number of bits in a type, or 0 if only the compiler knows the
+// number, as for a struct.
 size_t BitsOf(std::string_view type) {
   if (type == "ptr" || (!type.empty() && type.back() == '*')) return 64;
   if (type == "half" || type == "bfloat") return 16;
@@ -57,9 +57,9 @@ class AccessReader {
     return value.substr(0, value.find_first_of(",)"));
   }
 
-  // Reads from global lines: the attributes of checked functions, "attributes
-  // #4 = { ... sanitize_thread ... }", the names of constants, and source
-  // places such as !7.
+  // Reads a line outside of functions: attributes of checked functions,
+  // "attributes #4 = { ... sanitize_thread ... }", the name of a constant, or
+  // a source place such as !7.
   void ReadGlobals(std::string_view line) {
     if (BeginsWith(line, "attributes #")) {
       if (line.find(" sanitize_thread ") == std::string_view::npos) return;
@@ -84,8 +84,9 @@ class AccessReader {
     }
   }
 
-  // Clang inserts copies whose source place is in the shim. Returns the place
-  // in the shader where that code was inlined.
+  // Returns the place in the shader. If Clang has inlined code of the shim,
+  // its calls have places in the shim; the result is then the place where
+  // that code was inlined.
   std::string_view InShader(std::string_view place) const {
     for (;;) {
       const auto found = locations_.find(place);
@@ -178,8 +179,8 @@ class AccessReader {
     }
   }
 
-  // True for accesses that Clang replaces with calls. None of them should be
-  // left in the text.
+  // True for accesses that Clang always replaces with calls, so the text
+  // should contain no such access.
   static bool IsUnknownAccess(std::string_view code) {
     return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");
@@ -276,9 +277,9 @@ class AccessReader {
     }
   }
 
-  // True if one of the __tsan_ calls directly before the access has as its
-  // argument the pointer, its bitcast, or a constant expression that contains
-  // it.
+  // True if one of the __tsan_ calls directly before the access has the right
+  // argument: the pointer, a bitcast of it, or a constant expression that
+  // contains it.
   bool IsCalled(std::string_view pointer) const {
     const auto is = [&](std::string_view value) {
       for (size_t at = 0;
@@ -306,14 +307,14 @@ class AccessReader {
     return false;
   }
 
-  // Returns the name in a value, such as "%4" for "%4)".
+  // Returns the name at the beginning of a value: "%4" for "%4)".
   static std::string_view NameIn(std::string_view value) {
     return value.substr(0, value.find_first_of(" ),"));
   }
 
-  // True for loads of constants and for a thread's own variables (allocas).
-  // Their accesses need no check, and Clang puts no __tsan_ calls before
-  // them.
+  // True if the pointer is to a thread's own variable (alloca), or to a
+  // constant that is loaded. Such accesses need no check, and Clang puts no
+  // __tsan_ calls before them.
   bool IsOwnOrConstant(std::string_view pointer, bool is_load) const {
     for (int steps = 0; steps < 1000; ++steps) {
       if (BeginsWith(pointer, "getelementptr ") ||

@@ -48,7 +48,8 @@ class CommentReader {
 
   void Run() {
     for (const Comment& comment : text_.comments()) ReadComment(comment);
-    // The lexer returns a comment in a directive as a part of the directive.
+    // A comment in a directive is missing from comments(), because the lexer
+    // returns it as a part of the directive.
     for (const Pragma& pragma : text_.pragmas()) ReadDirective(pragma);
   }
 
@@ -57,8 +58,9 @@ class CommentReader {
     return file == 0 ? name_ : text_.files()[file];
   }
 
-  // Sets the comment's place to that of byte `at`. `begin` is a byte before
-  // `at`. It is on line `line`, which begins at byte `line_begin`.
+  // Sets the comment's place to that of byte `at`. The search starts at
+  // `begin`, a byte before `at` on line `line`, which begins at byte
+  // `line_begin`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {

@@ -28,7 +28,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// The name that Metal gives a source that does not come from a file.
+// Metal's name for source text that does not come from a file.
 constexpr char kSourceName[] = "program_source";
 
 bool IsProgram(const std::string& path) {
@@ -118,7 +118,6 @@ Arguments Join(const std::string& program, const Arguments& more) {
   return arguments;
 }
 
-// Returns the folders of the -I arguments.
 Arguments FindIncludeFolders(const Arguments& arguments) {
   Arguments folders;
   for (const std::string& argument : arguments) {
@@ -148,7 +147,7 @@ std::string WriteShim(const std::string& cache) {
     std::ostringstream text;
     if (there) text << there.rdbuf();
     if (there && text.str() == file->text) continue;
-    // The folder is renamed when it is complete, because another process may
+    // Each file is renamed when it is complete, because another process may
     // read it at any time.
     const std::string temporary = path + "." + std::to_string(getpid());
     WriteFile(temporary, file->text);
@@ -180,11 +179,12 @@ void RunClang(const Arguments& arguments, const std::string& output) {
 }
 
 // Runs the preprocessor with a limit of time and memory. The limits are
-// needed because an #include may name a device through a macro, and only the
-// preprocessor sees that name.
+// needed because an #include may name a device file through a macro, and only
+// the preprocessor sees that name.
 void RunPreprocessor(const Arguments& arguments, const std::string& output,
                      const std::string& name, unsigned seconds) {
-  // Translate() has the same limit.
+  // The limit of the memory and of the output, because Translate() accepts no
+  // text above 2 GiB.
   constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
   const Finished finished = RunProcess(arguments, output, {seconds, kMaxBytes});
   if (finished.timed_out) {
@@ -209,8 +209,9 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   }
 }
 
-// Loads the module in a .metallib that is for the request's kind of device.
-// The module is added to the cache, because the loader needs a file.
+// Loads the module of a .metallib that fits the request's kind of device,
+// checked or unchecked. Adds the module to the cache, because the loader
+// needs a file.
 Compiled LoadFromArchive(const std::string& bytes,
                          const CompileRequest& request, const Cache& cache) {
   Archive archive;
@@ -276,18 +277,18 @@ namespace {
 // Returns those arguments of CodeArguments() that concern optimisations.
 Arguments OptimisationArguments(bool checked) {
   if (checked) {
-    // The shim defines the functions that the sanitizer calls. With
-    // read-before-write, reads before a write to the same address are
-    // reported, too, which Clang otherwise leaves out. The last option
-    // reports volatile accesses as volatile.
+    // The shim defines the functions that the sanitizer calls. The option
+    // read-before-write also reports a read that comes before a write to the
+    // same address, which Clang otherwise leaves out. The option
+    // distinguish-volatile reports volatile accesses as volatile.
     return {"-O1",    "-fsanitize=thread",
             "-mllvm", "-tsan-instrument-memintrinsics=0",
             "-mllvm", "-tsan-instrument-read-before-write",
             "-mllvm", "-tsan-distinguish-volatile"};
   }
-  // Clang vectorises only after the kernels were cut, because regions are
-  // loops, too. Two passes without source places take less time than one pass
-  // with them.
+  // Clang vectorises only after the kernels were cut into regions (see
+  // regions.h), because a region is a loop, too. Two passes without source
+  // places take less time than one pass with source places.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
@@ -351,9 +352,9 @@ Arguments RegionArguments() {
   // Clang's vectoriser then assumes that the accesses of one thread do not
   // depend on each other, either. Where it joins accesses with a stride, it
   // moves loads in front of stores: in one kernel each of 64 threads missed
-  // its own write. This option turns that off. Clang 14 to 22 know it. With
-  // it a tiled product, a reduction tree, a softmax and complex products of
-  // float2 take at most 1.04 times as long.
+  // its own write. This option, which Clang 14 to 22 know, turns the joining
+  // off. A tiled product, a reduction tree, a softmax and complex products of
+  // float2 then take at most 1.04 times as long.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
@@ -423,8 +424,8 @@ class Compilation {
                                " is not Clang");
     }
     if (request_.path.empty()) {
-      // The temporary folder's name is replaced, because it becomes part of
-      // the key: otherwise the cache would never find the same shader again.
+      // The temporary folder's name is replaced, because it would become part
+      // of the key: the cache would then never find the same shader again.
       const std::string quoted = '"' + input_ + '"';
       for (size_t at = 0; (at = metal.find(quoted, at)) != std::string::npos;) {
         metal.replace(at, quoted.size(), '"' + std::string(kSourceName) + '"');
@@ -449,8 +450,8 @@ class Compilation {
     Arguments arguments = {
         compiler_, "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++",
         "-isystem", shim_, "-include", "switchyard_module.h",
-        // Metal's compiler includes it, too, so that shaders compile without
-        // an #include.
+        // Metal's compiler includes metal_stdlib, too, so that shaders
+        // compile without an #include.
         "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
         "-D__METAL_VERSION__=" + std::to_string(request_.language_version),
         // Warnings are off, because a binary file would get one for each of
@@ -480,8 +481,9 @@ class Compilation {
     result_.comments = std::move(comments);
   }
 
-  // Returns the module's key: everything that the module depends on. It has
-  // the compiler's size and date, so that a new compiler makes a new module.
+  // Returns the module's key: everything that the module depends on. The key
+  // contains the compiler's size and date, so that a new compiler makes a new
+  // module.
   std::string MakeKey() const {
     std::string key;
     const auto add = [&](const std::string& line) {
@@ -506,8 +508,8 @@ class Compilation {
   }
 
   // Compiles the C++ to LLVM text. Then adds the calls of checked mode, or
-  // cuts the kernels of an unchecked module. Then compiles the result to an
-  // object.
+  // cuts the kernels of an unchecked module into regions. Then compiles the
+  // LLVM text to an object.
   void MakeObject() {
     WriteFile(code_, result_.translation.code);
     std::string llvm = EmitLlvm();
@@ -523,15 +525,15 @@ class Compilation {
                   result_.kernels_cut != 0 ? RegionArguments() : Arguments());
     } catch (const std::runtime_error&) {
       // If this Clang rejects the text of the regions, or the arguments for
-      // it, the kernels are compiled without cuts.
+      // it, the kernels are compiled uncut.
       llvm = uncut;
       result_.kernels_cut = CutIntoRegions(llvm, false);
       CompileLlvm(llvm, {});
     }
   }
 
-  // Returns LLVM text for the C++. DefineDivisions() has changed it, and it
-  // is optimised.
+  // Returns optimised LLVM text for the C++. Its integer divisions cannot
+  // trap, because DefineDivisions() has changed them.
   std::string EmitLlvm() {
     Arguments arguments = Join(compiler_, CodeArguments(request_.checked));
     Append({"-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", code_, "-o",
@@ -571,8 +573,8 @@ class Compilation {
                                  module,    "-lm",     "-Wl,-z,defs"};
     Finished finished = RunProcess(arguments, output_);
     if (finished.status != 0) {
-      // The linker's messages name source places, so the code is compiled
-      // again with them.
+      // The code is compiled again with source places, so that the linker's
+      // messages name them.
       Arguments with_places = Join(compiler_, CodeArguments(request_.checked));
       Append({"-g1", "-gdwarf-4", "-c", code_, "-o", object_}, with_places);
       RunClang(with_places, output_);

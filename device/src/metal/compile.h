@@ -30,7 +30,7 @@ struct CompileRequest {
   std::string source;
   std::string path;
   std::vector<std::string> arguments;  // the user's -D and -I arguments
-  // Files that the compiler includes first.
+  // Files that the compiler includes before the shader.
   std::vector<std::string> prepended;
   // Names of kernels to compile; empty for all.
   std::vector<std::string> kernels;
@@ -40,8 +40,8 @@ struct CompileRequest {
   std::string cache;           // folder of the cache; empty for the user's
   uint64_t cache_bytes = 0;    // the cache's largest size; 0 for no limit
   // The time limit of the preprocessor; 0 for no limit. The preprocessor
-  // takes some 50 ms. If it runs into the limit, it waits for a file that an
-  // #include with a macro names.
+  // takes some 50 ms. If it reaches the limit, it waits for a file that the
+  // shader includes through a macro.
   unsigned preprocess_seconds = 60;
 };
 
@@ -68,8 +68,8 @@ Compiled Compile(const CompileRequest& request);
 std::vector<std::string> CompileArchive(CompileRequest request,
                                         const std::string& output);
 
-// Returns the arguments with which Clang reads the translated text, for any
-// kind of output.
+// Returns Clang's arguments for reading the translated text. They are the
+// same for every kind of output.
 std::vector<std::string> CodeArguments(bool checked);
 
 // Returns the arguments with which Clang compiles the LLVM text. That text
@@ -78,7 +78,7 @@ std::vector<std::string> CodeArguments(bool checked);
 // an unchecked one.
 std::vector<std::string> LlvmArguments(bool checked);
 
-// Returns the additional arguments for LLVM text whose kernels were cut.
+// Returns the additional arguments for LLVM text with cut kernels.
 std::vector<std::string> RegionArguments();
 
 // Returns the path of Clang. `asked` is the compiler that the user asks for,

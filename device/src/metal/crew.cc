@@ -17,13 +17,13 @@ namespace {
 
 namespace abi = switchyard_metal;
 
-// The size of a thread's stack. By it the shim recognises accesses to the
-// thread's own stack.
+// The size of a thread's stack. The shim knows it as kStackBlockBits, and
+// recognises accesses to the thread's own stack by it.
 constexpr size_t kStackSize = size_t{128} << 10;
 constexpr size_t kNobody = SIZE_MAX;
 
-// The crew that runs on this OS thread. Its fibers never move to another OS
-// thread.
+// The Crew that runs a threadgroup on this OS thread. Its fibers never move
+// to another OS thread.
 thread_local Crew* t_crew = nullptr;
 
 }  // namespace
@@ -128,8 +128,8 @@ bool Crew::IsCut() const {
   return kernel_->cuts != nullptr && count_ <= abi::kMostCutThreads;
 }
 
-// The regions run on a fiber, too, so that a thread with an error can end the
-// threadgroup: it leaves the fiber for good.
+// The regions of a cut kernel (see regions.h) run on a fiber, too, so that a
+// thread with an error can end the threadgroup: it leaves the fiber for good.
 void Crew::RunRegions() {
   const abi::Cuts& cuts = *kernel_->cuts;
   const size_t context_lines = cuts.context_bytes / sizeof(Line) + 1;
@@ -181,9 +181,9 @@ void Crew::RunSimdgroup(size_t begin, size_t end) {
   } while (Meet(begin, end) && failure_ == nullptr);
 }
 
-// Lanes may wait in several calls. Then the lanes whose call comes first in
-// the code go on. They are inside of a branch or loop that the other lanes
-// have left, and all lanes meet again where the other lanes wait.
+// Lanes may wait in different calls. Then the lanes whose call comes first in
+// the code go on, because they are inside of a branch or loop that the other
+// lanes have left. All lanes meet again where the other lanes wait.
 bool Crew::Meet(size_t begin, size_t end) {
   const auto waits = [&](size_t i) {
     return progress_[i].state == State::kInSimd ||

@@ -25,7 +25,7 @@
 
 namespace switchyard::device::metal {
 
-// The functions that modules call. They act on the crew that runs on the
+// The functions that modules call. They act on the Crew that runs on the
 // calling thread.
 extern const switchyard_metal::Runtime kRuntime;
 
@@ -40,31 +40,31 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
-  // A function constant that has no value, or a constant that was computed
-  // from one.
+  // A function constant without a value, or a constant that was computed from
+  // such a function constant.
   struct Unset {
     uintptr_t begin, end;
     const char* name;
   };
-  // What checked mode must know about the module. `places` must stay valid
-  // until the command buffer has completed.
+  // The facts about the module that checked mode needs. `places` must stay
+  // valid until the command buffer has completed.
   struct Surroundings {
     const Places* places = nullptr;
-    // The module's readable memory, with program-scope constants.
+    // The module's readable memory, which contains its program-scope
+    // constants.
     uintptr_t begin = 0, end = 0;
     const std::vector<Unset>* unset = nullptr;
   };
   void SetSurroundings(const Surroundings& around) { around_ = around; }
 
-  // Receives the accesses of a checked module on this thread while no crew
-  // runs. These are the accesses of the code that sets up the module's
-  // constants.
+  // Receives the accesses of a checked module on this thread while no Crew
+  // runs: the accesses of the code that sets up the module's constants.
   using Listener =
       std::function<void(uintptr_t address, size_t bytes, uint32_t kind)>;
   static thread_local const Listener* listener;
 
-  // Returns the crew that runs on this thread. The functions of Runtime call
-  // it, and then the functions below.
+  // Returns the Crew that runs on this thread. The functions of Runtime call
+  // Here(), and then the functions below.
   static Crew& Here();
   void ThreadgroupBarrier(uint32_t flags, const void* where);
   void SimdgroupBarrier(uint32_t flags, const void* where);
@@ -80,9 +80,10 @@ class Crew {
   // Ends the threadgroup with an error, because the kernel uses a buffer that
   // is not bound.
   [[noreturn]] void NotBound(uint32_t index);
-  // Called only in checked mode. Ends the threadgroup with a finding about a
-  // SIMD-group function. If lanes meet, it returns instead, because the call
-  // is then on the host's stack.
+  // In checked mode, ends the threadgroup with a finding about a SIMD-group
+  // function. If lanes are meeting, returns and lets the threadgroup end
+  // later, because the call is then on the host's stack. Without checked
+  // mode, does nothing.
   void Fail(const char* what, const void* where);
   // Reports a division that divides by zero or overflows.
   void Divides(bool by_zero, const void* where);
@@ -149,7 +150,7 @@ class Crew {
   // returned.
   void RunSimdgroup(size_t begin, size_t end);
   // Lets lanes that wait in the same call meet. Returns true if some lanes
-  // can go on. None can as long as another lane waits in a loop, because that
+  // can go on. While a lane waits in a loop, no lane can go on, because that
   // lane may still reach the call.
   bool Meet(size_t begin, size_t end);
   void Go(size_t thread);
@@ -231,8 +232,8 @@ class Crew {
   std::vector<Stack*> free_;
 };
 
-// Idle crews, which are kept for reuse. There are as many crews as threads
-// that have run the kernel at the same time.
+// Keeps idle Crews for reuse. There are as many Crews as threads that have
+// run the kernel at the same time.
 class Crews {
  public:
   class Borrowed {

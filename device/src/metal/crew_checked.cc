@@ -29,8 +29,8 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
 }
 
 const Crew::Range* Crew::NearestRange(uintptr_t address) const {
-  // Ranges further away than this are not considered. An index that is wrong
-  // by a row or a matrix stays below this distance.
+  // Ranges further away than this are ignored. An index that is wrong by a
+  // row or a matrix stays below this distance.
   constexpr uintptr_t kFar = uintptr_t{16} << 20;
   const Range* nearest = nullptr;
   uintptr_t least = kFar;
@@ -85,14 +85,14 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const auto in = [at](const void* data, size_t size) {
     return at - reinterpret_cast<uintptr_t>(data) < size;
   };
-  // The shim reads this memory.
+  // The shim reads the memory of these objects.
   if (ranges_.empty() || in(&kRuntime, sizeof(kRuntime)) ||
       in(&group_, sizeof(group_)) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return true;
   }
-  // These are program-scope constants, which no kernel writes, and the zeros
-  // of absent_.
+  // Program-scope constants, which no kernel writes, and the zeros of
+  // absent_.
   const bool constant =
       in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
   return (constant && (kind & abi::kWrites) == 0) ||
@@ -146,8 +146,8 @@ void Crew::Access(const void* address, size_t bytes, uint32_t kind,
   } catch (...) {
     failure_ = std::current_exception();
   }
-  // End() is called behind the catch. It never returns, so inside the catch
-  // the exception would never be released.
+  // End() must be called after the catch block: it never returns, so inside
+  // the block the exception would never be released.
   End();
 }
 
@@ -167,7 +167,7 @@ void Crew::Divides(bool by_zero, const void* where) {
   } catch (...) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
-  // End() is called behind the catch for the same reason as in Access().
+  // End() is called after the catch block for the same reason as in Access().
   if (meeting_ == nullptr) End();
 }
 
@@ -229,8 +229,8 @@ void Crew::MeetAtBarrier() {
   checked_->ThreadgroupBarrier(flags);
 }
 
-// Reports a meeting. `lanes` are the lanes of the simdgroup that make the
-// call.
+// Reports a meeting to checked mode. `lanes` are the lanes of the simdgroup
+// that make the call.
 void Crew::NoteMeeting(State state, const Call& call, size_t begin, size_t end,
                        uint32_t lanes) {
   uint32_t here = lanes;

@@ -58,8 +58,9 @@ class Duplicates {
     // earlier one.
     kReplaces,
   };
-  // `scope` says in which namespace or class the declaration is. If it
-  // replaces an earlier one, *earlier gets the tokens of that one.
+  // `scope` is the namespace or class that contains the declaration. If the
+  // declaration replaces an earlier one, *earlier gets the earlier one's
+  // tokens.
   Found Add(const std::string& scope, const Declaration& declaration,
             Piece* earlier);
 

@@ -58,8 +58,8 @@ class Rewriter {
 
   size_t count() const { return count_; }
 
-  // Appends the line. If it is a division, appends the instructions that make
-  // it safe before it.
+  // Appends the line. If it is a division that may trap, also appends
+  // instructions that make it safe.
   void Line(std::string_view line) {
     if (!Divide(line)) out_->append(line).append("\n");
   }

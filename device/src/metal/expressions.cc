@@ -28,8 +28,8 @@ struct Expression {
   struct Conditional {
     uint32_t begin, question, colon;
   };
-  // True in []. Expressions there contain only integers, and may be in a
-  // local class.
+  // True in [], where conditionals are not marked: expressions in [] contain
+  // only integers, and may be in a local class.
   bool is_left_alone = false;
   uint32_t begin = kNone;  // kNone if it is not to be marked
   std::vector<Conditional> conditionals;
@@ -120,7 +120,7 @@ class ConditionalMarker {
   }
 
   // Gives the colon to the innermost conditional that has no colon yet.
-  // Conditionals inside its second part end here.
+  // Conditionals inside that conditional's second operand end here.
   void SetColon(uint32_t i) {
     std::vector<Expression::Conditional>& all = Top().conditionals;
     while (!all.empty() && all.back().colon != kNone) {
@@ -142,7 +142,7 @@ class ConditionalMarker {
     Top().conditionals.clear();
   }
 
-  // True for a literal that is not a half or bfloat. Such an arm is not
+  // True if an arm is a literal, but not a half or bfloat. Such an arm is not
   // marked, because a 0 may be a null pointer.
   bool IsLiteral(uint32_t first, uint32_t last) const {
     if (first + 1 != last) return false;
@@ -193,9 +193,9 @@ bool IsSwizzle(std::string_view word) {
           word.find_first_not_of("rgba") == word.npos);
 }
 
-// Returns the swizzle that two swizzles in a row are together. Returns an
-// empty text if the second is no swizzle, or names elements that the first
-// lacks.
+// Returns the one swizzle that has the effect of two swizzles in a row.
+// Returns an empty text if the second is no swizzle, or names elements that
+// the first lacks.
 std::string ComposeSwizzles(const std::string& first, std::string_view second) {
   std::string both;
   if (!IsSwizzle(second)) return both;

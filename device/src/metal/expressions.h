@@ -23,8 +23,8 @@ void ResolveSwizzles(Text& text);
 // conditional of a half and a float ambiguous, and Metal does not. This pass
 // marks both arms, so that the shim chooses the type: `c ? a : b` becomes
 // switchyard_metal::Either(c ? (a, Arm()) : (b, Arm())). The pass does
-// nothing if the text names no half or bfloat, and it skips forms that it
-// can't tell for sure. The text must be balanced.
+// nothing if the text names no half or bfloat, and it skips conditionals
+// whose parts it cannot identify for sure. The text must be balanced.
 void MarkConditionals(Text& text);
 
 }  // namespace switchyard::device::metal

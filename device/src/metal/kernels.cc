@@ -17,8 +17,8 @@ using switchyard_metal::Input;
 // This limit is higher than the number of inputs that Metal allows.
 constexpr size_t kMostParameters = 100;
 
-// Returns the name of an unsupported feature if token i is a type of it, or
-// null.
+// Returns the name of the unsupported feature to which the type at token i
+// belongs, or null.
 const char* NameUnsupportedType(const Text& text, uint32_t i) {
   const std::string_view word = text.word(i);
   const auto starts = [&](std::string_view with) {
@@ -63,8 +63,8 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
   return nullptr;
 }
 
-// Returns the name of an unsupported feature, such as "vertex functions", if
-// the attribute marks a function of it, or null.
+// Returns the name of the unsupported feature, such as "vertex functions",
+// that has functions with this attribute, or null.
 const char* NameUnsupportedFunction(std::string_view attribute) {
   if (attribute == "vertex") return "vertex functions";
   if (attribute == "fragment") return "fragment functions";
@@ -234,7 +234,8 @@ bool Walker::TranslateKernel(const Declaration& d, const std::string& scope) {
       AddUnsupported(why, token, host_name);
       return true;
     }
-    // The function stays in the code, but not in the table.
+    // If the caller did not ask for this kernel, its function stays in the
+    // code, but is not in the table.
     if (!IsAskedFor(host_name)) return true;
     const std::string pointer = "swy_kernel_" + number;
     // The kernel becomes an inline function, because Call() inlines it
@@ -359,8 +360,8 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // No shader has more overloads of a template, and it takes time to compare
-  // them.
+  // No shader has more overloads of a template. The limit bounds the time of
+  // comparing them.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;

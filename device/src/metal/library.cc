@@ -46,7 +46,7 @@ auto OrError(const ErrorOut& error, const Make& make) noexcept
   return nullptr;
 }
 
-// Returns null if memory runs out.
+// Returns a new T, or null if memory runs out.
 template <class T>
 std::shared_ptr<T> Made() noexcept {
   try {
@@ -140,8 +140,8 @@ KernelFunction Function::AsKernel() const {
   KernelFunction kernel;
   kernel.name = name_;
   const switchyard_metal::Kernel* const run = module_->Find(name_);
-  // The function holds the module, which stays loaded as long as the pipeline
-  // exists.
+  // The function holds the module, so the module stays loaded as long as the
+  // pipeline exists.
   kernel.threadgroup = [module = module_,
                         run](const ThreadgroupContext& context) {
     metal::Crews::Borrowed crew(module->crews());

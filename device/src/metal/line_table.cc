@@ -91,8 +91,7 @@ class ByteReader {
 
 struct Sections {
   ByteReader lines;
-  // The pieces of the file that hold code: the addresses of their beginning
-  // and end.
+  // The begin and end addresses of the parts of the file that hold code.
   std::vector<std::pair<uint64_t, uint64_t>> code;
 };
 
@@ -156,7 +155,7 @@ class LineProgram {
     }
     ByteReader header = unit.Take(unit.Unsigned(offset_bytes));
     min_length_ = header.Get<uint8_t>();
-    // Skips the operations per instruction.
+    // Skips maximum_operations_per_instruction.
     if (version >= 4) header.Get<uint8_t>();
     header.Get<uint8_t>();  // skips default_is_stmt
     line_base_ = header.Get<int8_t>();
@@ -218,8 +217,8 @@ class LineProgram {
                                    int64_t{adjusted % line_range_});
     Emit(false);
   }
-  // Ends a piece of code. If the linker has left the piece out, drops its
-  // rows. Its address is then outside of all sections with code.
+  // Ends a piece of code. Drops its rows if the linker has left the piece
+  // out: its address is then outside of all sections with code.
   void EndPiece() {
     Emit(true);
     std::vector<LineTable::Row>& rows = table_->rows_;
@@ -278,7 +277,7 @@ class LineProgram {
   // The number of operands of each standard opcode.
   std::vector<uint8_t> lengths_;
   std::vector<std::string> folders_;
-  // For each of its files, the index in the table's files_.
+  // For each file of the compilation unit, its index in the table's files_.
   std::vector<uint32_t> files_;
   // These are the registers of DWARF's line-number machine.
   uint64_t address_ = 0, file_ = 1, line_ = 1, column_ = 0;
@@ -304,8 +303,8 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // If one piece of code ends where the next begins, the row of the end comes
-  // first.
+  // If one piece of code ends where the next begins, the row that ends the
+  // first piece comes first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });

@@ -27,8 +27,8 @@ class LineTable {
   std::string Read(const unsigned char* bytes, size_t size);
   std::string ReadFile(const std::string& path);
 
-  // Returns the source place of the instruction at an address. The address is
-  // that in the file, without the base of the loaded module.
+  // Returns the source place of an instruction. `address` is its address in
+  // the file, without the base of the loaded module.
   Place Find(uint64_t address) const;
   bool empty() const { return rows_.empty(); }
 

@@ -76,10 +76,9 @@ std::string OfMetal(std::string text) {
   return text;
 }
 
-// `shown` is a translated line, and `line` the shader's line. Returns for
-// each byte of `shown` the byte of `line` that it comes from. This is an
-// estimate, because the translation inserts text and replaces tokens by
-// blanks, and several blanks may have become one.
+// Maps each byte of `shown`, a translated line, to a byte of `line`, the
+// shader's line. The result is an estimate, because the translation inserts
+// text and replaces tokens by blanks, and several blanks may have become one.
 std::vector<size_t> Aligned(const std::string& shown, const std::string& line) {
   std::vector<size_t> at;
   size_t j = 0;
@@ -125,9 +124,9 @@ class MessageReader {
         if (is_of_shim)
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
-        // An error in the shim is shown at its use in the shader: the first
-        // note with a place in the shader has that place, and gets the
-        // error's text.
+        // An error in the shim is shown at its use in the shader. The first
+        // note with a place in the shader names that use, so the error's text
+        // replaces the note's.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {
@@ -187,8 +186,8 @@ class MessageReader {
     return error;
   }
 
-  // If no note gave the error in the shim a place in the shader, writes the
-  // error unchanged.
+  // Writes an error in the shim unchanged, if no note has named its use in
+  // the shader.
   void FlushShim() {
     result_ += in_shim_;
     in_shim_.clear();

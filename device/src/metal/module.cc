@@ -20,9 +20,9 @@
 namespace switchyard::device::metal {
 namespace {
 
-// A temporary copy of a file. The loader takes it for a new module, because
-// the loader tells files apart by name and inode. A mapped file keeps its
-// inode, and mkstemp() never gives a name twice.
+// A temporary copy of a file. The loader takes the copy for a new module,
+// because the loader identifies files by name and inode. A mapped file keeps
+// its inode, and mkstemp() never gives a name twice.
 class FileCopy {
  public:
   explicit FileCopy(const std::string& path) : path_(path + ".XXXXXX") {

@@ -130,8 +130,8 @@ class RegionPlanner {
     for (size_t b = 0; b < n; ++b) {
       for (size_t i = 0; i < n; ++i) {
         if (i == b || !after[b][i]) continue;
-        // The nearest postdominator is the one that all the others
-        // postdominate.
+        // The immediate postdominator is the block that all other
+        // postdominators postdominate.
         const size_t old = post_dominators_[b];
         if (old == kNoIndex || after[i][old]) post_dominators_[b] = i;
       }
@@ -205,8 +205,8 @@ class RegionPlanner {
                        [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // Returns for each block where the paths from it end next. A path ends at
-  // the end of a region or of the function.
+  // Returns for each block the ends that the paths from it reach first. An
+  // end is the end of a region or of the function.
   std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());
@@ -304,7 +304,7 @@ class RegionPlanner {
   }
 
   // True if a region can compute the value again. Adds the uniform values
-  // that this needs to `shared`.
+  // that the computation needs to `shared`.
   bool CanRematerialize(size_t value, std::set<size_t>& shared,
                         size_t& steps) const {
     constexpr size_t kMost = 32;

@@ -47,8 +47,8 @@ struct RegionPlan {
   std::vector<LiveValue> values;
   // The values that are live at the entry of each region.
   std::map<std::pair<size_t, size_t>, std::set<size_t>> live;
-  // True if the kernel may load a pointer to a thread's own memory from
-  // memory.
+  // True if a pointer to a thread's own memory may itself be stored in
+  // memory, so that the kernel may load it from there.
   bool private_pointers_escape = false;
 };
 

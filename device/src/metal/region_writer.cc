@@ -22,10 +22,9 @@ constexpr char kCutsType[] = "%\"struct.switchyard_metal::Cuts\"";
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The alignment of the memory that the crew passes to regions.
+// The alignment of the memory that Crew passes to regions.
 constexpr size_t kContextAlignment = 64;
 
-// Writes the regions of one kernel.
 class RegionWriter {
  public:
   RegionWriter(const LlvmFunction& function, const RegionPlan& plan,
@@ -58,7 +57,7 @@ class RegionWriter {
     for (size_t v = 0; v < types_.size(); ++v) {
       const Instruction* const definition = f_.definition(v);
       if (definition != nullptr && definition->op == "alloca") {
-        // Kernels with these are not cut: an array of variable length, or an
+        // Kernels are not cut if they have an array of variable length, or an
         // alloca in a loop, which may run any number of times.
         const std::vector<std::string_view> parts =
             SplitOutside(std::string_view(definition->code)
@@ -97,8 +96,8 @@ class RegionWriter {
   }
 
   // Returns a type like `type` whose alignment is `bytes`, also as the
-  // element of an array. Clang's accesses rely on that, for example with
-  // "align 16".
+  // element of an array. Clang's accesses rely on this alignment, for example
+  // with "align 16".
   static std::string AlignType(const std::string& type, size_t bytes) {
     const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
                                         : "<" + Number(bytes / 8) + " x i64>";
@@ -108,8 +107,8 @@ class RegionWriter {
   std::string NameLabel(size_t block) const {
     return "%b." + f_.blocks()[block].label;
   }
-  // These return names: of a value, of a live value's variable, and of the
-  // variable with the next value of a live phi.
+  // The following functions return names: of a value, of a live value's
+  // variable, and of the variable with the next value of a live phi.
   std::string NameValue(size_t v) const {
     return v == 0 ? "%thread" : "%v." + f_.values()[v].substr(1);
   }
@@ -339,8 +338,9 @@ class RegionWriter {
     return name;
   }
 
-  // Emits code for the edge to block `to`, which gives the phis of `to` their
-  // values: stores for live phis, loads of live values for others.
+  // Emits code for the edge to block `to`. It gives the phis of `to` their
+  // values: by stores for live phis, and for other phis by loads of the live
+  // values that they get.
   void EmitIncoming(size_t from, size_t to) {
     for (const Instruction* phi : f_.blocks()[to].instructions) {
       if (phi->op != "phi") continue;
@@ -470,7 +470,7 @@ class RegionWriter {
       }
       EmitStore("i32", next, EmitSharedSlot(0));
     } else if (end.FindCallee() == kSimd) {
-      // The call gets one more argument: the slot in which it notes its
+      // The call gets one more argument: the slot where it notes its
       // operation.
       const std::string meeting = EmitSpillSlot(0);
       const std::string type = names_.typed_pointers ? "{ i8*, i8*, i8*, i32 }"

@@ -151,8 +151,8 @@ size_t CutIntoRegions(std::string& llvm, bool cut_any) {
   std::string added, again;
   std::unordered_set<size_t> cut;
   RegionNames names;
-  // If pointers have no types in this LLVM text, the module may lack the
-  // struct's type.
+  // If pointers have no types in this LLVM text, the text may lack the type
+  // of the struct Thread.
   const bool has_type = llvm.find(std::string("\n") + kThreadType +
                                   " = type") != std::string::npos;
   names.thread_type = has_type ? kThreadType : "%swy.thread";

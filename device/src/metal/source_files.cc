@@ -105,9 +105,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 // Returns the same name for all spellings of a path. Otherwise a file that
-// includes "./" and its own name would get a new name each time. If the file
-// itself is a link, the link is not resolved, because the file's includes
-// depend on the folder in which it is found.
+// includes "./" and its own name would get a new name each time. A link in
+// the last part of the path is not resolved, because the file's includes
+// depend on the folder of the link.
 std::string Canonical(const std::string& path) {
   const std::string folder = FolderOf(path);
   char* const full = realpath(folder.empty() ? "." : folder.c_str(), nullptr);
@@ -125,8 +125,8 @@ class IncludeChecker {
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
     Look(text, path, name);
-    // This is not a recursion, because files may include each other to any
-    // depth.
+    // A loop, because files may include each other to a depth at which a
+    // recursion would need too much stack.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());
       pending_.pop_back();
@@ -163,7 +163,7 @@ class IncludeChecker {
       throw std::runtime_error(place + "includes " + path + ", which " +
                                file.wrong);
     }
-    // Clang then tries the next folder.
+    // If the file cannot be read, Clang tries the next folder.
     if (file.state != State::kRead) return;
     if (!seen_.insert(Canonical(path)).second) return;
     pending_.emplace_back(std::move(file.text), path);
@@ -182,11 +182,11 @@ SourceFile ReadSource(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) {
     return Unread(State::kAbsent, std::strerror(errno));
   }
-  // The file is checked before open(), because open() has an effect on some
-  // devices.
+  // The file's type is checked before open(), because opening some devices
+  // has an effect.
   SourceFile result = Judge(status);
   if (result.state != State::kRead) return result;
-  // Another file may have replaced it since the check. O_NONBLOCK is needed
+  // The file may have been replaced since the check. O_NONBLOCK is needed
   // because open() would wait for a FIFO.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

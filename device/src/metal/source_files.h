@@ -3,7 +3,7 @@
 
 // Reads the files of a shader safely. The shader's text names files in
 // #include and #line, so a name may be that of a device, a FIFO or a disk's
-// image. To read such a file would take memory without limit, or never end.
+// image. Reading such a file would take memory without limit, or never end.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
@@ -32,8 +32,8 @@ struct SourceFile {
   std::string wrong;  // "is not a regular file"; empty if kRead
 };
 
-// Reads a regular file of at most kMaxSourceBytes. Never waits, even if the
-// path is that of another kind of file, such as a FIFO.
+// Reads a regular file of at most kMaxSourceBytes. Never waits, even if
+// `path` names another kind of file, such as a FIFO.
 SourceFile ReadSource(const std::string& path);
 
 // Throws std::runtime_error if the text of `path` includes a file that

@@ -199,7 +199,7 @@ class Text::Lexer {
     }
     ReadMarker(i, end);
     GoTo(end);
-    // The newline behind the marker adds 1 again.
+    // Subtracts 1, because the newline behind the marker adds 1 again.
     line_ = line - 1;
   }
 

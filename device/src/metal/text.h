@@ -37,7 +37,7 @@ struct Token {
 struct Pragma {
   uint32_t begin, end;
   uint32_t token;
-  uint32_t line, file;  // have the meaning that they have in Token
+  uint32_t line, file;  // as in Token
 };
 
 struct Comment {
@@ -90,8 +90,8 @@ class Text {
   const std::set<std::string>& user_files() const { return user_files_; }
   // True if each of (), [] and {} has a match.
   bool is_balanced() const { return is_balanced_; }
-  // Returns the number of calls of word(). It stands for the cost of the
-  // translation.
+  // Returns the number of calls of word(): a measure of the translation's
+  // cost.
   uint64_t looks() const { return looks_; }
 
   std::string_view word(uint32_t i) const {
@@ -118,7 +118,6 @@ class Text {
     return i < tokens_.size() && tokens_[i].match != kNone &&
            tokens_[i].match > i;
   }
-  // True for an opening parenthesis with a match.
   bool OpensParentheses(uint32_t i) const { return Is(i, "(") && Opens(i); }
   // Returns the next token. For an opening bracket, it is the token behind
   // the matching bracket.

@@ -186,7 +186,7 @@ void EraseUnrollCounts(Text& text) {
 }
 
 // Returns an error for a directive that a macro makes, such as `H include`
-// where H is #. Besides pragmas, the preprocessor leaves only such lines.
+// where H is #. Besides pragmas, the preprocessor leaves no other directives.
 // Clang would take the line for a directive when it reads the text again, and
 // look for the file.
 std::string FindMadeDirective(const Text& text) {

@@ -44,17 +44,17 @@ struct Translation {
   // Names of kernels that were left out because the caller did not ask for
   // them.
   std::vector<std::string> not_asked_for;
-  // What was left out or changed:
-  // * Kernels, vertex functions and the like that were left out. `kernel` has
-  //   their name.
-  // * Places where the code differs from the shader. Their `kernel` is empty.
+  // The parts of the shader that were left out or changed:
+  // * A kernel, a vertex function or another function that was left out.
+  //   `kernel` has its name.
+  // * A place where the code differs from the shader. `kernel` is empty.
   std::vector<Unsupported> unsupported;
   // An error "file:line:column: error: ..." if the shader can't be translated
   // to C++; otherwise empty.
   std::string error;
   // The names of the shader's files, as line markers give them.
   std::vector<std::string> files;
-  // How often the translation has read a token. It stands for the cost.
+  // How often the translation has read a token: a measure of its cost.
   uint64_t looks = 0;
 };
 

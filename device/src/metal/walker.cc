@@ -147,8 +147,8 @@ void Walker::WalkMember(const Declaration& d, std::string_view class_name,
     if (NeedsFunctionConstants(d.initializer, d.end)) {
       AddUnsupported("a member made of function constants", i, "");
     }
-    // C++ allows an initializer here only for integers, unless the member is
-    // inline.
+    // In a class, C++ allows an initializer of a static member only for
+    // integers, unless the member is inline.
     bool is_constexpr = false;
     for (uint32_t k = d.head; k < d.initializer; ++k) {
       is_constexpr = is_constexpr || text_.Is(k, "constexpr");
@@ -300,7 +300,7 @@ void Walker::WalkBody(uint32_t first, uint32_t last) {
 }
 
 uint32_t Walker::FindStatementBegin(uint32_t i, uint32_t first) const {
-  // Before `threadgroup` a few tokens may stand: specifiers and a type.
+  // A few tokens may precede `threadgroup`: specifiers and a type.
   for (int steps = 0; steps < 24; ++steps, --i) {
     if (i == first) return i;
     const uint32_t before = i - 1;
@@ -327,8 +327,9 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   uint32_t end = first;
   bool has_braces = false;
   for (; end < last && !text_.Is(end, ";"); end = text_.Skip(end)) {
-    // This is not a declaration. A second `threadgroup` also stops the loop,
-    // so that a list of many takes linear time.
+    // These tokens show that this is not a declaration. A second
+    // `threadgroup` also stops the loop, so that a list of many takes linear
+    // time.
     if (text_.Is(end, ":") || (has_braces && text_.Is(end, "threadgroup"))) {
       return first;
     }

@@ -63,8 +63,8 @@ class Walker {
   void WalkClass(const Declaration& d, const std::string& scope, int depth);
   void WalkMember(const Declaration& d, std::string_view class_name,
                   const std::string& scope, int depth);
-  // Returns true if it erased the declaration because an earlier one is the
-  // same in C++.
+  // Returns true if it erased the declaration because an earlier declaration
+  // is the same in C++.
   bool EraseIfDuplicate(const Declaration& d, const std::string& scope);
   void AddUnsupported(std::string what, uint32_t token, std::string kernel);
   void SetError(std::string_view what, uint32_t token);
@@ -95,7 +95,8 @@ class Walker {
                                      const Piece& arguments,
                                      const Piece& parameters) const;
   // If a declaration's type is not supported, leaves the declaration out and
-  // returns true. Declarations that use it are then left out, too.
+  // returns true. Then declarations that use a left-out declaration are left
+  // out, too.
   bool LeaveOutIfUnsupported(const Declaration& d);
   // Returns the first token that is not supported and names its feature in
   // `what`, or returns kNone.

@@ -145,8 +145,8 @@ struct Cuts {
   // The size of the context, which begins with a Meeting for each of
   // kMostCutThreads.
   u64 context_bytes;
-  // The size of the values that a region reads. A second block of this size
-  // holds the values that it makes.
+  // The size of the block of values that a region reads. A second block of
+  // this size holds the values that the region writes.
   u64 shared_bytes;
 };
 struct Meeting {
@@ -200,7 +200,8 @@ struct Module {
   const FunctionConstant* constants;
   u32 num_constants;
   // Computes the values that depend on function constants. The library calls
-  // it after it has set these. It is null if the module has no such values.
+  // it after setting the function constants. It is null if the module has no
+  // such values.
   void (*set_up)();
 };
 

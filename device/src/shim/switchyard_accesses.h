@@ -43,7 +43,8 @@ SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
     SWITCHYARD_ACCESS(bytes, kind);                    \
   }
 // For accesses of up to 8 bytes, the name of the called function says whether
-// the address is aligned. For 16 bytes accesses.cc determines it.
+// the address is aligned. For accesses of 16 bytes, accesses.cc determines
+// the alignment.
 #define SWITCHYARD_ACCESSES(bytes, is_aligned)                               \
   SWITCHYARD_ACCESS_OF(read##bytes, bytes, kReads | is_aligned)              \
   SWITCHYARD_ACCESS_OF(write##bytes, bytes, kWrites | is_aligned)            \

@@ -184,7 +184,7 @@ inline u32 ThisLane() { return swy_lane(); }
 
 }  // namespace switchyard_metal
 
-// These macros define functions. The prefix in their names is simd_ or quad_.
+// Macros that define functions. `prefix` is simd or quad.
 #define SWITCHYARD_REDUCTION(name, Operation, prefix, kQuad)    \
   template <class A, class T = switchyard_metal::IfAny<A>>      \
   SWITCHYARD_MEETS inline T prefix##_##name(const A& data) {    \

@@ -15,7 +15,7 @@
 
 #define __HAVE_BFLOAT__ 1
 
-// Clang defines these macros only if the CPU supports the type.
+// Clang defines these macros only if the CPU supports the type _Float16.
 #ifndef __FLT16_MAX__
 #define __FLT16_MAX__ half(65504.0f)
 #define __FLT16_MIN__ half(6.103515625e-05f)
@@ -80,10 +80,10 @@ namespace switchyard_metal {
 // null.
 static const Runtime* runtime = nullptr;
 
-// These wrap the functions of `runtime`, so that the module's LLVM text calls
-// them by name. In unchecked modules they are inlined late, because
-// regions.cc cuts kernels at these calls. In checked modules they are inlined
-// at once, because the library needs the place of the original call.
+// The following functions wrap those of `runtime`, so that the module's LLVM
+// text calls them by name. In unchecked modules they are inlined late,
+// because regions.cc cuts kernels at these calls. In checked modules they are
+// inlined at once, because the library needs the place of the original call.
 #ifdef SWITCHYARD_METAL_CHECKED
 #define SWITCHYARD_RUNTIME extern "C" inline __attribute__((always_inline))
 #else
@@ -265,8 +265,8 @@ constexpr Parameter When(const bool* constant, Parameter parameter) {
 }
 
 // This is declared const, so that Clang drops the call if the kernel does not
-// use the argument. Engines do not bind an argument if a template parameter
-// makes the kernel ignore it.
+// use the argument. That matters because engines do not bind an argument that
+// the kernel ignores for some template parameters.
 extern "C" inline __attribute__((const, noinline)) SWITCHYARD_NOT_CHECKED void*
 swy_not_bound(u32 index) {
   return runtime->not_bound(index);
