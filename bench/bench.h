@@ -57,7 +57,7 @@ struct Output {
   }
   void* data;
   Type type;
-  size_t size;  // the number of elements
+  size_t size;  // the number of elements of one slot
   double tolerance;
   std::vector<unsigned char> exact = {};
   std::vector<double> floats = {};

@@ -12,7 +12,7 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kSlots = 256;  // calls of a single token rotate over them
+constexpr size_t kSlots = 256;  // calls of one token rotate over these inputs
 
 enum class Layout {
   kPacked,

@@ -283,8 +283,8 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
     weights = ggml_div(c, weights, sum);
   }
   graph->AddOutput(weights);
-  ggml_set_output(
-      ids->view_src);  // keeps the ids, which are read after the call
+  // Keeps the memory of the ids, because they are read after the call.
+  ggml_set_output(ids->view_src);
   graph->Plan();
   return {[=](const float* in, float* out) {
             Set(logits, in);

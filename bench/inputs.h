@@ -144,7 +144,7 @@ struct HiddenShape {
   size_t hidden;
 };
 
-constexpr size_t kCombineTopK = 8;  // the same in all three models
+constexpr size_t kCombineTopK = 8;  // top_k of the three models below
 constexpr HiddenShape kHiddens[] = {
     {"Qwen3-30B-A3B", 2048},
     {"Qwen3-235B-A22B", 4096},

@@ -17,7 +17,7 @@
 #include "switchyard/types.h"
 
 namespace switchyard::bench::plain {
-namespace {  // each file has a copy, with its own flags
+namespace {  // each plain*.cc has a copy, compiled with its flags
 
 // The number of partial sums in reductions. The loops split sums themselves,
 // because the compiler may not do so without fast-math.
@@ -62,9 +62,8 @@ void WithElement(Type type, Function function) {
 // Returns e^x as 2^n e^r, with an error of up to 2 ulp. It replaces std::exp,
 // because the compiler does not vectorise loops with std::exp.
 inline float Exp(float x) {
-  constexpr float kMagic =
-      0x1.8p23f;                // added to n, it leaves n in the low bits
-  x = x > -87.0f ? x : -87.0f;  // compiles to one instruction
+  constexpr float kMagic = 0x1.8p23f;  // n + kMagic has n in its low bits
+  x = x > -87.0f ? x : -87.0f;         // compiles to one instruction
   x = x < 88.0f ? x : 88.0f;
   const float shifted = x * 0x1.715476p0f + kMagic;
   const float n = shifted - kMagic;

@@ -56,7 +56,7 @@ BATCHES = {"1 token": ("--tokens", "1"), "64 tokens, Zipf": ("--tokens", "64", "
 STYLES = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#a0527f", "D"), ("#8a6d00", "v"),
           ("#444444", "P"))
 GRAY = "#595959"
-WIDTH = 400 / 72  # so that a text of 9 points has 9 pixels on a page of 400
+WIDTH = 400 / 72  # inches: text of 9 points is 9 pixels high if the plot is 400 pixels wide
 
 
 class Missing(Exception):
@@ -95,7 +95,8 @@ def read(path, *keys):
 def new_figure(pyplot, heights, caption, left=0.1):
     """Returns a figure with axes below each other, with these heights in inches, and a caption."""
     lines = [line for text in caption for line in textwrap.wrap(text, 80)]
-    above, below = 0.5, 0.55 + 0.16 * len(lines)  # for a title and legend, and for the x axis
+    # Inches above the axes for the title and legend, and below for the x axis and caption.
+    above, below = 0.5, 0.55 + 0.16 * len(lines)
     height = sum(heights) + (above + 0.5) * (len(heights) - 1) + above + below
     figure = pyplot.figure(figsize=(WIDTH, height))
     figure.text(0.02, 0.06 / height, "\n".join(lines), fontsize=8, color=GRAY, va="bottom",

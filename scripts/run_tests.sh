@@ -36,7 +36,7 @@ show_log() {
     elif [[ $state == start ]]; then
       printf '%s\n' "$line"
     elif [[ $state == failure || -n $line ]]; then
-      failures+=("$line") # of a test, or of ctest: a program is missing
+      failures+=("$line") # output of a failed test, or ctest's error about a missing program
     fi
   done
   ((${#failures[@]} == 0)) || printf '%s\n' '' "${failures[@]}"

@@ -366,7 +366,7 @@ show_progress() {
       fi
       partial=''
     elif ((status <= 128)); then
-      break # the end of the output; above, three seconds passed without any
+      break # the output has ended; above 128, three seconds have passed without output
     fi
     ((made > 0)) || continue
     if [[ -t 1 ]]; then
@@ -742,7 +742,7 @@ check_arguments() {
           refuse "packages: not a package's name: $argument"
       done
       ;;
-    rust | engines) ;; # cargo and pytest check theirs
+    rust | engines) ;; # cargo and pytest check their own arguments
   esac
 }
 

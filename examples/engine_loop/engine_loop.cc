@@ -74,7 +74,7 @@ struct Layer {
   static constexpr size_t kHidden = 128, kInner = 48;
 
   std::vector<float> hidden = Random(kTokens * kHidden);
-  std::vector<float> logits = Random(kTokens * kExperts);  // for the router
+  std::vector<float> logits = Random(kTokens * kExperts);  // [tokens, experts]
   std::vector<float> gate_up = Random(kExperts * 2 * kInner * kHidden);
   std::vector<float> down = Random(kExperts * kHidden * kInner);
   std::vector<int32_t> ids = std::vector<int32_t>(kTokens * kTopK);

@@ -20,7 +20,8 @@
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3 has 768
+// Small sizes: in Qwen3-30B-A3B, kHidden is 2048 and kInner is 768.
+constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;
 constexpr size_t kExperts = 128, kTopK = 8;
 
 void Check(const Status& status) {
@@ -143,8 +144,9 @@ std::vector<double> Naive(const Layer& layer, const float* x) {
 
 int main() try {
   Preset preset;
-  ModelConfig
-      config;  // the fields of config.json, as SetField() would set them
+  // Sets the fields of config.json. A program that reads the file calls
+  // SetField() with each of its lines.
+  ModelConfig config;
   config.num_experts = kExperts;
   config.num_experts_per_tok = kTopK;
   config.norm_topk_prob = true;

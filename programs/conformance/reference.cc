@@ -320,7 +320,7 @@ class Token {
   double max_ = -kInf, closest_ = kInf;
   bool is_on_score_ = false, is_masked_ = false;
   bool has_nan_ = false;
-  bool is_empty_ = false;  // all logits are -inf
+  bool is_empty_ = false;  // true if all logits are -inf
 };
 
 void RequireSizes(const Case& c, const RouteOptions& o) {

@@ -45,7 +45,7 @@ class Finder {
       root_ = root;
       if (checkpoint.Has(Name(names.vectors[kNorm]))) return;
     }
-    root_ = names.roots.front();  // for messages
+    root_ = names.roots.front();  // error messages name the first root
   }
 
   std::string Name(const std::string& in_layer, size_t expert = 0,

@@ -46,7 +46,7 @@ struct LayerWeights {
   GemmWeights router;
   ExpertGemms expert_gemms;
   std::vector<ExpertWeights> experts;
-  ExpertGemms shared_gemms;  // if shape.shared_intermediate > 0
+  ExpertGemms shared_gemms;  // null unless shape.shared_intermediate > 0
   ExpertWeights shared;
 
   // All weight matrices that the GEMMs read.

@@ -31,10 +31,9 @@ struct BlockResults {
   switchyard::AnyMatrix shared_logits;                 // [tokens, 1], or empty
   switchyard::Matrix<int32_t> ids;                     // [tokens, top_k]
   switchyard::Matrix<float> weights;                   // [tokens, top_k]
-  switchyard::AnyMatrix identity;     // [tokens, 1], zero experts' weights
-  switchyard::PackedBuckets buckets;  // the pairs, sorted by expert
-  switchyard::Matrix<int32_t>
-      row_index;                      // [tokens, top_k], places in `buckets`
+  switchyard::AnyMatrix identity;         // [tokens, 1], zero experts' weights
+  switchyard::PackedBuckets buckets;      // the pairs, sorted by expert
+  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], into buckets
   switchyard::AnyMatrix expert_rows;  // [pairs, hidden], sorted as `buckets`
   switchyard::AnyMatrix shared_rows;  // [tokens, hidden], or empty
   switchyard::AnyMatrix out;          // [tokens, hidden]

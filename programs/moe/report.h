@@ -27,7 +27,7 @@ struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
-  double read_bandwidth;  // the highest measured one, in bytes per second
+  double read_bandwidth;  // the highest measured bandwidth, in bytes per second
   // With --compare: the seconds of MoeBlock and of the plain loops in each
   // round, and the median of the plain loops.
   std::vector<double> rounds = {}, plain_rounds = {};

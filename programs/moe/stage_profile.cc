@@ -43,7 +43,7 @@ double StageProfile::BetweenGemmsSeconds() const {
 
 void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
              StageProfile* profile) {
-  constexpr double kWord = 4;  // an index, a weight, a float
+  constexpr double kWord = 4;  // bytes of an index, a weight or a float
   const MoeShape& shape = layer.shape;
   const auto t = static_cast<double>(tokens);
   const auto pairs = t * static_cast<double>(shape.top_k);
