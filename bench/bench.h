@@ -307,7 +307,8 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data unless it exists. Frees the data of the last large shape.
+    // Makes the data unless it exists. A large shape first frees the data of
+    // the last large shape.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {

@@ -38,10 +38,10 @@ endif()
 list(JOIN _pc_requires ", " _pc_requires)
 
 # A C compiler links switchyard-c. The shared library brings its own dependencies.
-# The archive needs the C++ run time, which is here a separate pkg-config package
-# that comes last, because pkg-config puts a package's own libraries before the
-# libraries that it requires. Otherwise linkers that drop a library if nothing
-# before it needs it would drop -lm before the archive, which calls sqrtf.
+# The archive needs the C++ run time, which must come after the archive: some
+# linkers drop a library that no earlier file needs, and would drop -lm before they
+# read the archive, which calls sqrtf. So the run time is a pkg-config package of
+# its own, because pkg-config puts required packages last.
 set(_pc_runtime "")
 if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
   set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")

@@ -56,7 +56,7 @@ class RowBuffer {
     return rows_.RowRange(0, count);
   }
   // Returns a dense view of `count` rows with only `cols` columns, in the same
-  // memory. Values of the full rows are then elsewhere.
+  // memory. Do not use full rows and such a view at the same time.
   switchyard::AnyRows First(size_t count, size_t cols) const {
     switchyard::AnyRows rows = First(count);
     rows.cols = rows.stride = cols;

@@ -201,8 +201,8 @@ bool BucketsHold(const BlockResults& results, size_t t) {
 
 // Returns an expert's output row for x, the input of gate and up.
 // `input_weight` is the router's weight in families that multiply the expert's
-// input by it; it multiplies the products of gate and up, which is equal.
-// Missing biases are empty.
+// input by it, and otherwise 1. This function multiplies the products of gate
+// and up by it instead. Missing biases are empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},
