@@ -22,7 +22,6 @@ namespace switchyard::bench {
 // buffer.
 void UseHugePages(void* data, size_t size);
 
-// Memory in 2 MB pages.
 class HugePages {
  public:
   explicit HugePages(size_t size = 0);

@@ -576,7 +576,6 @@ broken_links() (
     done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
   done
 )
-# read_version: prints the version that CMakeLists.txt defines.
 read_version() { sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt"; }
 # version_of_site: prints the version and, unless the version's tag is checked out,
 # also the commit.

@@ -61,8 +61,8 @@ class EngineExecutor final : public Executor {
     // kInternal.
     return Status();
   }
-  // The library assumes that waking the threads takes 30 us. An engine with
-  // threads that spin between calls adds a smaller value:
+  // By default, the library assumes that sharing work among threads costs 30
+  // us. An engine with threads that spin between calls states a lower cost:
   //   size_t ForkNs() const noexcept override { return 3000; }
 
  private:

@@ -27,7 +27,6 @@ constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // otherwise `wanted`.
 switchyard::Type OperandType(switchyard::Type wanted);
 
-// Returns the type of a GEMM's results for this type of operands.
 constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
   return operands == switchyard::Type::kF32 ? switchyard::Type::kF32
                                             : switchyard::Type::kBF16;

@@ -103,7 +103,6 @@ class MoeBlock {
   const switchyard::ExpertsPlanOptions plan_options_;
   const switchyard::ExpertsOptions options_;
 
-  // The results.
   RowBuffer logits_, out_, next_normed_, router_normed_, shared_normed_;
   std::vector<float> topk_weights_, identity_;
   std::vector<int32_t> ids_;

@@ -115,7 +115,6 @@ Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   return out;
 }
 
-// Checks the results of one token.
 class TokenCheck {
  public:
   size_t token = 0;

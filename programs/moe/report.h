@@ -48,7 +48,6 @@ struct GemmKernels {
 };
 GemmKernels KernelsOf(const LayerWeights& layer);
 
-// Prints a table of the times of the stages.
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 

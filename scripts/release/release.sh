@@ -75,9 +75,9 @@ build_binaries() {
   archive "switchyard-$version-linux-$cpu$suffix" "$work/prefix/$name"
 }
 
-# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: builds the wheel of FOLDER from
-# the archive of static libraries for CPU. Ends the script if the wheel needs a
-# newer glibc than 2.GLIBC.
+# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: builds the wheel of FOLDER with
+# the static libraries and swy that build_binaries has installed for CPU. Ends the
+# script if the wheel needs a newer glibc than 2.GLIBC.
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
   local name=${folder//\//-}-$cpu
