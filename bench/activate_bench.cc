@@ -66,7 +66,7 @@ Case<Data>::Make Make(const Types& types, size_t rows, size_t cols) {
   return [=] { return std::make_unique<Data>(types, rows, cols); };
 }
 
-// Adds a loop of BestProbes() over rows of f32.
+// Returns a probe that runs a loop of BestProbes() over f32 rows.
 template <class Loop>
 auto Probe(Loop loop) {
   return [loop](Data& d, size_t, size_t begin, size_t end) {
@@ -75,7 +75,7 @@ auto Probe(Loop loop) {
   };
 }
 
-// Adds ggml's SiLU of f32 or f16.
+// Adds ggml's SiLU and product, in f32 or f16.
 void AddGgml(Case<Data>& contest, size_t threads) {
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(threads, {0}), [threads](Data& d) {
@@ -113,7 +113,8 @@ void Add(const ActivationShape& shape, const Types& types) {
   }
 }
 
-// Adds an activation. Also adds SiLU on the same rows, to compare the times.
+// Adds another activation than SiLU. Also adds SiLU on the same rows, to
+// compare the times.
 void AddOther(const char* name, Activation activation, float limit,
               const ActivationShape& shape, const Types& types) {
   const size_t rows = shape.rows, cols = shape.cols;

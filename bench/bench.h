@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel at one shape, and all contenders that do the same work. Each
-// contender is a Google benchmark called kernel/shape/contender, and is
-// verified before its first sample.
+// Times a kernel at one shape, beside all contenders that do the same work.
+// Each contender is a Google benchmark called kernel/shape/contender, and is
+// verified before its first sample. Calls rotate over several inputs, called
+// slots.
 
 #ifndef SWITCHYARD_BENCH_BENCH_H_
 #define SWITCHYARD_BENCH_BENCH_H_
@@ -33,11 +34,11 @@
 
 namespace switchyard::bench {
 
-// The memory that a call writes, and its expected content. `exact` is
-// compared byte by byte. For contenders that do not promise bits, the values
-// are compared with `floats`, to within tolerance * max(1, |x|). The memory
-// holds all slots, one after the other. In `exact`, bytes that a call does
-// not write are kPoison.
+// The memory that a call writes, and its expected content. The verifier
+// compares `exact` byte by byte. For contenders that do not promise bits, it
+// compares the values with `floats`, to within tolerance * max(1, |x|). `exact`
+// and `floats` have the content for each slot, one after the other. In `exact`,
+// bytes that a call does not write are kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)
@@ -56,7 +57,7 @@ struct Output {
   }
   void* data;
   Type type;
-  size_t size;  // the number of elements
+  size_t size;  // the number of elements of one slot
   double tolerance;
   std::vector<unsigned char> exact = {};
   std::vector<double> floats = {};
@@ -73,12 +74,12 @@ inline void Check(const Status& status) {
 }
 
 struct Facts {
-  std::string name;        // the kernel's name and the shape's
+  std::string name;        // kernel/shape
   std::string model = {};  // a model that has this shape
   const char* unit = "row";
   double units = 0.0;      // number of units per call
   double bytes = 0.0;      // bytes that a call has to move
-  size_t slots = 1;        // number of inputs over which calls rotate
+  size_t slots = 1;        // number of inputs that calls rotate over
   std::string types = {};  // types of the rows: "bf16", "bf16-i8"; empty: f32
   // True if the data takes many megabytes. The program keeps the data of only
   // one such shape at a time.
@@ -94,14 +95,14 @@ inline std::string WithTypes(std::string contender, const std::string& types) {
 }
 
 struct Contender {
-  std::string name;                 // the ISA, for the library's kernels
+  std::string name;                 // an ISA for the library's kernels
   std::vector<size_t> writes = {};  // indices of the outputs to check
   std::string isa = {};             // the ISA to use; empty: the best
-  // True if the results must have exactly the expected bits. Where only
-  // approximate values are expected, all contenders with this flag must give
-  // the same bits.
+  // True if the results must have exactly the expected bits. If an output has
+  // no expected bits (`exact`), all contenders with this flag must give the
+  // same bits.
   bool same_bits = false;
-  bool idle = false;         // single calls are timed, each after a pause
+  bool idle = false;         // true: times single calls, each after a pause
   void (*rest)() = nullptr;  // puts threads to sleep after a sample
 };
 
@@ -111,12 +112,12 @@ class Verifier {
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
   void Announce() { ++unverified_; }
   // Throws std::runtime_error if a contender's results are wrong. Calls
-  // wanted() once, and keeps the outputs until all announced contenders are
-  // verified.
+  // wanted() for the expected outputs once, and keeps them until all announced
+  // contenders are verified.
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
               const std::function<void(size_t)>& call);
-  // Call this when the outputs move to other memory.
+  // Drops the kept outputs. Call it when the outputs move to other memory.
   void Forget() { outputs_ = {}; }
 
  private:
@@ -152,26 +153,26 @@ void InHalves(Executor& executor, size_t size, Move move) {
       &context));
 }
 
-// Returns the best ISA, and AVX2 if it is not the best. For shapes that would
-// take too long on all ISAs.
+// Returns the best ISA, and AVX2 if it runs and is not the best. Benchmarks use
+// these two ISAs for shapes that would take too long on all ISAs.
 std::vector<Isa> MainIsas();
 
-// Caps the library to `isa`. If it is empty, the best ISA is used.
+// Caps the library to `isa`, or to the best ISA if `isa` is empty.
 void UseIsa(const std::string& isa);
 
 constexpr std::chrono::microseconds kWarmUp{50};
 constexpr std::chrono::milliseconds kPause{1};
 
 // Times call(slot). The calls rotate over the slots.
-// - Each sample begins with calls that are not timed, because the contender
-//   before has evicted this one's data.
-// - A sample has at least `batch` calls. It is 0 before the first sample,
-//   which sets it to the number of calls in a warm-up. The others keep it.
-//   Otherwise Google Benchmark would settle for single calls if the system
-//   took the core away while it chose the number.
-// - `slot` is kept for all contenders of a shape. If each sample began at slot
-//   0, the first slots would stay in a cache, and the other contenders would
-//   read them from there.
+// - Each sample begins with calls that are not timed, because the previous
+//   contender has evicted the data from the caches.
+// - A sample has at least `batch` calls. `batch` is 0 before the first sample,
+//   which sets it to the number of calls in a warm-up; later samples keep the
+//   number. Otherwise Google Benchmark would settle for single calls if the
+//   system took the core away while it chose the number.
+// - All contenders of a shape share `slot`. If each sample began at slot 0, the
+//   first slots would stay in a cache, and the next contender would read them
+//   from there.
 template <class Call>
 void Time(benchmark::State& state, size_t slots, size_t& slot, int64_t& batch,
           Call& call) {
@@ -211,9 +212,9 @@ void TimeIdle(benchmark::State& state, Call& call) {
   }
 }
 
-// A kernel at one shape. The first contender that runs makes the Data, and
-// all contenders share it. Data::Wanted() returns the expected outputs.
-// Data::Call(slot, executor) runs the library's kernel.
+// A kernel at one shape, with its contenders. The first contender that runs
+// makes the Data, and all contenders share it. Data::Wanted() returns the
+// expected outputs. Data::Call(slot, executor) runs the library's kernel.
 template <class Data>
 class Case {
  public:
@@ -222,8 +223,9 @@ class Case {
   Case(Facts facts, Make make)
       : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
 
-  // Adds a contender. setup(data) returns call(slot), which is timed. The
-  // call may check its results itself, and throw if they are wrong.
+  // Adds a contender. setup(data) returns the function call(slot), which is
+  // timed. This function may check its results itself, and throw if they are
+  // wrong.
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));
@@ -265,8 +267,8 @@ class Case {
     return benchmark;
   }
 
-  // Adds the library's kernel on each of `isas`, on one thread and, in builds
-  // with TBB, on two.
+  // Adds the library's kernel on each of `isas`, on one thread or on two. Adds
+  // nothing for two threads in builds without TBB.
   template <class Isas>
   void AddOurs(const Isas& isas, const std::vector<size_t>& writes,
                size_t threads = 1, bool idle = false) {
@@ -282,8 +284,8 @@ class Case {
     }
   }
 
-  // Adds a loop over the same memory. It calls move(data, slot, begin, end)
-  // for all of [0, size) or, on two threads, for each half.
+  // Adds a probe, a loop over the same memory. It calls move(data, slot, begin,
+  // end) for [0, size) or, on two threads, for each half of this range.
   template <class Move>
   void AddProbe(const std::string& name, size_t size, Move move,
                 size_t threads = 1) {
@@ -305,7 +307,8 @@ class Case {
  private:
   struct Shared : std::enable_shared_from_this<Shared> {
     Shared(Facts f, Make m) : facts(std::move(f)), verifier(facts), make(m) {}
-    // Makes the data if `data` is null.
+    // Makes the data unless it exists. A large shape first frees the data of
+    // the last large shape.
     void Require() {
       if (data != nullptr) return;
       if (facts.large) {
@@ -333,10 +336,10 @@ class Case {
   std::shared_ptr<Shared> shared_;
 };
 
-// Adds the library's kernel on one and on two threads. Also adds the probe,
-// which shows how much the caches of a second core gain. With `idle`, also
-// adds the kernel after pauses. facts.name starts with the kernel's name.
-// rivals(case, threads) adds other contenders.
+// Adds the library's kernel on one and on two threads. Also adds a probe,
+// because its gain shows how much the caches of a second core gain. With
+// `idle`, also times single calls of the kernel after pauses. facts.name starts
+// with the kernel's name. rivals(case, threads) adds other contenders.
 template <class Data, class Move>
 void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
                 const std::vector<size_t>& writes, size_t size, Move move,
@@ -358,8 +361,8 @@ void AddThreads(const Facts& facts, const typename Case<Data>::Make& make,
   }
 }
 
-// Each *_bench.cc has a Registration. add() adds the file's cases. The
-// optional add_at() adds the cases of a shape from the command line.
+// Registers functions of a *_bench.cc before main(). add() adds the file's
+// cases. The optional add_at() adds the cases of a shape from the command line.
 struct LayerShape;
 struct Registration {
   explicit Registration(void (*add)());

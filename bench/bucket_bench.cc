@@ -12,13 +12,13 @@
 namespace switchyard::bench {
 namespace {
 
-constexpr size_t kSlots = 256;  // calls of a single token rotate over them
+constexpr size_t kSlots = 256;  // calls of one token rotate over these inputs
 
 enum class Layout {
   kPacked,
   kPackedRowIndex,
-  kStrided,  // room for all pairs in each row; not a power of two
-  kNatural,  // room for exactly all pairs, as in ggml's tables
+  kStrided,  // rows with room for all pairs and 16 more, not a power of two
+  kNatural,  // rows with room for exactly all pairs, as in ggml's tables
 };
 struct Kernel {
   Layout layout;
@@ -120,7 +120,8 @@ struct Bucket {
   }
 };
 
-// Returns the outputs that a call writes, which are the same on every ISA.
+// Returns the indices of the outputs that a call writes. They have the same
+// bits on every ISA.
 const std::vector<size_t>& Writes(Layout layout) {
   static const std::vector<size_t> strided = {0, 1}, packed = {0, 1, 2},
                                    row_index = {0, 1, 2, 3};
@@ -131,7 +132,8 @@ const std::vector<size_t>& Writes(Layout layout) {
 
 Facts FactsOf(const std::string& name, const RouterShape& shape, size_t tokens,
               Layout layout) {
-  // A call reads the ids. Of a table, only the elements that it writes count.
+  // Counts the ids that a call reads and the elements that it writes. The
+  // unused elements of a table do not count.
   const size_t pairs = tokens * shape.top_k;
   size_t elements = 2 * pairs + shape.experts;
   if (IsPacked(layout)) elements += shape.experts + 1;
@@ -152,8 +154,8 @@ Case<Bucket>::Make Make(const RouterShape& shape, size_t tokens, Spread spread,
   };
 }
 
-// Moves the bytes of pairs [begin, end). The first part also moves the arrays
-// that have an element per expert.
+// Moves the bytes of pairs [begin, end). The call with begin = 0 also moves the
+// arrays that have an element per expert.
 void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   const Probes& probes = BestProbes();
   probes.move(d.Ids(slot) + begin, end - begin, d.pairs.data() + begin,
@@ -169,8 +171,8 @@ void Probe(Bucket& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.row_index.data() + begin, end - begin);
 }
 
-// The usual code of engines. Each expert has a row with room for all pairs,
-// and a count. There are no offsets.
+// Adds the usual code of engines: each expert has a count and a row with room
+// for all pairs, without offsets.
 auto Engine(Bucket& d) {
   auto rows =
       std::make_shared<Aligned<plain::TokenSlot>>(d.experts * d.pairs_per_call);

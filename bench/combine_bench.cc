@@ -17,8 +17,8 @@
 namespace switchyard::bench {
 namespace {
 
-// Calls of a single token rotate over this many inputs, which together fit in
-// a 2 MiB L2.
+// Calls of a single token rotate over this many inputs. All inputs together fit
+// in an L2 cache of 2 MiB.
 constexpr size_t kSlots = 4;
 
 // Makes weights that bf16 holds exactly, because oneDNN takes weights in that
@@ -38,7 +38,7 @@ struct Data {
   bool indexed;
   Rows rows, residual, out, normed;
   Aligned<float> weights, norm_weight;
-  std::vector<int32_t> row_index;  // numbers of rows within the slot
+  std::vector<int32_t> row_index;  // row numbers, from 0 in each slot
 
   Data(const Types& ty, size_t t, size_t h, size_t k, bool through_index)
       : types(ty),
@@ -86,7 +86,8 @@ struct Data {
   Status Call(size_t slot, Executor& executor) {
     return Combine(In(slot), Out(), {}, executor);
   }
-  // Returns the arguments for tokens [begin, end). Two bf16 count as one f32.
+  // Returns the probe's arguments for tokens [begin, end). The probe moves f32
+  // values, so two bf16 values count as one f32.
   CombineMove Move(size_t slot, size_t begin, size_t end) {
     const size_t pair = begin * top_k;
     const size_t from = slot * pairs + (indexed ? 0 : pair);
@@ -186,7 +187,7 @@ void AddGgml(Case<Data>& contest, size_t threads) {
   });
 }
 
-// Adds oneDNN's weighted sum plus residual, without norm. oneDNN needs the
+// Adds oneDNN's weighted sum plus residual, without a norm. oneDNN needs the
 // weights in the type of the rows.
 void AddOneDnn(Case<Data>& contest) {
   contest.Add({"onednn:no_norm", {0}}, [](Data& d) {
@@ -214,7 +215,8 @@ void Add(const HiddenShape& shape, size_t tokens, bool indexed,
   contest.AddOurs(IsasFor(types), AllOutputs(types.out, 1));
   const std::string text = Text(types);
   const bool bf16 = text == "bf16";
-  const bool usual = top_k == kCombineTopK;  // plain loops and probes need this
+  // The plain loops and the probes support only this top_k.
+  const bool usual = top_k == kCombineTopK;
   if (usual && (text.empty() || bf16)) {
     contest.Add({"plain", {0, 1}}, [](Data& d) {
       return [&d](size_t slot) {
@@ -249,8 +251,8 @@ const Registration registration([] {
     for (const HiddenShape& shape : kHiddens) {
       for (const size_t tokens : kCombineTokens) {
         for (const Types& types : kCombineTypes) {
-          // The way in which sums are written does not depend on the order of
-          // the rows, so one order is enough.
+          // Times conversions with one order of rows only, because the order
+          // does not change how sums are converted and written.
           if (indexed && Converts(types)) continue;
           Add(shape, tokens, indexed, types);
         }

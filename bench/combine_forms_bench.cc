@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times forms of Combine that move no more bytes than the plain form. They
-// are compared with probes that only move these bytes.
+// Times forms of Combine that move no more bytes than its plain form, beside
+// probes that only move these bytes.
 
 #include <cmath>
 
@@ -105,7 +105,7 @@ struct Data {
     return outputs;
   }
 
-  // Runs the straightforward loop.
+  // Computes the form by straightforward loops, as a rival.
   void Plain() {
     const CombineScales& s = form.scales;
     std::vector<float> block(hidden);

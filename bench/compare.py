@@ -38,18 +38,18 @@ import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
-# Rounds of each contender of `experts`, by tokens, and the weight formats to
-# run. ggml has no int8.
+# The rounds of each contender of `experts`, by number of tokens.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
+# The weight formats of `experts` to run, with their names in the table. ggml has no int8.
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The rounds for a product with int8 weights, by the number of rows, and the weights' shape.
+# The rounds of a product with int8 weights, by number of rows, and the shape of the weights.
 PRODUCT_ROWS = {1: 101, 4: 51, 32: 25, 128: 15}
 PRODUCT_SHAPE = "768x2048"
 
 
 class Failed(Exception):
-    """One line about a program that did not measure."""
+    """A program failed, so nothing was measured. The message is one line."""
 
 
 def output(*command, **variables):
@@ -64,7 +64,7 @@ def output(*command, **variables):
 
 
 class Table:
-    """Ratios by row and column, with one entry for each run."""
+    """A table of ratios by row and column, with one entry for each run."""
 
     def __init__(self, name, labels, count, columns):
         self.name, self.labels, self.count, self.columns = name, labels, count, list(columns)
@@ -74,12 +74,12 @@ class Table:
         self.rows.setdefault(row, {}).setdefault(column, []).append((ratio, ms, half))
 
     def cell(self, row, column):
-        """The ratio, our time in ms and the spread over all runs, or None."""
+        """Returns the ratio, our time in ms and the spread over all runs, or None."""
         runs = self.rows[row].get(column)
         if not runs:
             return None
         ratios = [ratio for ratio, _, _ in runs]
-        # Two medians may agree by luck, so two runs have the spread of their rounds.
+        # Up to two runs have the spread of their rounds, because two medians may agree by luck.
         half = (spread.middle_half(ratios) if len(runs) > 2 else
                 (min(half[0] for _, _, half in runs), max(half[1] for _, _, half in runs)))
         return statistics.median(ratios), statistics.median(ms for _, ms, _ in runs), half
@@ -111,7 +111,7 @@ class Table:
 
 
 def columns(table):
-    """The cells of a table's rows, without the head."""
+    """Returns the cells of a Markdown table's rows, without the head."""
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -138,7 +138,7 @@ def plain_loops(program, table):
 
 
 def cpu_class():
-    """The family and model, which distinguish x86 CPUs of the same name."""
+    """Returns the CPU's family and model numbers, which distinguish x86 CPUs of the same name."""
     with open("/proc/cpuinfo") as file:
         values = dict(reversed([[part.strip() for part in line.split(":", 1)]
                                 for line in file if ":" in line]))
@@ -147,7 +147,7 @@ def cpu_class():
 
 
 def range_of(cell):
-    """The two numbers in a text such as "0.98 to 1.02"."""
+    """Returns the two numbers in a text such as "0.98 to 1.02"."""
     return tuple(float(word) for word in cell.split(" to "))
 
 
@@ -172,7 +172,7 @@ def ggml(python, plugin, *models, table):
 
 
 def contender_times(program, pattern, rounds):
-    """switchyard_bench's context, and the ns by contender and round."""
+    """Runs switchyard_bench, and returns its context and the ns by contender and round."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.json")
         output(program, f"--benchmark_filter={pattern}", f"--benchmark_out={path}",
@@ -187,7 +187,7 @@ def contender_times(program, pattern, rounds):
 
 
 def add_ratio(table, row, column, ours, theirs):
-    """Adds the ratios of the rounds of one process. Times are in ns."""
+    """Adds a run to the table: the ratios of its rounds. Times are in ns."""
     ratios = [theirs[i] / ours[i] for i in ours]
     table.add(row, column, statistics.median(ratios), statistics.median(ours.values()) / 1e6,
               spread.middle_half(ratios))
@@ -228,14 +228,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def count(text):
-    """A whole number above 0."""
+    """Returns the whole number above 0 that `text` has."""
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"not a whole number above 0: '{text}'")
     return int(text)
 
 
 def measure(arguments):
-    """All tables with their figures, and the shares of the CPUs that others used meanwhile."""
+    """Returns all tables, and the shares of the CPUs that other programs and the host used."""
     layer = Table("layer", ["usual code", "type"], "T", TOKENS)
     graph = Table("experts", ["experts' weights", "threads"], "T", EXPERT_TOKENS)
     product = Table("products", ["weights"], "rows", PRODUCT_ROWS)

@@ -25,8 +25,8 @@ constexpr size_t kExperts = 128, kTopK = 8, kHidden = 2048, kIntermediate = 768;
 constexpr size_t kTokens[] = {1, 4, 32, 512};
 constexpr size_t kDistinctExperts = 7;
 
-// Calls with few tokens rotate over several batches. Otherwise the weights of
-// one batch's experts could stay in a cache.
+// Returns the number of batches that calls rotate over. Calls with few tokens
+// need several batches; otherwise the experts' weights could stay in a cache.
 size_t SlotsOf(size_t tokens) {
   return std::max<size_t>(1, std::min<size_t>(32, 128 / tokens));
 }
@@ -46,7 +46,7 @@ struct Products {
   }
 };
 
-// The weights in one format. All numbers of tokens share them.
+// The weights in one format, which the cases with 1 to 512 tokens share.
 struct Layer {
   WeightFormat format;
   Products ours;
@@ -55,8 +55,8 @@ struct Layer {
 
   explicit Layer(WeightFormat format_in) : format(format_in), ours(format) {}
 
-  // Returns the weights as ggml tensors, and makes them at the first call.
-  // ggml has no int8 format, so it multiplies the same floats as q8_0.
+  // Returns the weights as ggml tensors, which the first call makes. ggml has
+  // no int8 format, so it gets the same floats in q8_0.
   const ggml::ExpertsWeights& Loaded() {
     if (loaded.gate != nullptr) return loaded;
     if (!ggml::Has(format)) {
@@ -128,9 +128,9 @@ struct Data {
     return RunExperts(in, {AnyMatrix(out.data(), tokens, kHidden)}, options,
                       weights, executor);
   }
-  // The expected results are the library's on one thread. multiply_bench
-  // checks the bits of the products. ggml's results differ, because it rounds
-  // rows in another way and, with q8_0 instead of int8, also the weights.
+  // Expects the library's results on one thread; multiply_bench checks the bits
+  // of the products. ggml's results differ, because ggml rounds the rows in
+  // another way and, with q8_0 instead of int8, also the weights.
   std::vector<Output> Wanted() {
     Output sums(out, ggml::Has(layer->format) ? 0.02 : 0.05);
     for (size_t slot = 0; slot < slots; ++slot) {
@@ -167,7 +167,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
       };
     });
   }
-  // The probe only reads the weights of the token's experts.
+  // Adds a probe that only reads the weights of the token's experts.
   if (tokens != 1) return;
   contest.Add({"probe"}, [](Data& d) {
     return [&d](size_t slot) {
@@ -185,7 +185,7 @@ void Add(WeightFormat format, const char* name, size_t tokens) {
 
 const Registration registration([] {
   const auto add = [](WeightFormat format, const char* name) {
-    // In f32 the weights would take 2.4 GB.
+    // Leaves out f32, because its weights would take 2.4 GB.
     if (format == WeightFormat::kF32) return;
     for (const size_t tokens : kTokens) {
       Add(format, name, tokens);

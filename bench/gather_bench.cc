@@ -37,7 +37,7 @@ struct Gather {
     pairs = buckets.pairs;
     row_index = buckets.row_index;
   }
-  // Returns the inputs. If the call converts tokens, they include row_index,
+  // Returns the inputs. If the call converts tokens, the inputs have row_index,
   // so that the library converts each token once.
   GatherInputs In() const {
     GatherInputs in = InWithoutIndex();
@@ -51,7 +51,7 @@ struct Gather {
   Status Call(size_t, Executor& executor) {
     return GatherRows(In(), Out(), {}, executor);
   }
-  // Reads a token and fills one row of `once`.
+  // Moves a token's bytes: reads the token and fills row `row` of `once`.
   void ReadToken(size_t token, size_t row) {
     BestProbes().move(rows.Data(token), rows.CodeBytes() / sizeof(float),
                       once.data() + row * out.CodeBytes(),
@@ -70,8 +70,8 @@ struct Gather {
   }
 };
 
-// A call reads a token once per copy. If it converts tokens, it reads each
-// only once.
+// Describes the case. A call that converts tokens reads each token once; other
+// calls read a token once for each copy.
 Facts FactsOf(const std::string& name, const char* model, const Types& types,
               const LayerShape& shape) {
   const size_t pairs = shape.tokens * shape.top_k;
@@ -97,9 +97,9 @@ void Probe(Gather& d, size_t, size_t begin, size_t end) {
   }
 }
 
-// The probes below read each token once, and copy a row for each of its
-// pairs. ProbeInOrder() copies to consecutive rows, as if the packed order
-// were the order of the tokens.
+// The probes below read each token once, and copy a row for each pair of the
+// token and a selected expert. ProbeInOrder() copies to consecutive rows, as if
+// the packed order were the order of the tokens.
 void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -108,7 +108,7 @@ void ProbeInOrder(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// This probe copies to the rows where the pairs belong.
+// Copies each row to the place of its pair in the packed order.
 void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
   for (size_t t = begin; t < end; ++t) {
     d.ReadToken(t, 0);
@@ -118,8 +118,8 @@ void ProbeScattered(Gather& d, size_t, size_t begin, size_t end) {
     }
   }
 }
-// This probe reads all tokens first, and then copies in packed order. It
-// cannot run in parts.
+// Reads all tokens first, and then copies rows in packed order. This probe
+// always moves all rows, so it cannot run on two threads.
 void ProbeGathered(Gather& d, size_t, size_t, size_t) {
   const size_t bytes = d.out.CodeBytes();
   for (size_t t = 0; t < d.tokens; ++t) d.ReadToken(t, t);
@@ -130,7 +130,7 @@ void ProbeGathered(Gather& d, size_t, size_t, size_t) {
 }
 
 void AddGgml(Case<Gather>& contest) {
-  // ggml copies rows on one thread only.
+  // Adds ggml on one thread only, because ggml copies rows on one thread.
   if (!ggml::Available()) return;
   contest.Add(ggml::Named(1, {0}), [](Gather& d) {
     std::vector<int32_t> index;
@@ -145,9 +145,9 @@ void AddGgml(Case<Gather>& contest) {
   });
 }
 
-// Adds other ways to convert rows. Each packed row may be converted by
-// itself, by the library without the index or in the way of engines. Or all
-// tokens may be converted first.
+// Adds other ways to convert rows: the library converts each packed row by
+// itself (each_row), or all tokens first (two_calls), or plain loops gather and
+// then convert, as engines do (engine).
 void AddOtherWays(Case<Gather>& contest, const Types& types) {
   const std::vector<size_t> all = AllOutputs(types.out);
   for (const Isa& isa : MainIsas()) {
@@ -215,7 +215,7 @@ const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
     for (const size_t tokens : kCombineTokens) {
       for (const Types& types : kGatherTypes) {
-        // One width is enough to show the cost of conversions.
+        // Times conversions at one width only, which shows their cost.
         const bool first = shape.hidden == kHiddens[0].hidden;
         if (!first && Converts(types)) continue;
         Add(shape.model, ShapeOf(shape.hidden, tokens), types);

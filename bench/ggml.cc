@@ -43,7 +43,7 @@ struct Free {
   }
 };
 
-// A thread pool for each number of threads.
+// Returns the thread pools, one for each number of threads.
 using Pool = std::unique_ptr<ggml_threadpool, Free<ggml_threadpool_free>>;
 std::map<int, Pool>& Pools() {
   static std::map<int, Pool> pools;
@@ -53,15 +53,15 @@ ggml_threadpool* PoolOf(int threads) {
   Pool& pool = Pools()[threads];
   if (pool == nullptr) {
     ggml_threadpool_params params = ggml_threadpool_params_default(threads);
-    params.paused = true;  // until the first call
+    params.paused = true;  // the first call wakes the threads
     pool.reset(Made(ggml_threadpool_new(&params)));
   }
   return pool.get();
 }
 
-// A graph of operations, in the order in which they are added. Inputs and
-// outputs are the caller's memory. Intermediate results share memory as in
-// llama.cpp, because the same allocator places them.
+// A graph of operations, which run in the order of Add(). Inputs and outputs
+// are the caller's memory. Intermediate results share memory as in llama.cpp,
+// because the same allocator places them.
 class Graph {
  public:
   explicit Graph(size_t threads)
@@ -74,7 +74,7 @@ class Graph {
 
   ggml_context* context() const { return context_.get(); }
 
-  // Adds an input. `sizes` start with the innermost.
+  // Adds an input. `sizes` start with the innermost dimension.
   ggml_tensor* Input(ggml_type type, std::initializer_list<size_t> sizes) {
     std::vector<int64_t> dims;
     for (const size_t size : sizes) dims.push_back(static_cast<int64_t>(size));
@@ -167,7 +167,7 @@ ggml_type TypeOf(WeightFormat format) {
 }
 
 // Returns the CPU's buffer type for repacked weights, which llama.cpp tries
-// before its own. Returns null if ggml was built without that type.
+// before the plain buffer type. Returns null if ggml was built without it.
 ggml_backend_buffer_type_t RepackType() {
   ggml_backend_reg_t const cpu = ggml_backend_cpu_reg();
   const auto extra = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
@@ -200,8 +200,8 @@ class Loaded {
                                    Int(rows), Int(experts))) {}
 
   void Use(const void* stored) { Set(tensor_, stored); }
-  // Moves the tensor to a ggml buffer, in a form that ggml chooses. Returns
-  // false if ggml has no such form for the tensor on this CPU.
+  // Allocates the tensor in a ggml buffer for repacked weights. Returns false
+  // if ggml does not repack such a tensor on this CPU.
   bool UseRepacked() {
     ggml_backend_buffer_type_t const type = RepackType();
     if (type == nullptr) return false;
@@ -244,7 +244,7 @@ class Loaded {
 
 bool Available() {
   static const bool is_quiet = [] {
-    // Without this, ggml logs a line on stderr for each repacked tensor.
+    // Silences ggml, which logs a line on stderr for each repacked tensor.
     ggml_log_set(
         [](ggml_log_level level, const char* text, void*) {
           if (level >= GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
@@ -256,7 +256,7 @@ bool Available() {
 }
 
 void Rest() {
-  // If ggml was built with OpenMP, it uses this program's OpenMP.
+  // Pauses OpenMP's threads, too, because ggml may have been built with OpenMP.
   omp_pause_resource_all(omp_pause_soft);
   for (const auto& pool : Pools()) ggml_threadpool_pause(pool.second.get());
 }
@@ -283,7 +283,8 @@ Router Route(size_t tokens, size_t experts, size_t top_k, bool renormalize,
     weights = ggml_div(c, weights, sum);
   }
   graph->AddOutput(weights);
-  ggml_set_output(ids->view_src);  // because it is read after the call
+  // Keeps the memory of the ids, because they are read after the call.
+  ggml_set_output(ids->view_src);
   graph->Plan();
   return {[=](const float* in, float* out) {
             Set(logits, in);

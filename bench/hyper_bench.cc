@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times HyperConnect in the forms that engines call. A loop that only moves
-// the same bytes is the comparison.
+// Times HyperConnect in the forms that engines call, beside a loop that only
+// moves the same bytes.
 
 #include <memory>
 #include <string>
@@ -86,7 +86,8 @@ struct Data {
     return HyperConnect(In(), Out(), Options(), executor);
   }
 
-  // How many matrices [tokens, hidden] a call reads, and how many it writes.
+  // Return the number of matrices [tokens, hidden] that a call reads, or
+  // writes.
   size_t Reads() const { return kStreams + (Mixes() ? 1 : 0); }
   size_t Writes() const {
     return (Mixes() ? kStreams : 0) + (Collapses() ? 2 : 0);

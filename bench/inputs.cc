@@ -22,7 +22,8 @@ LayerShape ParseShape(const std::string& text) {
       {"hidden", &shape.hidden},
       {"intermediate", &shape.intermediate},
       {"tokens", &shape.tokens}};
-  std::istringstream parts(text + ",");  // so an empty text has one empty part
+  // The comma gives an empty text one part, which is an error.
+  std::istringstream parts(text + ",");
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t equals = std::min(part.find('='), part.size());
     const auto found =
@@ -68,7 +69,7 @@ LayerShape ParseShape(const std::string& text) {
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread) {
   testing_support::Random random(7);
-  // Begins with the most popular expert.
+  // Shuffles the experts. The first expert is the most popular one.
   std::vector<int32_t> popularity(experts);
   std::iota(popularity.begin(), popularity.end(), 0);
   for (size_t e = experts; e > 1; --e) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory, numbers, and shapes of published models, for the benchmarks.
+// Inputs of the benchmarks: aligned memory, random numbers, and shapes of
+// published models.
 
 #ifndef SWITCHYARD_BENCH_INPUTS_H_
 #define SWITCHYARD_BENCH_INPUTS_H_
@@ -17,8 +18,8 @@ namespace switchyard::bench {
 
 constexpr size_t kAlignment = 64;
 
-// Memory that starts on a cache line. Loops may read and write whole lines of
-// it.
+// Memory that starts on a cache line. Loops may read and write its last cache
+// line whole.
 template <class T>
 class Aligned {
  public:
@@ -47,9 +48,9 @@ inline Aligned<float> Floats(size_t size, uint32_t stream, float range = 4.0f) {
   return floats;
 }
 
-// How the experts of a token are drawn. They are always distinct. kUniform:
-// all are equally likely. kZipf: the n-th most popular expert has a share
-// proportional to 1/n.
+// The distribution from which TopKIds() draws the experts of a token, which are
+// always distinct. kUniform: all experts are equally likely. kZipf: the n-th
+// most popular expert has a share proportional to 1/n.
 enum class Spread { kUniform, kZipf };
 Aligned<int32_t> TopKIds(size_t tokens, size_t experts, size_t top_k,
                          Spread spread);
@@ -60,8 +61,8 @@ struct LayerShape {
   size_t experts = 128, top_k = 8, hidden = 2048, intermediate = 768;
   size_t tokens = 512;
 };
-// Parses a text like "experts=160,top_k=6,tokens=64". Rows have to be whole
-// cache lines in all types. Throws InputError.
+// Parses a text like "experts=160,top_k=6,tokens=64". Throws InputError if the
+// text is wrong, or if rows are not whole cache lines in all types.
 LayerShape ParseShape(const std::string& text);
 
 struct RouterShape {
@@ -70,8 +71,8 @@ struct RouterShape {
   size_t top_k;
 };
 
-// Both functions return a part of a shape's name: "E=128/k=8/T=512", and
-// "T=64/H=2048" or, if k is not 8, "T=64/H=2048/k=6".
+// Return a part of a shape's name: RouterText() returns "E=128/k=8/T=512", and
+// HiddenText() "T=64/H=2048" or, if k is not 8, "T=64/H=2048/k=6".
 inline std::string RouterText(size_t experts, size_t top_k, size_t tokens) {
   return "E=" + std::to_string(experts) + "/k=" + std::to_string(top_k) +
          "/T=" + std::to_string(tokens);
@@ -87,9 +88,9 @@ constexpr size_t kBucketTokens[] = {1, 512, 4096};
 constexpr size_t kCombineTokens[] = {1, 64, 512};
 
 // The sizes of models' routers. The benchmark always computes a softmax and
-// top-k with renormalisation. Some of these models score by sigmoid, so only
-// the size is theirs. (gpt-oss selects before the softmax, which gives the
-// same result.)
+// top-k with renormalisation. Some of these models score by sigmoid, so the
+// table has only their size. (gpt-oss selects before the softmax, which gives
+// the same result.)
 constexpr RouterShape kRouters[] = {
     {"Mixtral 8x7B", 8, 2},
     {"ERNIE-4.5-300B-A47B", 64, 8},
@@ -101,8 +102,8 @@ constexpr RouterShape kRouters[] = {
     {"Qwen3-Next-80B-A3B", 512, 10},
 };
 
-// The sizes for softmax and top-k without renormalisation. They include sizes
-// of renormalised models for which there is a target.
+// The sizes for softmax and top-k without renormalisation. Some of these models
+// renormalise; the table has their sizes, because they have a speed target.
 constexpr RouterShape kUnnormalisedRouters[] = {
     {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
     {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},
@@ -116,8 +117,8 @@ constexpr RouterShape kBuckets[] = {
     {"DeepSeek-V3", 256, 8},
 };
 
-// Numbers of experts in published models that are not powers of two. Each
-// comes with the nearest power, and with the top_k for both.
+// Numbers of experts in published models that are not powers of two, each with
+// a power of two nearby. kTopKs has the values of top_k for all these numbers.
 struct OddExperts {
   size_t experts, power_of_two;
 };
@@ -143,7 +144,7 @@ struct HiddenShape {
   size_t hidden;
 };
 
-constexpr size_t kCombineTopK = 8;  // the same in all three models
+constexpr size_t kCombineTopK = 8;  // top_k of the three models below
 constexpr HiddenShape kHiddens[] = {
     {"Qwen3-30B-A3B", 2048},
     {"Qwen3-235B-A22B", 4096},

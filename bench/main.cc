@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// switchyard_bench: times every kernel, ISA and shape, and their rivals. It
-// is a Google Benchmark program and has its options. Exit codes: 0; 1 if a
-// result is wrong; 2 for wrong input.
+// switchyard_bench: times every kernel, ISA and shape, and their rivals. It is
+// a Google Benchmark program and takes Google Benchmark's options. Exit codes:
+// 0 for success; 1 if a result is wrong; 2 for wrong input.
 
 #include <benchmark/benchmark.h>
 
@@ -30,10 +30,10 @@ namespace {
 
 using program::InputError;
 
-// The default options. Each round has a new random order. Samples are long
-// compared with the clock's half a microsecond. But they are so short that
-// most end before the system gives the core to another program. The median
-// then leaves out the samples that do not.
+// The default options. Each round has a new random order. A sample takes 0.2
+// ms: long compared with the clock's half a microsecond, but so short that most
+// samples end before the system gives the core to another program. The median
+// leaves out the samples that were interrupted.
 constexpr const char* kDefaults[] = {
     "--benchmark_min_time=0.0002", "--benchmark_repetitions=25",
     "--benchmark_enable_random_interleaving=true"};
@@ -57,8 +57,8 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
-// Refuses arguments that Google Benchmark would ignore, and those for which
-// it would exit with its own code.
+// Throws InputError for arguments that Google Benchmark would ignore or exit
+// for with its own exit code.
 void RequireValid(const std::string& argument) {
   for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
     const auto format = ValueOf(option, argument);
@@ -81,7 +81,7 @@ void RequireValid(const std::string& argument) {
   }
 }
 
-// While an object exists, std::cerr writes to its string.
+// Redirects std::cerr to a string as long as the object exists.
 class Messages {
  public:
   Messages() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
@@ -107,8 +107,8 @@ void Initialize(std::vector<std::string> arguments) {
   argv.push_back(nullptr);
   Messages messages;
   benchmark::Initialize(&argc, argv.data());
-  // Google Benchmark keeps a pointer into `arguments`, and writes the text to
-  // the file after `arguments` has been destroyed.
+  // Sets the name again, because Google Benchmark keeps a pointer into
+  // `arguments`, and writes the name after `arguments` has been destroyed.
   benchmark::BenchmarkReporter::Context::executable_name = "switchyard_bench";
   if (argc == 1) return;
   const std::string why = messages.FirstLine();
@@ -127,7 +127,7 @@ void RequireMatch(std::string filter) {
   try {
     const std::regex regex(filter, std::regex::extended);
     for (const std::string& name : Names()) {
-      // Google Benchmark adds a suffix to some names.
+      // Google Benchmark matches names with the suffixes that it adds.
       for (const char* suffix :
            {"", "/real_time", "/iterations:1/manual_time"}) {
         if (std::regex_search(name + suffix, regex) != negated) return;
@@ -139,8 +139,8 @@ void RequireMatch(std::string filter) {
   throw InputError(why);
 }
 
-// Returns the name as Google Benchmark lists it, without the suffix that
-// states counts and clock.
+// Returns a benchmark's name without the suffix that Google Benchmark adds for
+// counts and the clock.
 std::string WithoutSuffix(const std::string& name) {
   return name.substr(0, name.find("/iterations:"));
 }

@@ -34,7 +34,8 @@ struct Shape {
 std::vector<int32_t> Values(const Aligned<int32_t>& ids) {
   return {ids.data(), ids.data() + ids.size()};
 }
-// Expects `values` in the output of a call, and poison behind them.
+// Returns an output that expects `values`, and kPoison in the rest of the
+// memory.
 Output Wanted(Aligned<int32_t>& memory, std::vector<int32_t> values) {
   Output output(memory);
   values.resize(memory.size(), -1);
@@ -67,7 +68,7 @@ struct AlignedCase {
   Aligned<int32_t> ids, counts, offsets, pairs, blocks;
 };
 
-// Maps to 8 ranks. The experts of a rank have consecutive ids.
+// Maps pairs or tokens to 8 ranks. The experts of a rank have consecutive ids.
 struct MapCase {
   static constexpr size_t kRanks = 8;
   MapCase(const Shape& shape, bool of_tokens)
@@ -117,8 +118,8 @@ struct MapCase {
   Aligned<int32_t> pair_counts, counts, offsets, rows, index;
 };
 
-// An eighth of the experts, the ones with the lowest ids, have four replicas.
-// (The lowest ids are the busiest in a Zipf distribution.)
+// Maps experts to replicas. The eighth of the experts with the lowest ids has
+// four replicas each.
 struct ReplicaCase {
   static constexpr size_t kMost = 4;
   explicit ReplicaCase(const Shape& shape)

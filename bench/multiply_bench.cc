@@ -1,10 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times products of rows with the weights of one expert, a different one in
-// each slot. `multiply` takes quantised rows, as in RunExperts(), which
-// quantises each token once for all its experts. `multiply_f32` takes f32
-// rows and quantises them in each call, as ggml's mul_mat does.
+// Times products of rows with the weights of one expert. Each slot (one of the
+// inputs that calls rotate over) has another expert. `multiply` takes quantised
+// rows, as in RunExperts(), which quantises each token once for all its
+// experts. `multiply_f32` takes f32 rows and quantises them in each call, as
+// ggml's mul_mat does.
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +38,8 @@ constexpr Shape kShapes[] = {{"Qwen3-30B-A3B, gate or up", 768, 2048},
                              {"gpt-oss-120b", 2880, 2880}};
 constexpr size_t kRows[] = {1, 4, 32, 128};
 
-// The weights of all slots together exceed the caches, as the weights of a
-// layer do. So each call reads its weights from memory.
+// The bytes of the weights of all slots together. They exceed the caches, as
+// the weights of a layer do, so that each call reads its weights from memory.
 constexpr size_t kMemory = size_t{96} << 20;
 constexpr size_t kDistinctExperts = 2;
 constexpr size_t kDistinctRows = 4;  // the other rows are copies
@@ -47,13 +48,14 @@ size_t ExpertsOf(WeightFormat format, const Shape& shape) {
   const size_t bytes = PackedBytes(format, shape.out, shape.in);
   return std::max<size_t>(4, (kMemory + bytes - 1) / bytes);
 }
-// Calls with many rows have fewer slots, because the program keeps the
-// expected sums of all slots.
+// Returns the number of slots. Calls with many rows have fewer slots, because
+// the program keeps the expected results of all slots.
 size_t SlotsOf(WeightFormat format, const Shape& shape, size_t rows) {
   return std::min(ExpertsOf(format, shape), 4096 / rows);
 }
 
-// Shapes with the same weights share one copy.
+// Returns the weights. Consecutive cases with the same format and shape share
+// one copy.
 std::shared_ptr<const Weights> WeightsOf(WeightFormat format,
                                          const Shape& shape) {
   static std::shared_ptr<const Weights> last;
@@ -85,7 +87,7 @@ struct Data {
   std::vector<float> floats;
   FormatRows operands;
   Aligned<float> out;
-  // The rivals' weights, and the rows and columns that oneDNN uses.
+  // The rivals' weights, and oneDNN's rows, scales and offsets.
   std::shared_ptr<const ggml::Loaded> loaded, loaded_as_stored;
   HugePages onednn_weights;
   std::vector<uint8_t> onednn_rows;
@@ -126,8 +128,9 @@ struct Data {
     return MultiplyTile(weights->packed(), Tile(slot));
   }
   std::vector<Output> Wanted() {
-    // Rivals round the rows in another way. oneDNN's rows have 7 bits. ggml's
-    // have f16 scales, or are bf16 or f16.
+    // The tolerance allows for rivals that round the rows in another way:
+    // oneDNN's rows have 7 bits; ggml's rows have f16 scales, or are bf16 or
+    // f16.
     const bool is_int8 = weights->stored().format == WeightFormat::kInt8;
     Output sums(out, is_int8 ? 0.05 : 0.02);
     std::vector<float> of_experts[kDistinctExperts];
@@ -150,8 +153,9 @@ struct Data {
   }
 };
 
-// CPUs without VNNI add pairs of u8 * s8 products in 16 bits, which can
-// overflow. To avoid this, oneDNN's rows have 7 bits: the codes plus 64.
+// Makes oneDNN's product. CPUs without VNNI add pairs of u8 * s8 products in 16
+// bits. To avoid an overflow, oneDNN's rows have 7 bits: half of a code,
+// plus 64.
 onednn::Operations OneDnn(Data& d) {
   constexpr int kZero = 64;
   const ExpertWeights& w = d.weights->stored();
@@ -184,7 +188,7 @@ onednn::Operations OneDnn(Data& d) {
       &d.onednn_weights);
 }
 
-// ggml's product, with weights that are repacked or left as stored.
+// Returns ggml's product, with weights that are repacked or used as stored.
 auto Ggml(Data& d, bool repacked) {
   std::shared_ptr<const ggml::Loaded>& loaded =
       repacked ? d.loaded : d.loaded_as_stored;
@@ -220,7 +224,7 @@ void Add(WeightFormat format, const char* name, const Shape& shape,
                   });
   }
   if (format == WeightFormat::kInt8) quantised.Add({"onednn", {0}}, OneDnn);
-  // The probe only reads the packed weights.
+  // Only reads the packed weights.
   const auto probe = [](Data& d) {
     return [&d](size_t slot) {
       const ExpertWeights& packed = d.weights->packed();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This file replaces ggml.cc if ggml's CMake package is not installed.
+// Replaces ggml.cc if ggml's CMake package is not installed.
 
 #include "bench/ggml.h"
 

@@ -29,7 +29,7 @@ const dnnl::stream& Stream() {
   return stream;
 }
 
-// Returns the description of a dense matrix of f32 or bf16.
+// Returns the descriptor of a dense array of f32 or bf16.
 memory::desc Dense(Type type, const std::vector<size_t>& sizes) {
   memory::dims dims, strides(sizes.size());
   for (const size_t size : sizes) {
@@ -49,8 +49,8 @@ void Check(dnnl_status_t status) {
   if (status != dnnl_success) throw std::runtime_error("oneDNN failed");
 }
 
-// In oneDNN 3 only the primitive of an operation has a descriptor. The
-// primitive's descriptor needs a descriptor of each argument.
+// Returns the descriptor of a swish. oneDNN 3 has no separate descriptor of the
+// operation, and needs descriptors of both the input and the output.
 dnnl::eltwise_forward::primitive_desc Swish(const memory::desc& desc) {
   const auto inference = dnnl::prop_kind::forward_inference;
   const auto swish = dnnl::algorithm::eltwise_swish;
@@ -91,13 +91,13 @@ dnnl::matmul::primitive_desc Product(const memory::desc& left,
 #endif
 }
 
-// The data of an argument in the first slot, and the distance to its data in
-// the next.
+// An argument of a primitive: its data in the first slot, and the distance to
+// its data in the next slot.
 struct Argument {
   int kind;
   memory::desc desc;
   const void* data;
-  size_t step = 0;  // the distance in bytes
+  size_t step = 0;  // the distance from slot to slot in bytes
 };
 
 }  // namespace
@@ -193,10 +193,10 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        {DNNL_ARG_DST, result, out}}}});
 }
 
-// The rows are u8, because oneDNN has no fast kernel for s8 rows on CPUs
-// without VNNI. The scales and offsets of columns are separate operations on
-// the sums. The rows have a zero point, and oneDNN's own attribute for it
-// would read all weights a second time.
+// Takes u8 rows, because oneDNN has no fast kernel for s8 rows on CPUs without
+// VNNI. Applies the columns' scales and offsets by separate operations on the
+// sums, because oneDNN's attribute for the rows' zero point would read all
+// weights a second time.
 Operations Multiply(const Int8Product& p, HugePages* memory_of_all) {
   const auto dim = [](size_t size) { return static_cast<memory::dim>(size); };
   const memory::dims sizes = {dim(p.in), dim(p.num_out)};

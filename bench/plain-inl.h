@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Code that the plain*.cc files share. They are compiled for this machine's
-// CPU with -O3 -march=native, as engines compile their code. They have loops
-// that the compiler vectorises, without intrinsics and fast-math. This file
-// includes few headers, because the linker may use an inline function that is
-// compiled here for the whole program.
+// Code that the plain*.cc files share. The plain*.cc files are compiled for
+// this machine's CPU with -O3 -march=native, as engines compile their code.
+// They have loops that the compiler vectorises, without intrinsics and
+// fast-math. This file includes few headers, because the linker may use an
+// inline function that was compiled with these flags for the whole program.
 
 #ifndef SWITCHYARD_BENCH_PLAIN_INL_H_
 #define SWITCHYARD_BENCH_PLAIN_INL_H_
@@ -17,10 +17,10 @@
 #include "switchyard/types.h"
 
 namespace switchyard::bench::plain {
-namespace {  // each file has a copy, with its own flags
+namespace {  // each plain*.cc has a copy, compiled with its flags
 
-// The number of partial sums in reductions. The compiler may not split a sum
-// itself without fast-math.
+// The number of partial sums in reductions. The loops split sums themselves,
+// because the compiler may not do so without fast-math.
 constexpr size_t kLanes = 32;
 
 inline float Sum(const float (&sums)[kLanes]) {
@@ -40,7 +40,7 @@ inline float FromBits(uint32_t bits) {
   return f;
 }
 
-// Loads numbers that are not NaN.
+// Load and store numbers that are not NaN.
 inline float Load(float f) { return f; }
 inline float Load(BFloat16 f) { return FromBits(uint32_t{f.bits} << 16); }
 inline void Store(float f, float* to) { *to = f; }
@@ -59,9 +59,10 @@ void WithElement(Type type, Function function) {
   }
 }
 
-// Returns e^x as 2^n e^r, to 2 ulp. With std::exp, loops would stay scalar.
+// Returns e^x as 2^n e^r, with an error of up to 2 ulp. It replaces std::exp,
+// because the compiler does not vectorise loops with std::exp.
 inline float Exp(float x) {
-  constexpr float kMagic = 0x1.8p23f;  // its low bits become the bits of n
+  constexpr float kMagic = 0x1.8p23f;  // n + kMagic has n in its low bits
   x = x > -87.0f ? x : -87.0f;         // compiles to one instruction
   x = x < 88.0f ? x : 88.0f;
   const float shifted = x * 0x1.715476p0f + kMagic;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The router and the buckets in plain C++. (See plain-inl.h.)
+// The plain rivals of the router and the buckets. (See plain-inl.h.)
 
 #include <cmath>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Inserts each logit that is large enough into the sorted top_k. Of equal
-// logits, the first stays in front.
+// Selects by inserting each logit that is large enough into a sorted list of
+// top_k. Among equal logits, the first stays in front.
 void SelectByInsertion(const float* row, size_t experts, size_t top_k,
                        int32_t* ids) {
   float best[kMaxExperts];
@@ -32,9 +32,9 @@ void SelectByInsertion(const float* row, size_t experts, size_t top_k,
   }
 }
 
-// Computes the maxima of kLanes groups. The k-th largest of them is a lower
-// bound for the row's k-th largest logit. The few logits at or above the
-// bound are then ranked by counting.
+// Selects by a bound. Computes the maxima of kLanes groups of logits: the k-th
+// largest maximum is a lower bound for the row's k-th largest logit. Then ranks
+// the few logits at or above the bound by counting.
 void Select(const float* row, size_t experts, size_t top_k, int32_t* ids) {
   if (experts < kLanes || top_k > kLanes) {
     return SelectByInsertion(row, experts, top_k, ids);
@@ -152,8 +152,8 @@ void Scores(Score score, const float* row, size_t experts, float* scores) {
 #undef SWITCHYARD_CASE
 }
 
-// A group's sum is the sum of its two largest keys. Drops the keys of all
-// groups except those with the largest sums.
+// Keeps the topk_group groups with the largest sums of their two largest keys.
+// Sets the keys of all other groups to -infinity.
 void DropGroups(const RouteOptions& options, size_t experts, float* keys) {
   const size_t groups = options.num_expert_group, size = experts / groups;
   float sums[kMaxExperts];

@@ -11,7 +11,8 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Computes where each bucket starts, from counts that are padded to blocks.
+// Computes where each bucket starts: the prefix sum of the counts, each rounded
+// up to whole blocks.
 void Starts(const Span<int32_t>& counts, const Span<int32_t>& offsets,
             int32_t block, int32_t* next) {
   int32_t start = 0;

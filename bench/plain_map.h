@@ -10,17 +10,17 @@
 
 namespace switchyard::bench::plain {
 
-// Straightforward loops. (See rivals.h.) Ids are int32, contiguous and valid,
-// and there are at most 1024 buckets.
+// Straightforward loops, rivals of the map kernels. (See rivals.h.) Ids must be
+// int32, contiguous and valid. The functions support up to kMaxExperts buckets.
 //
-// Writes offsets, pairs and block_experts. Fills the pairs with sentinels
-// first.
+// Writes offsets, pairs and block_experts. First fills the pairs with
+// sentinels, which stay in the padding of blocks.
 void BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                    size_t block_size);
-// Maps by a table to at most 64 destinations. Writes pairs with pair_index.
-// If counts of tokens are given, writes tokens with copy_index instead.
+// Maps by a table to at most 64 destinations. Writes the pairs and pair_index
+// or, if outputs.tokens has counts, the tokens and copy_index.
 void MapPairs(const MapInputs& inputs, const MapOutputs& outputs);
-// Replaces logical experts by physical ones, with first_replica = 0.
+// Replaces logical experts by physical experts, with first_replica = 0.
 void MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs);
 
 }  // namespace switchyard::bench::plain

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels on rows in plain C++. (See plain-inl.h.)
+// The plain rivals of the kernels on rows. (See plain-inl.h.)
 
 #include <cmath>
 #include <cstring>
@@ -13,9 +13,9 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Returns the largest magnitude. It compares the bits as integers, which have
-// the same order as the magnitudes. The compiler may reorder maxima of
-// integers.
+// Returns the largest magnitude. Compares the bits as integers, which have the
+// same order as the magnitudes, because the compiler may reorder and vectorise
+// maxima of integers.
 template <class T>
 inline float Amax(const T* row, size_t size) {
   uint32_t max = 0;
@@ -26,13 +26,13 @@ inline float Amax(const T* row, size_t size) {
   return FromBits(max);
 }
 
-// Rounds to nearest, with ties to even. The compiler does not fuse this with
-// a product.
+// Rounds to nearest, with ties to even, by std::rint, because the compiler
+// cannot fuse it with a product.
 inline int8_t ToInt8(float f) {
   return static_cast<int8_t>(static_cast<int32_t>(std::rint(f)));
 }
 
-// Rounds to nearest. |f| may be up to 448.
+// Rounds to nearest. |f| must be at most 448.
 inline uint8_t ToF8E4M3(float f) {
   const uint32_t bits = Bits(f) & 0x7FFFFFFF, sign = Bits(f) >> 24 & 0x80;
   const uint32_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - 0x3C0;
@@ -105,14 +105,16 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out) {
       Store(g * Load(up[c]) / (1.0f + Exp(-g)), &o[c]);
     };
     size_t c = 0;
-    for (; c + kLanes <= out.cols; c += kLanes) {  // GCC 12 unrolls this: 1.1 x
+    // Blocks of kLanes, because GCC 12 then unrolls the loop: 1.1 times as
+    // fast.
+    for (; c + kLanes <= out.cols; c += kLanes) {
       for (size_t l = 0; l < kLanes; ++l) silu_mul(c + l);
     }
     for (; c < out.cols; ++c) silu_mul(c);
   }
 }
 
-// Returns the activation of a gate and an up.
+// Returns the activation of a gate value `g` times an up value `u`.
 inline float Activated(const ActivateOptions& options, float g, float u) {
   switch (options.activation) {
     case Activation::kGelu:
@@ -148,7 +150,8 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out,
   }
 }
 
-// Returns the place where a row's sums are kept in f32.
+// Returns the memory for a row's sums in f32: the output row itself if it is
+// f32, otherwise `buffer`.
 inline float* Sums(float* out, float*) { return out; }
 inline float* Sums(BFloat16*, float* buffer) { return buffer; }
 
@@ -198,7 +201,8 @@ void Combine(const CombineInputs& inputs, const Matrix<T>& outs,
   }
 }
 
-// Adds the squares of complete groups of kLanes.
+// Adds the squares of a row to kLanes partial sums. `size` is a multiple of
+// kLanes.
 void AddSquares(const float* row, size_t size, float (&squares)[kLanes]) {
   for (size_t i = 0; i < size; i += kLanes) {
     for (size_t l = 0; l < kLanes; ++l) squares[l] += row[i + l] * row[i + l];

@@ -27,9 +27,9 @@ import textwrap
 import spread
 from spread import InputError
 
-# The rows of report.py's matrix to draw, with the texts for readers: kernels that memory bounds come
-# first, then products of one row with weights from memory, then kernels that arithmetic bounds. A
-# call of each takes at most a few milliseconds, because a busy machine interrupts longer calls.
+# The rows of report.py's matrix to draw, with their labels: first kernels that memory bounds, then
+# products of one row with weights from memory, then kernels that arithmetic bounds. A call takes at
+# most a few milliseconds, because a busy machine interrupts longer calls.
 KERNELS = {
     ("gather", "T=64/H=2048"): "GatherRows, 64 x 2048",
     ("combine", "T=64/H=2048"): "Combine, 64 x 2048",
@@ -52,15 +52,15 @@ BATCHES = {"1 token": ("--tokens", "1"), "64 tokens, Zipf": ("--tokens", "64", "
            "512, one hot": ("--tokens", "512", "--skew", "hot"),
            "4096, Zipf": ("--tokens", "4096", "--skew", "zipf")}
 
-# Colours that people with each kind of colour blindness can distinguish, and a marker for each.
+# Colours that people with any colour blindness can distinguish, and a marker for each colour.
 STYLES = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#a0527f", "D"), ("#8a6d00", "v"),
           ("#444444", "P"))
 GRAY = "#595959"
-WIDTH = 400 / 72  # so that a text of 9 points has 9 pixels on a page of 400
+WIDTH = 400 / 72  # inches: text of 9 points is 9 pixels high if the plot is 400 pixels wide
 
 
 class Missing(Exception):
-    """One line about a program or package that is missing."""
+    """A program or package is missing. The message is one line."""
 
 
 def load_pyplot():
@@ -74,7 +74,7 @@ def load_pyplot():
     pyplot.rcdefaults()  # A user's own settings would change the file.
     pyplot.rcParams.update({
         "svg.fonttype": "none", "svg.hashsalt": "switchyard", "text.parse_math": False,
-        # A viewer without the first font takes one of the next.
+        # A viewer without the first font uses the next font that it has.
         "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
         "font.size": 9, "axes.edgecolor": GRAY, "axes.spines.top": False,
         "axes.spines.right": False, "grid.color": "#d9d9d9",
@@ -93,9 +93,10 @@ def read(path, *keys):
 
 
 def new_figure(pyplot, heights, caption, left=0.1):
-    """Axes below each other, with the heights in inches, and the caption below them."""
+    """Returns a figure with axes below each other, with these heights in inches, and a caption."""
     lines = [line for text in caption for line in textwrap.wrap(text, 80)]
-    above, below = 0.5, 0.55 + 0.16 * len(lines)  # for a title and legend, and for the x axis
+    # Inches above the axes for the title and legend, and below for the x axis and caption.
+    above, below = 0.5, 0.55 + 0.16 * len(lines)
     height = sum(heights) + (above + 0.5) * (len(heights) - 1) + above + below
     figure = pyplot.figure(figsize=(WIDTH, height))
     figure.text(0.02, 0.06 / height, "\n".join(lines), fontsize=8, color=GRAY, va="bottom",
@@ -118,7 +119,8 @@ def finish(figure, axes, title, columns):
 
 
 def point(axes, x, y, half, style, across=True):
-    """A point with its spread. It is hollow if the spread is wider than its distance from 1."""
+    """Draws a point and its spread. The point is hollow if the spread is wider than its distance
+    from 1."""
     colour, marker = style
     if half:
         axes.plot(*((half, (y, y)) if across else ((x, x), half)), color=colour, linewidth=1,
@@ -129,7 +131,7 @@ def point(axes, x, y, half, style, across=True):
 
 
 def shares_of(row, isa):
-    """The fastest probe's time over this ISA's, by process."""
+    """Returns the fastest probe's time divided by this ISA's time, for each process."""
     probes = [ns for name, ns in row.items() if name.split(":")[0] == "probe"]
     if isa not in row or not probes:
         return []
@@ -204,7 +206,7 @@ def draw_experts(pyplot, path):
         rows, title = tables[name]["rows"], "One product: oneDNN's time / ours"
         axes.set_xlabel("rows")
         if name == "experts":
-            # The last label of a row is its number of threads.
+            # Draws the rows with the most threads, which are the second label.
             most = max((row["labels"][1] for row in rows), key=int)
             rows = [row for row in rows if row["labels"][1] == most]
             title = "The experts of a layer: ggml's time / ours"
@@ -216,7 +218,7 @@ def draw_experts(pyplot, path):
 
 
 def plan_ratios(program, batch):
-    """The ratios of the plan and of the tiles, by number of workers."""
+    """Returns swy plan's ratios of the plan and of whole-expert tiles, by number of workers."""
     command = [program, "plan", *batch, "--workers", *map(str, WORKERS)]
     try:
         text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -259,7 +261,7 @@ def draw_from(source, draw, pyplot):
 
 
 def save(figure, path):
-    """Replaces the file with a whole one."""
+    """Writes the figure to a new file, then replaces the old file, so that no part stays."""
     part = f"{path}.part"
     try:
         figure.savefig(part, format="svg", metadata={"Date": None, "Creator": "bench/plots.py"})

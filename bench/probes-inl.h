@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This file is included once per vector width. For each, probes.cc sets a
-// target and a namespace, and defines PROBE_BYTES and PROBE_STREAM(pointer,
-// vector).
+// The probes, loops that only move bytes. probes.cc includes this file once per
+// vector width. Before, it sets a target and a namespace, and defines
+// PROBE_BYTES and PROBE_STREAM(pointer, vector).
 
 typedef float V __attribute__((vector_size(PROBE_BYTES)));
 constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
@@ -11,9 +11,10 @@ constexpr size_t kLine = 64 / sizeof(float);
 constexpr size_t kAhead = 1024 / sizeof(float);  // the prefetch distance
 constexpr size_t kStreams = 8;
 
-// Rows of quantised types can start at any address. A reference to a type
-// with reduced alignment would not work: when Clang returns a reference, it
-// forgets the typedef's alignment, and its aligned stores crashed.
+// Load and store at any address, because rows of quantised types can start
+// anywhere. References to a type with reduced alignment do not work: Clang
+// forgets a typedef's alignment when a function returns such a reference, and
+// its aligned stores crashed.
 inline V Load(const float* p) {
   V v;
   __builtin_memcpy(&v, p, sizeof(v));

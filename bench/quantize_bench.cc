@@ -28,7 +28,7 @@ struct Data {
   }
 };
 
-// Moves the codes only, which are nearly all of the bytes.
+// Moves only the codes, because they are nearly all of the bytes.
 void Probe(Data& d, size_t, size_t begin, size_t end) {
   const size_t in = d.in.CodeBytes() / sizeof(float);
   const size_t out = d.out.CodeBytes() / sizeof(float);

@@ -22,21 +22,21 @@ import sys
 import spread
 from spread import InputError
 
-# The first word of a peer's name. Every other contender is one of Switchyard's own ISAs.
+# The first word of a peer's name. A peer is a rival of the library's kernels.
 PEERS = ("plain", "engine", "onednn", "ggml")
-# The files of one report have to agree in these fields.
+# Fields of the context that must be equal in all files of one report.
 MACHINE = ("cpu_model", "data_caches", "isas", "compiler", "highway", "tbb", "onednn", "ggml")
 NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-# Google Benchmark appends these to a name.
+# Suffixes that Google Benchmark appends to a name.
 SUFFIX = re.compile(r"/((iterations|repeats|threads|min_time|min_warmup_time):[^/]*|\w+_time)")
 
-# The benchmarks keep one CPU busy, so the load average of a quiet machine is about 1.
+# Above this load average, other programs run, because the benchmarks alone give about 1.
 MOST_LOAD_AVERAGE = 1.5
 
 
 def load(path):
-    """The machine, its ISAs and load average, and {(kernel, shape, contender): (sorted ns a unit,
-    unit)}."""
+    """Reads a file. Returns the machine, its ISAs, the load average, and
+    {(kernel, shape, contender): (sorted ns per unit, unit)}."""
     try:
         with open(path, "rb") as file:
             data = json.loads(file.read().decode("utf-8"))
@@ -69,7 +69,7 @@ def load(path):
 
 
 class Run:
-    """What several processes measured: the sorted ns by kernel and shape, contender, process."""
+    """Measurements of several processes: sorted ns by (kernel, shape), contender and process."""
 
     def __init__(self, paths):
         self.rows, self.units, self.machine, self.averages = {}, {}, None, []
@@ -85,38 +85,40 @@ class Run:
                 self.units.setdefault(kernel, {})[unit] = None
 
     def find(self, row, kind):
-        """The name of the best ISA, or of the fastest peer or probe, in `row`, or None."""
+        """Returns the name of the best ISA, or of the fastest peer or probe, in `row`, or None."""
         if kind == "best":
             return next((isa for isa in self.isas if isa in row), None)
-        # After a ":" comes the part that a peer does, such as oneDNN's softmax.
+        # A peer's name with a ":" does only a part of the work, such as oneDNN's softmax, so peers
+        # are found by their whole name.
         names = PEERS if kind == "peer" else [n for n in row if n.split(":")[0] == kind]
         there = [name for name in names if name in row]
         return min(there, key=lambda n: time_of(row[n])[0], default=None)
 
 
 def repetitions(processes):
-    """The spread of the repetitions of one or two processes."""
+    """Returns the spread of the repetitions of one or two processes."""
     halves = [spread.middle_half(ns) for ns in processes.values()]
     return min(low for low, _ in halves), max(high for _, high in halves)
 
 
 def time_of(processes):
-    """The median of the processes' medians, and their spread. Two medians may agree by luck, so up to
-    two processes have the spread of their repetitions."""
+    """Returns the median of the processes' medians, and their spread. For one or two processes,
+    returns the spread of their repetitions, because two medians may agree by luck."""
     medians = [statistics.median(ns) for ns in processes.values()]
     half = spread.middle_half(medians) if len(medians) > 2 else repetitions(processes)
     return statistics.median(medians), half
 
 
 def ratio_of(one, other):
-    """The time of one over the other's and its spread, or None if no process has both."""
+    """Returns the ratio of the times of `one` and `other` and its spread, or None if no process has
+    both."""
     both = one.keys() & other.keys()
     ratios = [statistics.median(one[p]) / statistics.median(other[p]) for p in both]
     if len(ratios) > 2:
         return statistics.median(ratios), spread.middle_half(ratios)
     if not ratios:
         return None
-    # Repetitions of two contenders do not alternate, so they form no pairs.
+    # Divides spreads, because repetitions of two contenders do not alternate and so form no pairs.
     halves = [(spread.middle_half(one[p]), spread.middle_half(other[p])) for p in both]
     return statistics.median(ratios), (min(low / other_high for (low, _), (_, other_high) in halves),
                                        max(high / other_low for (_, high), (other_low, _) in halves))
@@ -135,7 +137,7 @@ def print_matrix(run):
     for kernel in dict.fromkeys(kernel for kernel, _ in run.rows):
         rows = {shape: row for (k, shape), row in run.rows.items() if k == kernel}
         isas = [i for i in run.isas if any(i in row for row in rows.values())]
-        # A kernel of the device layer has contenders with names of its own.
+        # Kernels of the device layer have other contenders than ISAs.
         ours = isas or list(dict.fromkeys(n for row in rows.values() for n in row))
         print(f"\n## {kernel}: ns a {' or a '.join(run.units[kernel])}\n")
         print("| shape | " + " | ".join(ours) + " | fastest peer | ours / peer | fastest probe |"
@@ -152,7 +154,8 @@ def print_matrix(run):
 
 
 def load_lines(averages):
-    """The load averages at the processes' starts, and a warning if other programs ran."""
+    """Returns a line with the load averages at the processes' starts, and a warning if the machine
+    is loaded."""
     if not averages:
         return []
     middle = statistics.median(averages)
@@ -164,7 +167,7 @@ def load_lines(averages):
 
 
 def figures(run, command):
-    """The figures for bench/plots.py: by row and contender, each process's median or null."""
+    """Returns the figures for bench/plots.py: by row and contender, each process's median or null."""
     rows = []
     for (kernel, shape), row in run.rows.items():
         processes = sorted(set().union(*row.values()))
@@ -206,7 +209,7 @@ def main(argv):
         print("report.py: " + " ".join(str(error).split()), file=sys.stderr)
         return 2
     except OSError as error:
-        # The interpreter flushes stdout once more at the end.
+        # Replaces stdout, because the interpreter flushes it once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         print(f"report.py: standard output: {error.strerror}", file=sys.stderr)
         return 2

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The contenders that are compared with the library's kernels.
+// The rivals of the library's kernels: plain C++, oneDNN, and probes.
 
 #ifndef SWITCHYARD_BENCH_RIVALS_H_
 #define SWITCHYARD_BENCH_RIVALS_H_
@@ -25,22 +25,22 @@ namespace switchyard::bench {
 
 // The kernels as a programmer would write them for an engine: plain C++ in
 // single precision, compiled for this machine's CPU. (See plain-inl.h.) They
-// support the options that the benchmarks use. Matrices are contiguous, and
-// their type is f32 or bf16.
+// support only the options that the benchmarks use. Matrices must be
+// contiguous, of type f32 or bf16.
 namespace plain {
 
 constexpr size_t kMaxExperts = 16384;
 constexpr size_t kMaxHidden = 8192;
-constexpr size_t kTopK = 8;  // for Combine; rows are whole cache lines
+constexpr size_t kTopK = 8;  // Combine() supports only this top_k
 
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
-// Routes by any score except kSparsemixer. The bias is added to the score,
-// and all tokens share it. Groups have at least two experts, and need a bias.
-// The weights are divided by the sum of the selected ones.
+// Routes by any score except kSparsemixer. Adds one bias, which all tokens
+// share, to the scores. Groups must have at least two experts, and need a bias.
+// Divides the weights by the sum of the selected weights.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                const RouteOptions& options);
-// Returns the count of the busiest expert.
+// Sorts the pairs, and returns the number of pairs of the busiest expert.
 size_t BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs);
 void BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs);
 // Appends each (token, slot) to its expert's row: rows[expert][pair].
@@ -53,23 +53,24 @@ void GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs);
 constexpr const char* kQuantized[] = {"bf16", "i8", "f8e4m3", "q8_0"};
 void Quantize(const QuantizeInputs& inputs, const QuantizeOutputs& outputs);
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs);
-// Computes activations other than SiLU with the C library's functions. A
-// limit may come before them.
+// Computes activations other than SiLU with the C library's functions, after an
+// optional limit.
 void Activate(const ActivateInputs& inputs, const ActivateOutputs& outputs,
               const ActivateOptions& options);
-// Combines with a residual and a norm, without a shared expert.
+// Combines with a residual and a norm, without a shared expert. Rows must be
+// whole cache lines.
 void Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
              float eps);
-// Mixes the streams, collapses them, or does both. Rows are whole cache
+// Mixes the streams, collapses them, or does both. Rows must be whole cache
 // lines.
 void HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
                   const HyperOptions& options);
 
 }  // namespace plain
 
-// oneDNN's operations that do the kernels' work, on one thread. The
-// primitives and memory objects of all slots are made beforehand. So only
-// dnnl_primitive_execute is timed.
+// oneDNN's operations that do the kernels' work, on one thread. The functions
+// make the primitives and memory objects of all slots beforehand, so that only
+// dnnl_primitive_execute is timed. Slots are the inputs that calls rotate over.
 namespace onednn {
 
 std::string Version();
@@ -88,13 +89,13 @@ class Operations {
 // True if oneDNN computes bf16 with this CPU's vectors.
 bool SupportsBf16();
 
-// The inputs of the slots lie one after the other, and all slots share the
-// outputs. All arguments have one type, f32 or bf16.
+// In the functions below, the inputs of the slots lie one after the other, and
+// all slots share the outputs. All arguments have one type, f32 or bf16.
 //
-// Computes a softmax over each of `rows`.
+// Computes a softmax over each of `rows` rows.
 Operations Softmax(Type type, size_t rows, size_t cols, size_t slots,
                    const void* in, void* out);
-// Computes a swish, and then a product, in a single slot.
+// Computes swish(gate), and then its product with `up`, in a single slot.
 Operations SiluMul(Type type, size_t rows, size_t cols, const void* gate,
                    const void* up, void* out);
 // Computes out[t] = weights[t] rows[t] + residual[t] as a batched product,
@@ -104,8 +105,8 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        const void* residual, void* out);
 
 // Computes out[r, c] = scales[c] * (sum of rows[r, i] * weights[c, i]) +
-// offsets[c], with the weights of a different expert in each slot. Stores the
-// weights to `memory` in the form that oneDNN chooses.
+// offsets[c], with the weights of a different expert in each slot. Multiply()
+// stores the weights to `memory` in the form that oneDNN chooses.
 struct Int8Product {
   size_t num_rows, in, num_out, slots;
   const uint8_t* rows;    // [num_rows, in]
@@ -118,7 +119,8 @@ Operations Multiply(const Int8Product& product, HugePages* memory);
 
 }  // namespace onednn
 
-// A weighted sum, a residual and a norm, with eight experts per token.
+// The arguments of probes that move the bytes of Combine: a weighted sum, a
+// residual and a norm, with eight experts per token.
 struct CombineMove {
   const float* rows;         // [.., hidden]
   const int32_t* row_index;  // [tokens, 8]; null: rows are in order
@@ -130,11 +132,10 @@ struct CombineMove {
   size_t hidden;  // a row is whole cache lines
 };
 
-// Loops that only move a kernel's bytes, with this machine's widest vectors.
-// No kernel can be much faster. The SiLU-mul probes also divide, as the
-// kernel does. Pointers are on cache lines. From a pointer that is not, the
-// loops only read, in whole vectors. The loops write whole lines of the
-// outputs.
+// Loops that only move a kernel's bytes, with this machine's widest vectors, so
+// that no kernel can be much faster. The probes of Activate() also divide, as
+// the kernel does. Outputs must start on a cache line, because the loops write
+// whole lines. Inputs may start anywhere; the loops read whole vectors.
 struct Probes {
   // Reads `in`, then fills `out`, in elements of 4 bytes.
   void (*move)(const void* in, size_t in_size, void* out, size_t out_size);
@@ -142,8 +143,8 @@ struct Probes {
   void (*divide)(const float* gate, const float* up, float* out, size_t size);
   void (*divide_streaming)(const float* gate, const float* up, float* out,
                            size_t size);
-  // Moves the rows of a token one after the other; `interleaved` moves all of
-  // them side by side.
+  // `sequential` moves the rows of a token one after the other; `interleaved`
+  // moves all rows of a token side by side.
   void (*sequential)(const CombineMove& args);
   void (*sequential_prefetch)(const CombineMove& args);
   void (*interleaved)(const CombineMove& args);

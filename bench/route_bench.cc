@@ -17,7 +17,7 @@ namespace switchyard::bench {
 namespace {
 
 // Calls of a single token rotate over this many rows, because the branch
-// predictor learns a row that repeats.
+// predictor would learn a row that repeats.
 constexpr size_t kSlots = 256;
 constexpr size_t kManyTokens = 512;
 
@@ -57,7 +57,8 @@ struct Route {
     return RouteTopK(In(slot), Out(), options, executor);
   }
 
-  // The expected ids, weights, and probabilities of all experts.
+  // Returns the expected ids and weights, and the expected probabilities of all
+  // experts.
   std::vector<Output> Wanted() {
     Output want_ids(ids), want_weights(weights, 1e-6);
     const std::vector<float> values = logits.Values();
@@ -75,8 +76,8 @@ struct Route {
         close.push_back(std::exp(double{row[e]}) / sum);
       }
     }
-    // The weights have to equal the weights of the same logits in f32, bit by
-    // bit.
+    // Expects exactly the weights that the library computes for the same logits
+    // in f32.
     if (!IsF32(types)) {
       std::vector<int32_t> same_ids(logits.rows() * top_k);
       std::vector<float> same(same_ids.size());
@@ -122,8 +123,8 @@ void Probe(Route& d, size_t slot, size_t begin, size_t end) {
   probes.move(nullptr, 0, d.weights.data() + begin * d.top_k, rows * d.top_k);
 }
 
-// Checks ids that oneDNN has sorted by probabilities. If logits are so close
-// that their probabilities are equal, their ids may be in any order.
+// Checks ids that ggml has sorted by probabilities. If logits are so close that
+// their probabilities are equal, their ids may be in any order.
 void CheckIds(const Route& d, size_t slot, const std::vector<int32_t>& ids) {
   for (size_t t = 0; t < d.tokens; ++t) {
     const float* const row = d.logits.Data<float>(slot * d.tokens + t);
@@ -188,7 +189,8 @@ void Add(const RouterShape& shape, size_t tokens, bool renormalize,
   contest.AddProbe("probe", tokens, Probe);
 }
 
-// Adds many numbers of experts with the same k. The times are per expert.
+// Adds cases with many numbers of experts and the same top_k. Their times are
+// per expert.
 void AddAnyExperts(size_t top_k) {
   std::set<size_t> counts;
   for (const OddExperts& odd : kOddExperts) {
@@ -206,7 +208,8 @@ void AddAnyExperts(size_t top_k) {
   }
 }
 
-// Adds rows that are hard to select from with thresholds or branches.
+// Adds cases with rows of logits that are hard for selection by thresholds or
+// branches.
 void AddHardRows(const RouterShape& shape) {
   const size_t experts = shape.experts;
   const std::pair<const char*, Change> rows[] = {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times the recipes of RouteTopK() that route_bench.cc does not time: other
-// scores, biases and groups. Each is compared with the library's softmax of
-// the same rows, and with the same recipe in plain C++.
+// Times recipes of RouteTopK() that route_bench.cc does not time: other scores,
+// biases and groups. Each recipe runs beside the library's softmax of the same
+// rows, and beside the same recipe in plain C++.
 
 #include <algorithm>
 #include <cmath>
@@ -29,11 +29,11 @@ struct Recipe {
   bool bias;
 };
 
-// The results for a row of logits, in double precision.
+// The results of a recipe for a row of logits, in double precision.
 struct Exact {
   std::vector<double> scores, keys;
   std::vector<int32_t> order;  // ids in the order of keys, the best first
-  // The sum of the last kept group, minus that of the first dropped group.
+  // The sum of the last kept group minus the sum of the first dropped group.
   double group_gap = HUGE_VAL;
 
   Exact(const Recipe& recipe, const float* row, const float* bias, size_t n)
@@ -154,8 +154,8 @@ struct Data {
   }
 };
 
-// Adds the library's softmax of the same rows. The other options are compared
-// with it.
+// Adds the library's softmax of the same rows, to compare its time with the
+// recipe's time.
 void AddSoftmax(Case<Data>& contest) {
   for (const Isa& isa : MainIsas()) {
     contest.Add({std::string(isa.name) + ":softmax", {}, isa.name, isa.fma},
@@ -191,7 +191,7 @@ void Add(const Recipe& recipe, const RouterShape& shape, size_t tokens) {
 Recipe MakeRecipe(const char* name, const char* family) {
   Preset preset;
   Check(FindPreset(family, &preset));
-  preset.route.needs_config = false;  // so the defaults are timed
+  preset.route.needs_config = false;  // times the family's defaults
   preset.route.needs_correction_bias = false;
   return {name, preset.route, preset.correction_bias};
 }

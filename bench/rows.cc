@@ -16,7 +16,7 @@ namespace {
 
 using testing_support::FormatRows;
 
-// The tolerance for contenders that round in another way. It is two units in
+// Returns the tolerance for contenders that round in another way: two units in
 // the last place or, in f32, the effect of another order of operations.
 double Tolerance(Type type) {
   return type == Type::kBF16 ? 0x1p-6 : type == Type::kF16 ? 0x1p-9 : 1e-5;
@@ -120,12 +120,12 @@ std::vector<float> Rows::Values(size_t first, size_t count) const {
 void Rows::AddWanted(const FormatRows& want, const std::vector<double>& close,
                      std::vector<Output>* outputs) {
   const bool numbers = IsNumbers();
-  // The check compares codes and blocks as bytes.
+  // Codes and blocks are compared as bytes.
   outputs->emplace_back(codes_.data(), numbers ? format_.type : Type::kU8,
                         numbers ? rows_ * cols_ : codes_.size(),
                         Tolerance(format_.type));
   if (numbers) outputs->back().floats = close;
-  // f32 results are compared with `close` only. Their bits differ on ISAs
+  // Compares f32 results only with `close`, because their bits differ on ISAs
   // without FMA.
   if (format_.type == Type::kF32 && !close.empty()) return;
   outputs->back().AddExact(want.codes);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of any type, and the types on which engines run each kernel.
+// Rows of any type, and the types of rows that engines use with each kernel.
 
 #ifndef SWITCHYARD_BENCH_ROWS_H_
 #define SWITCHYARD_BENCH_ROWS_H_
@@ -20,16 +20,16 @@ namespace switchyard::bench {
 
 using testing_support::Format;
 
-// The types of the rows that a kernel reads and writes, by their names in
+// The types of the rows that a kernel reads and writes. The names are from
 // testing/formats.h.
 struct Types {
   const char* in;
   const char* out;
 };
 
-// The types to time. The first entry is f32, with which the others are
-// compared. All other arguments, the weights and the norm's weights, are f32.
-// For the router, these are the types of the logits.
+// The types to time for each kernel. The first entry is f32, the baseline of
+// the other entries. Arguments that are not rows, such as weights, are always
+// f32. kRouteTypes has the types of the logits.
 constexpr Types kRouteTypes[] = {
     {"f32", "f32"}, {"bf16", "bf16"}, {"f16", "f16"}};
 constexpr Types kGatherTypes[] = {
@@ -55,7 +55,7 @@ constexpr Types kCombineTypes[] = {
 
 constexpr Types kF32 = {"f32", "f32"};
 bool IsF32(const Types& types);
-// Returns the types as they are in contenders' names: "bf16", "f32-bf16",
+// Returns the types as contenders' names have them: "bf16", "f32-bf16",
 // "bf16-i8_128", or "" for f32.
 std::string Text(const Types& types);
 
@@ -63,16 +63,16 @@ std::string Text(const Types& types);
 bool Fit(const Types& types, size_t cols);
 // True if the output type differs from the input type.
 bool Converts(const Types& types);
-// Returns the ISAs on which to time these types: all ISAs for f32, and the
-// main ones for other types.
+// Returns the ISAs on which to time these types: all ISAs for f32, and
+// MainIsas() for other types.
 std::vector<Isa> IsasFor(const Types& types);
 
 // Rows in a format of quantize.h. Each part starts on a cache line.
 class Rows {
  public:
   Rows(const char* format, size_t rows, size_t cols);
-  // Returns rows in a format that holds numbers: the numbers of Floats(),
-  // rounded.
+  // Returns rows with the numbers of Floats(), rounded to the format, which
+  // must hold numbers.
   static Rows Make(const char* format, size_t rows, size_t cols,
                    uint32_t stream);
 
@@ -81,8 +81,8 @@ class Rows {
   bool IsNumbers() const { return format_.IsSource() && format_.group == 0; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
-  // Returns the bytes of a row, including scales and sums. CodeBytes() leaves
-  // these out.
+  // RowBytes() returns the bytes of a row, including scales and sums.
+  // CodeBytes() leaves out scales and sums.
   size_t RowBytes() const;
   size_t CodeBytes() const { return BytesOf(format_.type, cols_); }
 
@@ -90,7 +90,7 @@ class Rows {
   ConstAnyRows In() const { return In(0, rows_); }
   AnyRows Out(size_t first, size_t count);
   AnyRows Out() { return Out(0, rows_); }
-  // Returns the data, beginning with `row`.
+  // Returns a pointer to the start of row `row`.
   template <class T = void>
   T* Data(size_t row = 0) {
     return static_cast<T*>(Out(row, 0).data);
@@ -104,10 +104,10 @@ class Rows {
   std::vector<float> Values(size_t first, size_t count) const;
   std::vector<float> Values() const { return Values(0, rows_); }
 
-  // Adds these rows to the expected outputs: codes, then scales, then sums,
-  // for all slots. The rows have to equal `want`. If the format holds numbers
-  // and `close` is not empty, other contenders only have to be close to
-  // `close`. f32 rows are then compared only with `close`.
+  // Appends these rows to the outputs: codes, then scales, then sums. `want`
+  // has the expected rows of all slots. If the format holds numbers and `close`
+  // is not empty, contenders without same_bits, and all contenders with f32
+  // rows, must only be close to `close`.
   void AddWanted(const testing_support::FormatRows& want,
                  const std::vector<double>& close,
                  std::vector<Output>* outputs);
@@ -122,8 +122,8 @@ class Rows {
   Aligned<uint8_t> codes_, scales_, sums_;
 };
 
-// Returns the indices of all outputs: first `before` outputs, then those of
-// rows in `format`.
+// Returns the indices of all outputs: first `before` other outputs, then the
+// outputs that rows in `format` have.
 std::vector<size_t> AllOutputs(const char* format, size_t before = 0);
 
 }  // namespace switchyard::bench

@@ -1,12 +1,12 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How certain a measured ratio is, how busy the machine was, errors, and files that are written whole.
+"""Functions that report.py, compare.py and plots.py share: spreads, load, errors, and files.
 
-report.py, compare.py and plots.py import this. A spread is the middle half of several measurements: of the
-runs or, if there are only one or two, of their rounds, because two runs may agree by luck. The
-middle half of up to four values is all of them. Of more, it leaves out outliers, because in one
-process of twenty a program takes twice as long throughout. A ratio with a wider spread than its
-distance from 1 is no result.
+A spread is the middle half of several measurements: of the runs or, with only one or two runs, of
+their rounds, because two runs may agree by luck. The middle half of up to four values is all of
+them. The middle half of more values leaves out outliers, because in one process of twenty a
+program takes twice as long throughout. A ratio with a wider spread than its distance from 1 is no
+result.
 """
 
 import argparse
@@ -15,24 +15,24 @@ import os
 import pathlib
 
 NO_RESULT = "~"
-# The share of the CPUs' time that other processes may use. With a twentieth, the ratio of two
-# runs already varies by more than most cells differ from 1.
+# The share of the CPUs' time that other processes may use. If they use a twentieth, the ratios of
+# two runs already differ by more than most cells differ from 1.
 MOST_LOAD = 0.05
 
 
 class InputError(Exception):
-    """One line about wrong input."""
+    """The input is wrong. The message is one line."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises InputError where its base prints the usage and exits."""
+    """Raises InputError for wrong arguments, where ArgumentParser prints the usage and exits."""
 
     def error(self, message):
         raise InputError(message)
 
 
 def middle_half(values):
-    """The smallest and the largest value of the middle half."""
+    """Returns the smallest and the largest value of the middle half."""
     values = sorted(values)
     quarter = (len(values) - 1) // 4
     return values[quarter], values[-1 - quarter]
@@ -44,7 +44,7 @@ def is_noise(ratio, half):
 
 
 def ratio_text(ratio, half, number="{:.2f}".format):
-    """The ratio with its spread, or only the spread behind a mark if the ratio is noise."""
+    """Returns the ratio and its spread as text. If the ratio is noise, a mark replaces it."""
     text = NO_RESULT if is_noise(ratio, half) else number(ratio)
     return f"{text} [{number(half[0])}, {number(half[1])}]"
 
@@ -54,15 +54,16 @@ NO_RESULT_TEXT = (f"{NO_RESULT}: no result, because the spread in brackets is wi
 
 
 class Load:
-    """The CPU time that other programs, and a virtual machine's host, have used since the object
-    was made."""
+    """Measures the CPU time that other programs, and a virtual machine's host, use from the making
+    of the object on."""
 
     def __init__(self, stat="/proc/stat"):
         self.stat = stat
         self.begin = self.now()
 
     def now(self):
-        """Ticks: all, stolen by the host, in programs, and in this program and its children."""
+        """Returns ticks until now: in total, stolen by the host, of all programs, and of this
+        program and its children. Returns None if they are unknown."""
         try:
             words = pathlib.Path(self.stat).read_text().split()
             user, nice, system, idle, iowait, irq, softirq, steal = map(int, words[1:9])
@@ -72,7 +73,7 @@ class Load:
                 user + nice + system, sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK"))
 
     def shares(self):
-        """The shares of other programs and of the host, from 0 to 1."""
+        """Returns the shares of CPU time of other programs and of the host, from 0 to 1."""
         end = self.now()
         if self.begin is None or end is None or end[0] == self.begin[0]:
             return 0, 0
@@ -81,7 +82,7 @@ class Load:
 
 
 def load_text(when, shares):
-    """A warning if others use too much of the machine for measurements, otherwise ""."""
+    """Returns a warning if other programs and the host use too much CPU time, otherwise ""."""
     others, stolen = shares
     if others + stolen <= MOST_LOAD:
         return ""
@@ -98,7 +99,7 @@ def average_text():
 
 
 def write_json(path, data):
-    """Replaces the file with a whole one, so that a reader never sees a part of it."""
+    """Writes a new file, then replaces the old file, so that a reader never sees a part of it."""
     part = f"{path}.part"
     try:
         with open(part, "w", encoding="utf-8") as file:

@@ -30,7 +30,8 @@ ExpertWeights Shape(WeightFormat format, size_t rows, size_t cols) {
   return shape;
 }
 
-// Copies bytes, so that expert e has the bytes of expert e % distinct.
+// Fills the memory of experts from `distinct` on: expert e gets the bytes of
+// expert e % distinct.
 void Repeat(uint8_t* memory, size_t bytes, size_t distinct, size_t experts) {
   for (size_t e = distinct; e < experts; ++e) {
     std::memcpy(memory + e * bytes, memory + (e % distinct) * bytes, bytes);
@@ -44,7 +45,7 @@ void UseHugePages(void* data, size_t size) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = (address + size) / kHugePage * kHugePage;
-  // A system without huge pages refuses them and uses small ones.
+  // Ignores an error: a system without huge pages uses small pages.
   if (begin < end) {
     madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   }

@@ -16,12 +16,12 @@
 
 namespace switchyard::bench {
 
-// Asks the system for 2 MB pages in [data, data + size), before anything is
-// written there. Pages of 4 KB are scattered in memory. With them, a plain
-// read of one buffer took 0.88 to 1.38 times as long as that of another.
+// Asks the system for 2 MB pages in [data, data + size). Call it before
+// anything is written there. Pages of 4 KB are scattered in memory, so that a
+// plain read of one buffer took 0.88 to 1.38 times as long as a read of another
+// buffer.
 void UseHugePages(void* data, size_t size);
 
-// Memory in 2 MB pages.
 class HugePages {
  public:
   explicit HugePages(size_t size = 0);
@@ -36,9 +36,9 @@ class HugePages {
   size_t size_;
 };
 
-// Weights in both layouts, stored and packed. The constructor quantises
-// floats in [-1/16, 1/16] for `distinct` experts. The other experts have
-// copies of their bytes.
+// Experts' weights in two layouts, stored and packed. The constructor quantises
+// floats in [-1/16, 1/16] for `distinct` experts. The other experts have copies
+// of these experts' bytes.
 class Weights {
  public:
   Weights(WeightFormat format, size_t experts, size_t rows, size_t cols,
@@ -51,7 +51,7 @@ class Weights {
  private:
   const size_t distinct_;
   HugePages stored_memory_, packed_memory_;
-  std::vector<float> scales_;  // for kInt8
+  std::vector<float> scales_;  // the stored scales, only for kInt8
   ExpertWeights stored_, packed_;
 };
 

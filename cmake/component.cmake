@@ -3,9 +3,9 @@
 include(GNUInstallDirs)
 set(SWITCHYARD_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
 
-# pkg-config computes the prefix from the place of the file itself, because
-# `cmake --install --prefix` may change the prefix. GNUInstallDirs may also be
-# absolute.
+# Makes the .pc files compute the prefix from their own place, because
+# `cmake --install --prefix` may change the prefix. If a folder of GNUInstallDirs
+# is absolute, they contain its path instead.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(_pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(_pc_libdir ${CMAKE_INSTALL_LIBDIR})
@@ -30,8 +30,8 @@ function(switchyard_pkg_config file component)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()
 
-# switchyard_install(COMPONENT TARGET PC): installs the library, the CMake file
-# through which the package finds the component, and the pkg-config file PC.
+# switchyard_install(COMPONENT TARGET PC): installs the library TARGET, the CMake
+# file that defines it for find_package(switchyard), and the pkg-config file PC.
 function(switchyard_install component target pc)
   install(TARGETS ${target} EXPORT switchyard-${component}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}

@@ -1,6 +1,6 @@
-# Finds Highway and TBB. Each may be a sub-project of the parent project (which
-# only has the plain target name) or an installed package. Highway may also be a
-# folder with its sources.
+# Finds Highway and TBB. Each may be an installed package or a sub-project of the
+# parent project. A sub-project only has the plain target name (hwy, tbb). Highway
+# may also be a folder with its sources.
 find_package(Threads REQUIRED)
 
 if(SWITCHYARD_HIGHWAY_DIR)
@@ -15,20 +15,20 @@ if(SWITCHYARD_HIGHWAY_DIR)
   foreach(part IN ITEMS CONTRIB EXAMPLES TESTS)
     set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
   endforeach()
-  # Highway 1.0.3 cannot be configured without its install rules.
-  # EXCLUDE_FROM_ALL below keeps these rules from running.
+  # Highway 1.0.3 cannot be configured without its install rules. EXCLUDE_FROM_ALL
+  # below keeps these rules from running.
   set(HWY_ENABLE_INSTALL ON CACHE INTERNAL "")
   set(HWY_FORCE_STATIC_LIBS ON CACHE INTERNAL "")
   add_subdirectory(${SWITCHYARD_HIGHWAY_DIR} highway EXCLUDE_FROM_ALL)
   set_target_properties(hwy PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  # The library uses Highway's headers and contains its objects. So no part of
-  # Highway is installed.
+  # Uses Highway only in this build, without installing it, because the library
+  # contains Highway's objects.
   set(SWITCHYARD_HIGHWAY $<BUILD_INTERFACE:hwy>)
 elseif(TARGET hwy AND NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS hwy)
 endif()
 if(TARGET hwy)
-  # Highway's headers are system headers, because we cannot fix their warnings.
+  # Makes Highway's headers system headers, because we cannot fix their warnings.
   get_target_property(hwy_include hwy INTERFACE_INCLUDE_DIRECTORIES)
   if(hwy_include)
     set_property(TARGET hwy PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${hwy_include})
@@ -56,10 +56,11 @@ if(SWITCHYARD_TBB)
   endif()
 endif()
 
-# Tests and programs need more packages than the library. All missing packages
-# are reported at once.
+# Finds the packages that only tests and programs need. Reports all missing
+# packages at once.
 set(_missing "")
-# _needs(OPTION PACKAGE DEBIAN_PACKAGE)
+# _needs(OPTION PACKAGE DEBIAN): finds PACKAGE if SWITCHYARD_BUILD_OPTION is on.
+# If it is missing, remembers the name of its Debian package.
 macro(_needs option package debian)
   if(SWITCHYARD_BUILD_${option})
     find_package(${package} QUIET)
@@ -83,8 +84,8 @@ if(_missing)
   message(FATAL_ERROR "Missing, by Debian's names: ${_missing}. scripts/setup.sh packages "
     "installs all that the presets need; `cmake -S . -B build` needs Highway and TBB only.")
 endif()
-# The Python environment that setup.sh makes. The tests of moe_layer write
-# checkpoints with it.
+# Uses the Python environment that setup.sh makes, because the tests of moe_layer
+# write checkpoints with its packages.
 if(SWITCHYARD_BUILD_TESTS AND NOT Python3_EXECUTABLE
     AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python3)
   set(Python3_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python3)

@@ -1,12 +1,12 @@
 # Rules for `cmake --install`. They install headers, libraries, a CMake package
 # and pkg-config files, with a component for each library. Every destination is
-# relative to the prefix that is given at install time. No installed file
+# relative to the prefix that the user gives at install time. No installed file
 # contains the path of the build folder.
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/component.cmake)
 
-# The installed files look for Highway and TBB as packages. So neither may be a
-# target that a parent project builds.
+# The installed files look for Highway and TBB as packages. So stops if a parent
+# project builds Highway or TBB.
 set(_dependencies "")
 set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -24,8 +24,8 @@ foreach(_dependency IN LISTS _dependencies)
   endif()
 endforeach()
 
-# A program that links a static library also has to link the library's
-# dependencies. So `pkg-config --libs` has to list them even without --static.
+# A program that links the static library also has to link its dependencies. So
+# makes `pkg-config --libs` list the dependencies even without --static.
 set(_pc_requires "")
 if(NOT SWITCHYARD_SHARED)
   if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -37,12 +37,11 @@ if(NOT SWITCHYARD_SHARED)
 endif()
 list(JOIN _pc_requires ", " _pc_requires)
 
-# A C compiler links switchyard-c. The shared library brings its own
-# dependencies. The archive needs the C++ run time, which is a separate package.
-# It comes last, because pkg-config puts a package's own libraries before those
-# that the package requires. Some linkers drop a library that nothing before it
-# needs. They would otherwise drop -lm before they read the archive, which calls
-# sqrtf.
+# A C compiler links switchyard-c. The shared library brings its own dependencies.
+# The archive needs the C++ run time, which must come after the archive: some
+# linkers drop a library that no earlier file needs, and would drop -lm before they
+# read the archive, which calls sqrtf. So the run time is a pkg-config package of
+# its own, because pkg-config puts required packages last.
 set(_pc_runtime "")
 if(TARGET switchyard_c AND NOT SWITCHYARD_SHARED)
   set(_pc_runtime ", switchyard-c-runtime = ${PROJECT_VERSION}")
@@ -68,7 +67,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
 if(SWITCHYARD_HIGHWAY_DIR)
-  # The library contains Highway's objects.
+  # Installs Highway's licence, because the library contains Highway's objects.
   install(FILES ${SWITCHYARD_HIGHWAY_DIR}/LICENSE RENAME LICENSE.highway
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 endif()
@@ -80,7 +79,8 @@ configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/switchyardConfig.cmake.in
   ${PROJECT_BINARY_DIR}/switchyardConfig.cmake
   INSTALL_DESTINATION ${SWITCHYARD_CMAKE_DIR})
-# In versions 0.x, a minor version may change the API.
+# Accepts only the same minor version, because a minor version of 0.x may change
+# the API.
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)

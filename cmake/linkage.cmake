@@ -1,20 +1,21 @@
 # Hides the symbols of the libraries. Shared libraries export versioned symbols.
 
-# switchyard_linkage(COMPONENT TARGET MAP): sets this up for a target of the
-# calling folder. MAP is CMake's template of a version script. It lists the
-# symbols that a shared library exports.
+# switchyard_linkage(COMPONENT TARGET MAP): hides and versions the symbols of a
+# target of the calling folder. MAP is the template of a linker version script,
+# which lists the symbols that a shared library exports.
 function(switchyard_linkage component target map)
-  # The symbols are hidden even in the archive. So a shared object that links
-  # the archive does not export them. If a process has two of these objects,
-  # each uses its own copy.
+  # Hides the symbols even in a static library, so that a shared object that links
+  # it does not export them. If a process has two such shared objects, each uses
+  # its own copy of the library.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(NOT SWITCHYARD_SHARED)
     return()
   endif()
-  # All symbols have the one version in MAP, because a minor version of 0.x may
-  # change the API. Kernels are compiled in the same way as for an archive. In
-  # the other sources, MAP replaces an attribute on each declaration.
+  # Gives all symbols the one version in MAP, because a minor version of 0.x may
+  # change the API. Compiles sources except kernels with visible symbols, because
+  # MAP then decides and no declaration needs an attribute. Kernels are compiled
+  # as for a static library.
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")
   if(component STREQUAL core)
@@ -30,8 +31,8 @@ function(switchyard_linkage component target map)
 endfunction()
 
 # switchyard_exports(OUT HEADER...): lists the functions in the headers as lines
-# of a version script. It finds a declaration only if it starts with its result,
-# at the beginning of a line.
+# of a version script. It finds a declaration only if its return type is at the
+# beginning of a line.
 function(switchyard_exports out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   set(names "")

@@ -1,12 +1,12 @@
-# Compiles the kernels with -O3, as Release does, if no -O was chosen. In a
-# parent project without a build type, or with Debug, they would be compiled at
-# -O0. With GCC 12, routing would then take 5,850 ns per row instead of 57, and
-# SiLU 24,200 ns instead of 368.
+# Compiles the kernels with -O3, as Release does, if the user chose no -O.
+# Otherwise a parent project without a build type, or with Debug, would compile
+# them at -O0. With GCC 12, routing would then take 5,850 ns per row instead of
+# 57, and SiLU 24,200 ns instead of 368.
 
-# Sets `out` to options that add an -O to configurations without one. An -O0 in
-# a configuration's flags does not count as a choice, because toolchains write
-# it for Debug. With sanitizers the options add -O1, as in our presets, because
-# at -O3 compilers take many minutes per kernel.
+# Sets `out` to options that add -O3 to configurations without an -O. An -O0 in a
+# configuration's flags does not count as a choice, because toolchains write -O0
+# for Debug. With sanitizers the options add -O1, as in our presets, because at
+# -O3 compilers take many minutes per kernel.
 function(_switchyard_missing_optimization out)
   set(options "")
   get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
@@ -35,8 +35,8 @@ function(_switchyard_missing_optimization out)
   set(${out} "${options}" PARENT_SCOPE)
 endfunction()
 
-# switchyard_optimize(TARGET): adds the options. They come before those of the
-# folder, so a parent's add_compile_options(-O1) overrides them.
+# switchyard_optimize(TARGET): adds these options before the folder's options, so
+# that a parent's add_compile_options(-O1) overrides them.
 function(switchyard_optimize target)
   if(SWITCHYARD_OPTIMIZE_KERNELS)
     _switchyard_missing_optimization(optimization)

@@ -1,6 +1,6 @@
-# `cpack` in the build folder makes libswitchyard-dev. This Debian package has
-# all components, and swy if it is built. With -DCMAKE_INSTALL_PREFIX=/usr, the
-# libraries go to Debian's folder for them.
+# `cpack` in the build folder makes the Debian package libswitchyard-dev. The
+# package has all components, and swy if it is built. With
+# -DCMAKE_INSTALL_PREFIX=/usr, the libraries go to Debian's folder for libraries.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libswitchyard-dev)
 set(CPACK_PACKAGE_CONTACT "The Switchyard Authors <switchyard@localhost>")
@@ -13,8 +13,8 @@ if(SWITCHYARD_BUILD_TOOLS)
   list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
 if(SWITCHYARD_BUILD_TOOLS OR SWITCHYARD_DEVICE)
-  # Programs need the shared libraries in the versions with which they were
-  # linked.
+  # Lists the shared libraries that programs need, in the versions with which the
+  # programs were linked.
   find_program(SWITCHYARD_SHLIBDEPS dpkg-shlibdeps)
   if(SWITCHYARD_SHLIBDEPS)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -31,7 +31,7 @@ if(SWITCHYARD_TBB)
   list(APPEND _depends "libtbb-dev (>= 2021)")
 endif()
 list(JOIN _depends ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
-# Debian expects the licence here. Other installations do not have this file.
+# Installs the licence where Debian expects it, only in the Debian package.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
   DESTINATION share/doc/libswitchyard-dev COMPONENT debian EXCLUDE_FROM_ALL)
 if(SWITCHYARD_TOP_LEVEL)

@@ -6,7 +6,7 @@
 namespace program {
 namespace {
 
-// Throws if an option has an empty value, because no program uses one.
+// Throws if an option has an empty value, because no program accepts one.
 void RequireNoneEmpty(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
@@ -18,7 +18,7 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
-// Makes a value of a flag an error. CLI11 would accept "--flag=3" or
+// Makes a value after a flag an error. By default, CLI11 accepts "--flag=3",
 // "--flag=no", and any value of --help.
 void RefuseValuesOfFlags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
@@ -61,8 +61,8 @@ bool Parse(CLI::App& app, int argc, const char* const* argv) {
     return false;
   } catch (const CLI::ParseError& error) {
     // If an option is unknown, CLI11 may first report that its value is a
-    // wrong positional argument, or that an argument is missing. This reports
-    // the unknown option instead.
+    // wrong positional argument, or that an argument is missing. The loop
+    // reports the unknown option instead.
     for (const std::string& extra : app.remaining(true)) {
       if (extra.rfind('-', 0) == 0) {
         throw InputError("The following argument was not expected: " + extra);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command lines of the programs.
+// Parses the command lines of the programs.
 
 #ifndef SWITCHYARD_PROGRAMS_ARGUMENTS_H_
 #define SWITCHYARD_PROGRAMS_ARGUMENTS_H_
@@ -18,25 +18,27 @@
 namespace program {
 
 struct ThreadOptions {
-  std::optional<size_t> threads;  // if empty, one for each core
-  std::string isa;                // if empty, the best one
+  std::optional<size_t> threads;  // if empty, one thread for each core
+  std::string isa;                // if empty, the machine's best ISA
 };
 // Adds --threads and --isa.
 void AddThreadOptions(CLI::App& app, ThreadOptions& options);
 
-// Returns a check that accepts numbers from low to high.
+// Returns a check of an option's value that accepts numbers from low to high.
 CLI::Validator Within(int low, int high);
 
 // Parses the command line. Returns false after it has printed the help or the
-// version. Throws InputError with the name of the option, or SWITCHYARD_ISA.
+// version. Throws InputError; the message names the wrong option, or the
+// variable SWITCHYARD_ISA.
 bool Parse(CLI::App& app, int argc, const char* const* argv);
 
-// Makes a pool with this number of threads, or without a number with one per
-// core. Throws InputError if the pool cannot have so many. Returns null if the
-// library was built without a pool.
+// Makes a pool of `threads` threads, or of one per core if `threads` is empty.
+// The library may have no pool (no TBB), or too little memory for it. Then
+// throws InputError if `threads` has a value, and otherwise returns null.
 std::shared_ptr<switchyard::Executor> MakePool(std::optional<size_t> threads);
 
-// Caps the library to options.isa and makes the executor. Throws InputError.
+// Caps the library to options.isa. Returns a pool, or the serial executor for
+// one thread or without a pool. Throws InputError if an option is wrong.
 std::shared_ptr<switchyard::Executor> MakeExecutor(
     const ThreadOptions& options);
 

@@ -10,7 +10,8 @@
 
 namespace program {
 
-// Generates weights and inputs, with the same numbers on every machine.
+// Generates random weights and inputs that are equal on every machine. A stream
+// is a sequence of numbers, for example the elements of one tensor.
 
 // Mixes the bits of x so that different x give different results, and a change
 // of one bit of x changes each bit of the result about half of the time. Uses
@@ -24,19 +25,19 @@ inline uint32_t HashMix(uint32_t x) {
   return x;
 }
 
-// Returns the key of stream number `stream`, for HashUniform.
+// Returns the key of stream number `stream`, an argument of HashUniform().
 inline uint32_t HashKey(uint32_t stream) { return HashMix(20260117u + stream); }
 
-// Returns element `index` of a stream, which is uniform in [-1, 1) and a
-// multiple of 2^-23.
+// Returns element `index` of the stream with this key. The elements are
+// multiples of 2^-23, uniform in [-1, 1).
 inline float HashUniform(uint32_t key, uint32_t index) {
   const uint32_t bits = HashMix(HashMix(index) ^ key);
   return static_cast<float>(static_cast<int32_t>(bits) >> 8) * 0x1p-23f;
 }
 
-// Returns the scale with which uniform weights have a standard deviation of
-// `deviation` / sqrt(fan_in). A product of such weights with `fan_in` inputs
-// around 1 is then around `deviation`.
+// Returns the factor that gives HashUniform() values a standard deviation of
+// `deviation` / sqrt(fan_in). The dot product of `fan_in` such weights with
+// inputs around 1 is then around `deviation`.
 inline float UniformScale(double deviation, size_t fan_in) {
   return static_cast<float>(deviation *
                             std::sqrt(3.0 / static_cast<double>(fan_in)));

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Copying and printing a json is recursive, so a file of brackets would
-// overflow the stack.
+// A limit, because nlohmann::json copies and prints recursively: a file with
+// many nested brackets would overflow the stack.
 constexpr size_t kMaxDepth = 64;
 
 bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
@@ -25,7 +25,7 @@ bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {
   for (const uint8_t* at = begin; at < end; ++at) {
     if (in_string) {
       in_string = *at != '"';
-      // An escaped character ends no string.
+      // An escaped quote does not end the string.
       if (*at == '\\' && at + 1 < end) ++at;
     } else if (*at == '"') {
       in_string = true;
@@ -48,9 +48,8 @@ bool HasPythonsNumbers(const uint8_t* begin, const uint8_t* end) {
 
 // Puts quotes around NaN, Infinity and -Infinity. Python writes these words,
 // for example in configurations with a time_step_limit, but JSON does not have
-// them. As a text, such a word is refused where a program needs a number, and
-// is harmless elsewhere. Adds no line break, so that errors keep their line
-// numbers.
+// them. The programs refuse a string where they need a number, and ignore it
+// elsewhere. Adds no line break, so that errors keep their line numbers.
 std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
   std::string text;
   bool in_string = false;
@@ -58,7 +57,7 @@ std::string QuotePythonsNumbers(const uint8_t* begin, const uint8_t* end) {
     const auto left = static_cast<size_t>(end - at);
     size_t length = 1;
     if (in_string) {
-      // An escaped character ends no string.
+      // An escaped quote does not end the string.
       if (*at == '\\' && left > 1) length = 2;
     } else {
       for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {

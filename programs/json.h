@@ -12,9 +12,9 @@
 
 namespace program {
 
-// Throws InputError with `malformed` and the cause if the text is not JSON, or
-// is nested deeper than any file that these programs need. NaN, Infinity and
-// -Infinity, which Python writes, become texts.
+// Parses JSON. Throws InputError if the text is not JSON, or is nested deeper
+// than any file that these programs need; the message is `malformed` and the
+// cause. NaN, Infinity and -Infinity, which Python writes, become strings.
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 

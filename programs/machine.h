@@ -39,14 +39,15 @@ std::vector<double> LoadAverage();
 // the keys of Google Benchmark (date, host_name, executable, num_cpus,
 // mhz_per_cpu, cpu_scaling_enabled, caches, load_avg, library_build_type), and
 // also cpu_model, data_caches, isas, compiler, and the versions of switchyard,
-// highway and tbb, or "none".
+// highway and tbb ("none" without TBB).
 nlohmann::ordered_json Context(const std::string& executable);
 
 // Returns the most memory that this process has used at once, in bytes.
 uint64_t PeakMemory();
-// Throws InputError if `bytes` exceeds the machine's memory. Call it before
-// large allocations, because Linux grants them anyway and kills the program
-// later. `bytes` is a double, because a product of sizes may not fit 64 bits.
+// Throws InputError, which starts with `what`, if `bytes` exceeds the machine's
+// memory. Call it before large allocations, because Linux grants them anyway
+// and kills the program later. `bytes` is a double, because a product of sizes
+// may not fit 64 bits.
 void RequireMemory(double bytes, const std::string& what);
 // Returns the size as a text, such as "2.25 GiB".
 std::string BytesText(double bytes);

@@ -40,8 +40,8 @@ std::string Reason(int error) {
 }
 
 // If stdin or stderr is closed, opens /dev/null in its place. Otherwise the
-// next file that the program opens would get its number, and messages would be
-// written to that file. Throws if stdout is closed.
+// next file that the program opens would get the free number 0 or 2, and error
+// messages could land in that file. Throws if stdout is closed.
 void RequireStandardFiles() {
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) ThrowNoOutput(errno);
   for (const int number : {STDIN_FILENO, STDERR_FILENO}) {
@@ -66,7 +66,7 @@ void PrintError(const char* program, const std::string& what) {
 
 struct Character {
   uint32_t code;
-  size_t bytes;  // 0 if it is not valid UTF-8
+  size_t bytes;  // length in UTF-8; 0 if the bytes are not valid UTF-8
 };
 
 Character CharacterAt(const std::string& text, size_t at) {
@@ -86,8 +86,8 @@ Character CharacterAt(const std::string& text, size_t at) {
     if ((byte(at + i) & 0xC0u) != 0x80u) return {0, 0};
     code = code << 6 | (byte(at + i) & 0x3Fu);
   }
-  // A character in more bytes than it needs is invalid, because it might hide a
-  // control character.
+  // Refuses characters that are encoded in more bytes than necessary, because
+  // such an encoding could hide a control character.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_character = code >= kLeast[bytes] && code <= 0x10FFFF &&
                             (code < 0xD800 || code > 0xDFFF);
@@ -141,7 +141,7 @@ void FlushOutput() {
   errno = 0;
   if (std::fflush(stdout) != 0) ThrowNoOutput(errno);
   if (std::ferror(stdout) == 0) return;
-  // An earlier write failed. Writing one more line end finds the cause.
+  // An earlier write failed. Writes one more line end to find the cause.
   errno = 0;
   const bool writes = write(STDOUT_FILENO, "\n", 1) == 1;
   ThrowNoOutput(writes ? 0 : errno);
@@ -211,7 +211,8 @@ void RequireWritable(const std::string& option, const std::string& path) {
       path.c_str(),
       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (file < 0) ThrowUnwritable(option, path, errno);
-  // A FIFO stays open, because its reader would take closing for the end.
+  // A FIFO stays open, because closing it would tell its reader that the output
+  // has ended.
   struct stat info;
   if (fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) close(file);
   if (!existed) std::filesystem::remove(path, ignored);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ends the programs of this repository: sets the exit code, writes an error as
-// one line to stderr, and checks that the output was written.
+// Functions that the programs of this repository share: exit codes, errors in
+// one line, checks of output files, and the choice of the ISA.
 
 #ifndef SWITCHYARD_PROGRAMS_PROGRAM_H_
 #define SWITCHYARD_PROGRAMS_PROGRAM_H_
@@ -14,16 +14,17 @@
 namespace program {
 
 // An error in the user's input, or in a place to write to. The message is one
-// line that names the option, or the file and the tensor or key.
+// line that names the wrong option, or the file and its wrong tensor or
+// key.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Runs run(), which returns the exit code, and checks that its output was
-// written. Prints an exception as one line on stderr, "program: error". The
-// exit code is then 2 for an InputError and for lack of memory, and otherwise
-// `failed`.
+// Calls run(), checks that its output was written, and returns its exit code.
+// If run() throws, prints the exception as one line on stderr, "program:
+// error", and returns 2 for an InputError or lack of memory, `failed` for
+// other exceptions.
 int RunMain(const char* program, int failed, const std::function<int()>& run);
 
 // Throws InputError if the output so far cannot be written. RunMain calls it
@@ -44,19 +45,21 @@ std::string ErrorLine(const std::string& program, std::string what);
 std::string FirstError(const std::string& messages);
 
 // Throws InputError if both paths name one file, because the second output
-// would replace the first. "" and /dev/stdout are not files.
+// would replace the first. Accepts "" and /dev/stdout twice, because they are
+// not files.
 void RequireTwoFiles(const std::string& option, const std::string& path,
                      const std::string& other_option,
                      const std::string& other_path);
 // Throws InputError if the file `path`, the value of `option`, cannot be
-// written. Does not leave a file behind.
+// written. Deletes the file again if it did not exist before.
 void RequireWritable(const std::string& option, const std::string& path);
-// Writes the file. If this fails, throws InputError and leaves no part of the
-// file.
+// Writes `content` to the file `path`, the value of `option`. If this fails,
+// throws InputError and leaves no part of the file.
 void WriteFile(const std::string& option, const std::string& path,
                const std::string& content);
 
-// Returns the ISAs of this machine, best first, such as "AVX3, AVX2, SSE4".
+// Returns the ISAs that run on this machine, best first, such as "AVX3, AVX2,
+// SSE4".
 std::string IsaChoices(const std::string& separator = ", ");
 // Throws InputError if SWITCHYARD_ISA names an ISA that does not run on this
 // machine; the error lists the choices. Call it before any work, because

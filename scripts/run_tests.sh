@@ -3,17 +3,17 @@
 # folder.
 #
 # On a terminal, shows ctest's own progress, then a line for each reason why
-# tests were skipped. A log with two lines for each of thousands of tests
-# would hide the failures. So a log has a line for each hundred tests, then
-# the output of the tests that failed, the lines of the skipped ones, and
-# ctest's summary at the end.
+# tests were skipped. Otherwise prints a short log, because two lines for each
+# of thousands of tests would hide the failures: a line for each hundred tests,
+# then the output of the failed tests, a line for each reason why tests were
+# skipped, and ctest's summary.
 set -euo pipefail
 
 ctest=(ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}")
 log=$1/Testing/Temporary/LastTest.log
 
-# show_log LAST_LOG: reads ctest's output. It is written in bash, because mawk
-# would wait until it has more input than a line.
+# show_log LAST_LOG: reads ctest's output and prints the short log. It is written
+# in bash, because mawk would not process each line at once.
 show_log() {
   local line state=start failed=0 failures=() skipped=() summary=() started=$SECONDS
   local ended='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: (.*) \.+(   Passed|\*\*\*([A-Za-z]+))'
@@ -36,7 +36,7 @@ show_log() {
     elif [[ $state == start ]]; then
       printf '%s\n' "$line"
     elif [[ $state == failure || -n $line ]]; then
-      failures+=("$line") # of a test, or of ctest: a program is missing
+      failures+=("$line") # output of a failed test, or ctest's error about a missing program
     fi
   done
   ((${#failures[@]} == 0)) || printf '%s\n' '' "${failures[@]}"
@@ -44,10 +44,11 @@ show_log() {
   ((${#summary[@]} == 0)) || printf '%s\n' '' "${summary[@]}"
 }
 
-# reasons LAST_LOG: reads the names of the skipped tests and prints a line for
-# each reason, "12 tests skipped: no Clang for shaders: apt-get install clang
-# (Shader.Runs and 11 more)". GoogleTest prints a reason below a line that
-# ends with ": Skipped", a script after "skipped: ".
+# reasons LAST_LOG: reads the names of the skipped tests from stdin and prints a
+# line for each reason, such as "12 tests skipped: no Clang for shaders: apt-get
+# install clang (Shader.Runs and 11 more)". Finds the reasons in LAST_LOG:
+# GoogleTest prints a reason below a line that ends with ": Skipped", and scripts
+# print it after "skipped: ".
 reasons() {
   awk '
     NR == FNR { skipped[$0] = 1; next }
@@ -71,8 +72,8 @@ reasons() {
     }' - "$1"
 }
 
-# skipped_tests LAST_LOG: prints the names of the skipped tests. ctest writes
-# its own reason below the output of each.
+# skipped_tests LAST_LOG: prints the names of the skipped tests. Finds them by the
+# line that ctest writes below the output of a skipped test.
 skipped_tests() {
   awk '/ Testing: / { name = $0; sub(/^.* Testing: /, "", name) }
     /^(Skip regular expression found|skipped: )/ { print name }' "$1"

@@ -53,8 +53,8 @@ readonly library_packages
 readonly example_packages=(libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev)
 readonly bench_packages=(libbenchmark-dev python3)
 readonly aarch64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 qemu-user)
-# With -fopenmp, Clang links libomp. lld links each of 270 programs in a third
-# of the time of the default linker.
+# Clang links libomp for -fopenmp. lld links each of 270 programs in a third of
+# the time of the default linker.
 readonly fuzz_packages=(clang libclang-rt-dev libomp-dev lld)
 # Open MPI is for examples/expert_parallel. Without it, CTest skips the test of
 # that example.
@@ -63,19 +63,20 @@ readonly rust_packages=(rustc cargo pkg-config)
 # numpy and safetensors write the small checkpoints for the tests of moe_layer.
 # matplotlib draws the plots of bench and compare.
 readonly python_packages=('numpy>=1.24,<3' 'safetensors>=0.4,<1' 'matplotlib>=3.6,<4')
-# The presets are compared with these packages, and cite lines of them.
+# `parity` compares the presets with these packages. The presets cite lines of
+# transformers' code.
 readonly parity_packages=('transformers==5.23.*' 'torch>=2.10,<3' 'numpy>=1.24,<3')
-# These packages build and test the Python package, in addition to those above.
-# transformers loads the parts of a model with accelerate.
+# Packages that build and test the Python package, in addition to the packages of
+# parity. transformers needs accelerate to load the parts of a model.
 readonly engines_packages=('scikit-build-core>=0.10,<2' 'pytest>=8,<10' 'accelerate>=1.10,<2'
   'peft>=0.18,<1')
-# The oldest torch for which the package is compiled, and another one. Only
-# their headers are needed.
+# Versions of torch for a compile test of the Python package: the oldest supported
+# version, and a newer one. Only their headers are needed.
 readonly header_versions=(2.10.0 2.11.0)
-# The source package of llama-cpp-python builds ggml for this machine, with
-# headers and a CMake package.
+# A source package that builds ggml for this machine, with headers and a CMake
+# package.
 readonly ggml_package='llama-cpp-python>=0.3.36,<0.4'
-# These packages write the models on which the plug-in is tested, and run them.
+# Packages that write and run the models of the plug-in's tests.
 readonly plugin_packages=('gguf>=0.17,<1' 'numpy>=1.24,<3' typing_extensions diskcache jinja2)
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -88,14 +89,15 @@ die() {
   exit 1
 }
 
-# refuse WHY: reports a wrong command line. Until then nothing has been changed.
+# refuse WHY: reports a wrong command line and ends the script. Call it before the
+# script changes anything.
 refuse() {
   echo "setup.sh: $*" >&2
   exit 2
 }
 
-# begin: locks build/ and starts the log of this run. The lock is file
-# descriptor 9. Commands do not inherit it, because a command may outlive this
+# begin: locks build/ and starts the log of this run. File descriptor 9 holds the
+# lock. Commands do not inherit the descriptor, because a command may outlive this
 # script.
 begin() {
   mkdir -p "$root/build" 2>/dev/null || die "cannot make $root/build"
@@ -107,19 +109,19 @@ begin() {
   fi
   { : >"$log"; } 2>/dev/null || die "cannot write to $log"
 }
-# finish: releases the lock. The build is done and its programs run, so the next
-# setup.sh may begin.
+# finish: releases the lock after the build, so that another setup.sh may begin
+# while the built programs run.
 finish() { exec 9>&-; }
 
-# If apt-get and pip cannot reach the network, they print one of these messages.
+# Messages of apt-get and pip that cannot reach the network.
 readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
 '|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
-# Messages about the network only count from this line of the log on. It is
-# empty while nothing is downloaded.
+# The line of the log where the current download begins, or empty if nothing is
+# downloaded. Messages about the network count only from this line on.
 online_since=
 
-# failed WHAT LINE: prints the log, beginning with that line, and ends the
-# script.
+# failed WHAT LINE: prints 25 lines of the log from LINE on, which show why the
+# step WHAT failed, and ends the script.
 failed() {
   local what=$1 line=$2 output first
   printf ' failed\n'
@@ -127,8 +129,8 @@ failed() {
     die "no network: $what (see $log)"
   fi
   output=$(tail -n "+$line" "$log")
-  # Finds the first of many errors. If there is none, the end of the output is
-  # printed.
+  # Prints the log from ninja's first error on or, without such an error, the end
+  # of the log.
   first=$(grep -nm 1 '^FAILED: ' <<<"$output" | cut -d: -f1 || true)
   if [[ -n $first ]]; then
     tail -n "+$first" <<<"$output" | head -n 25 >&2 || true
@@ -138,9 +140,9 @@ failed() {
   die "failed: $what (see $log)"
 }
 
-# step WHAT COMMAND...: runs the command. Prints a line with a dot every three
-# seconds, and the time at the end. The command's output goes to the log, and
-# also to the terminal if the command fails.
+# step WHAT COMMAND...: runs the command. Prints WHAT, a dot every three seconds,
+# and the time at the end. The command's output goes to the log. If the command
+# fails, prints a part of the output and ends the script.
 ticker=
 trap '[[ -z $ticker ]] || kill "$ticker" 2>/dev/null' EXIT
 step() {
@@ -148,8 +150,8 @@ step() {
   shift
   lines=$(wc -l <"$log")
   printf '%s ' "$what"
-  # The ticker closes its output. Otherwise a reader of this script's output
-  # would wait for the last sleep.
+  # Closes the output of sleep. Otherwise a reader of this script's output would
+  # wait for the last sleep.
   while sleep 3 >&- 2>&-; do printf '.'; done 9>&- &
   ticker=$!
   printf '\n== %s\n' "$what" >>"$log"
@@ -164,8 +166,8 @@ step() {
 missing_packages() {
   local package
   for package in "$@"; do
-    # dpkg-query prints a word for each architecture, and one of these words may
-    # be "not-installed".
+    # Looks for the word " installed ", because dpkg-query prints a word for each
+    # architecture, and a word may be "not-installed".
     [[ " $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null)" == *" installed "* ]] ||
       echo "$package"
   done
@@ -184,8 +186,8 @@ install_packages() {
     die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   online_since=$(($(wc -l <"$log") + 1))
-  # A broken list of a third party is no reason to stop. If the list matters,
-  # the next step fails.
+  # Continues if apt-get cannot read a list, such as the list of a third party. If
+  # the list matters, the next step fails.
   step "Reading the package lists" env LC_ALL=C.UTF-8 bash -c 'apt-get update || true'
   [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
     check_highway "$(LC_ALL=C.UTF-8 apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
@@ -194,8 +196,8 @@ install_packages() {
   online_since=
 }
 
-# check_highway VERSION: is called before anything is installed, and once more
-# if Highway was installed already.
+# check_highway VERSION: ends the script if the version of the installed Highway,
+# or of Highway in the package lists, is older than 1.0.3.
 check_highway() {
   [[ $1 == [0-9]* ]] && dpkg --compare-versions "$1" lt 1.0.3 || return 0
   die "Highway here is $1 and has to be 1.0.3 or later: take its sources, by
@@ -204,7 +206,8 @@ check_highway() {
 }
 
 # install_python WHERE WHAT PIP_ARGUMENT...: makes a new Python environment in
-# build/.
+# build/WHERE, and calls pip install with the arguments. Messages call the packages
+# WHAT.
 install_python() {
   local venv=$root/build/$1 python=/usr/bin/python3
   [[ -x $python ]] || python=python3
@@ -215,8 +218,8 @@ install_python() {
   online_since=
 }
 
-# make_venv: makes a Python environment with these packages, or uses the existing
-# one if it is complete.
+# make_venv: makes a Python environment with python_packages in build/venv, unless
+# it exists and is complete.
 make_venv() {
   "$root/build/venv/bin/python3" -c 'import matplotlib, numpy, safetensors.numpy' 2>/dev/null ||
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
@@ -237,9 +240,9 @@ make_ggml() {
   find_ggml >/dev/null || die "$ggml_package installed no CMake package of ggml"
 }
 
-# make_plugin_venv: makes a Python environment with llama.cpp and the packages
-# that write models. Also fetches llama.cpp's sources, because no package has
-# ggml's internal headers.
+# make_plugin_venv: makes a Python environment with llama.cpp and plugin_packages.
+# Also fetches llama.cpp's sources to $ggml_source, because no package has ggml's
+# internal headers.
 make_plugin_venv() {
   make_ggml
   local venv=$root/build/ggml-test-venv packages version
@@ -267,8 +270,8 @@ assert t.__version__.startswith("5.23.")' 2>/dev/null ||
     install_python parity-venv "${parity_packages[*]}" "${parity_packages[@]}"
 }
 
-# make_engines: installs the packages of parity, and those that the tests need
-# in addition.
+# make_engines: makes a Python environment with the packages of parity and with
+# engines_packages in build/engines-venv.
 make_engines() {
   make_parity
   local venv=$root/build/engines-venv python=/usr/bin/python3 shared
@@ -312,7 +315,7 @@ wheel.unlink()' "$folder/$version"
 make_python_packages() {
   step "Installing the library in build/engines" \
     cmake --install "$build" --prefix "$root/build/engines"
-  # This needs no package index, because everything that the packages need is
+  # Needs no package index, because all dependencies of the packages are
   # installed.
   step "Building the Python packages" env CMAKE_PREFIX_PATH="$root/build/engines" \
     "$root/build/engines-venv/bin/python3" -m pip install --disable-pip-version-check --no-deps \
@@ -329,16 +332,14 @@ make_plugin() {
   compile
 }
 
-# configure CMAKE_ARGUMENT...: configures $build, which is build/release unless
-# it was changed.
+# configure CMAKE_ARGUMENT...: configures $build, by default build/release.
 configure() {
   step "Configuring ${build#"$root"/}" cmake -S "$root" --preset release -B "$build" \
     "-DSWITCHYARD_HIGHWAY_DIR=${SWITCHYARD_HIGHWAY_DIR:-}" "$@"
 }
 
-# compile CMAKE_ARGUMENT...: compiles $build. Prints how many of the files are
-# done, and about how long the others will take. The compilers' output goes to
-# the log.
+# compile CMAKE_ARGUMENT...: compiles $build. Prints the number of compiled files
+# and an estimate of the time that is left. The compilers' output goes to the log.
 compile() {
   local status=0 started=$SECONDS lines
   lines=$(wc -l <"$log")
@@ -348,8 +349,9 @@ compile() {
   ((status == 0)) || failed "Compiling" $((lines + 1))
   printf ' %d s\n' $((SECONDS - started))
 }
-# show_progress: reads ninja's output. On a terminal, rewrites its line after
-# each file and every three seconds. Elsewhere, the line gets four counts.
+# show_progress: reads ninja's output, and prints a line with the progress. On a
+# terminal, rewrites the line after each file and every three seconds. Otherwise
+# appends up to four counts to the line.
 show_progress() {
   local line partial='' status made=0 total=0 quarter=0 started=$SECONDS
   printf 'Compiling'
@@ -364,7 +366,7 @@ show_progress() {
       fi
       partial=''
     elif ((status <= 128)); then
-      break # the end of the output; above, three seconds passed without any
+      break # the output has ended; above 128, three seconds have passed without output
     fi
     ((made > 0)) || continue
     if [[ -t 1 ]]; then
@@ -378,8 +380,8 @@ show_progress() {
   ((made > 0)) || printf ': nothing to do'
   printf ','
 }
-# remaining: estimates the time that is left, if the other files take as long as
-# those so far.
+# remaining: prints an estimate of the time that is left, which assumes that all
+# files take equally long.
 remaining() {
   local seconds=$(((SECONDS - started) * (total - made) / made))
   if ((seconds >= 90)); then
@@ -399,13 +401,13 @@ print_next() {
     "cmake --build $here --target install" "install the library; docs/linking.md has the rest"
 }
 
-# The files and folders in build/ that the commands of this script make. The
-# lock is the last, so that `clean` holds it until the rest is gone.
+# The files and folders in build/ that the commands of this script make. The lock
+# comes last, so that `clean` holds it until all other files are removed.
 readonly outputs=(release aarch64 fuzz ggml rust engines docs highway dist dist-work dist-test
   venv engines-venv parity-venv ggml-venv ggml-test-venv release-venv recipes-venv ggml-source
   torch-headers bench bench.md bench.json compare compare.md compare.json plots setup.log setup.lock)
 
-# clean: removes what this script made, and prints the megabytes of each.
+# clean: removes the files and folders in `outputs`, and prints their megabytes.
 clean() {
   local name size total=0 others
   for name in "${outputs[@]}"; do
@@ -420,8 +422,8 @@ clean() {
   echo "Removed $total MB${others:+; setup.sh did not make these files, which stay in build/:$others}"
 }
 
-# draw_plots ARGUMENT...: draws plots in build/plots, if a Python here has
-# matplotlib.
+# draw_plots ARGUMENT...: draws plots in build/plots, by the first Python that has
+# matplotlib. Without matplotlib, only prints a line.
 draw_plots() {
   local python
   mkdir -p "$root/build/plots"
@@ -433,10 +435,10 @@ draw_plots() {
   echo "No plots, because Python has no matplotlib here: scripts/setup.sh packages installs it in build/venv"
 }
 
-# verify_aarch64: runs swy verify and swy grade under QEMU. Runs each ISA at each of its
-# vector lengths or, if SWITCHYARD_SAMPLE is set, one ISA per length. Each
-# process has one thread, because threads do not matter for the ISA. Several
-# ISAs run at the same time.
+# verify_aarch64: runs swy verify and swy grade under QEMU, for each ISA at each of
+# its vector lengths or, if SWITCHYARD_SAMPLE is set, for one ISA per length. Each
+# process has one thread, because the test is about the ISA. Several processes run
+# at the same time.
 verify_aarch64() {
   local -A isas=([sve=off]=NEON [sve-max-vq=1]='SVE SVE2 SVE2_128'
     [sve-max-vq=2]='SVE SVE_256' [sve-max-vq=4]='SVE SVE2')
@@ -448,14 +450,15 @@ verify_aarch64() {
     result=$(qemu-aarch64 -cpu "max,$1" "$0" verify --threads 1 --isa "$2") || exit
     printf "%-12s %s\n" "$1" "$result"' "$build/tools/swy" ||
     die "the digests differ on aarch64"
-  # Each run grades the router on all ISAs of a vector length, in a second.
+  # Grades the router once for each vector length, which takes a second.
   for cpu in "${!isas[@]}"; do
     qemu-aarch64 -cpu "max,$cpu" "$build/tools/swy" grade --own ||
       die "the router differs on aarch64"
   done
 }
 
-# check_fibers: tests how the device layer switches from one stack to another.
+# check_fibers: tests on aarch64 that the device layer's fibers switch from one
+# stack to another.
 check_fibers() {
   step "Compiling fiber_check" aarch64-linux-gnu-g++ -std=c++17 -O2 -static "-I$root" \
     "$root/device/tests/fiber_check.cc" "$root/device/src/core/fiber.cc" -o "$build/fiber_check"
@@ -467,10 +470,10 @@ check_fibers() {
 fuzz_names() { find "$root/fuzz" "$root/device/fuzz" -name '*_fuzz.cc' 2>/dev/null |
   sed 's|.*/||; s|_fuzz\.cc$||' | LC_ALL=C sort; }
 
-# fuzz_target NAME SECONDS: runs a target. It starts from the seeds in the
-# target's corpus/ and the inputs that earlier runs found. Prints one line.
-# After a crash, prints the crash and the file with its input. The text is
-# printed in one piece, because other targets run at the same time.
+# fuzz_target NAME SECONDS: runs a target from the seeds in its corpus/ and the
+# inputs that earlier runs found. Prints one line or, after a crash, the crash and
+# the file with its input. Prints only at the end, because other targets run at the
+# same time.
 fuzz_target() {
   local name=$1 seconds=$2 found=$build/corpus/$1 out=$build/$1.log head
   local seed=${SWITCHYARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} folder=fuzz
@@ -490,8 +493,8 @@ fuzz_target() {
     "$(sed -nE 's/.*cov: ([0-9]+) ft: ([0-9]+) .*/\1 edges, \2 features/p' "$out" | tail -n 1)"
 }
 
-# fuzz_targets SECONDS NAME...: runs as many targets at a time as there are
-# cores, because a target has one thread. After one fails, no more are started.
+# fuzz_targets SECONDS NAME...: runs one target per core at a time, because a
+# target has one thread. After a target has failed, starts no more targets.
 fuzz_targets() {
   local seconds=$1 target running=0 status=0
   for target in "${@:2}"; do
@@ -510,11 +513,10 @@ fuzz_targets() {
   return "$status"
 }
 
-# run_benchmarks [--repeat N] [benchmark's arguments]: in each round, starts a
-# process for each kernel and shape, in the program's order. So only the
-# contenders of one shape alternate in a process, and they use the same data.
-# Some luck lasts for a whole process, such as the pages that it gets. Each
-# round draws that luck again.
+# run_benchmarks [--repeat N] [benchmark's arguments]: in each of N rounds, starts
+# a process for each kernel and shape, so that only the contenders of one shape
+# alternate in a process, with the same data. The rounds are new processes, because
+# some luck, such as the pages of memory, lasts for a whole process.
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   local options=${ggml_option:+ $ggml_option}${*:+ $*}
@@ -526,18 +528,18 @@ run_benchmarks() {
     finish
     exec "$program" "$@"
   fi
-  # The experts of whole layers take an hour, and `compare` also times them. So
-  # they only run on request.
+  # Leaves out the experts of whole layers unless they are requested, because they
+  # take an hour, and `compare` also times them.
   [[ " $* " == *' --benchmark_filter='* || " $* " == *' --shape='* ]] ||
     set -- "$@" '--benchmark_filter=-^experts/'
   list=$("$program" "$@" --benchmark_list_tests) || exit
   rm -rf "$out"
   mkdir -p "$out"
-  # Prints lines with a kernel, a shape, and a pattern of the contenders of that
-  # shape.
+  # Writes a line for each shape: the kernel, the shape, and a regular expression
+  # that matches the shape's contenders.
   awk '{ shape = $0; gsub(/\/(iterations:[0-9]+|[a-z]+_time)/, "", shape)
          sub(/\/[^\/]*$/, "", shape)
-         # These shapes are compared with each other, so they share a process.
+         # Puts these shapes into one process, because they are compared with each other.
          if (shape ~ /^route_(experts|rows)\//) sub(/\/[^\/]*$/, "", shape)
          if (!(shape in names)) order[++n] = shape
          names[shape] = names[shape] (shape in names ? "|" : "") $0 }
@@ -563,9 +565,8 @@ run_kernel() {
   done <"$root/build/bench/shapes"
 }
 
-# broken_links SITE: prints the links in the site's pages that lead to no file,
-# or to no anchor in a file. Also prints the links in Markdown pages that lead
-# to no file of the repository.
+# broken_links SITE: prints the links in the site's pages whose file or anchor is
+# missing. Also prints links in Markdown pages if the repository lacks the file.
 broken_links() (
   LC_ALL=C comm -13 <(places_of "$1") <(links_of "$1")
   shopt -s globstar
@@ -575,10 +576,9 @@ broken_links() (
     done < <(grep -oE '\]\([^) #:]+[)#]' "$page" | sed -E 's/^..|.$//g')
   done
 )
-# read_version: prints the version that CMakeLists.txt defines.
 read_version() { sed -nE 's/^project\(switchyard VERSION (\S+).*/\1/p' "$root/CMakeLists.txt"; }
-# version_of_site: prints the version and, in a checkout of anything else than
-# the tag of that version, also the commit.
+# version_of_site: prints the version and, unless the version's tag is checked out,
+# also the commit.
 version_of_site() {
   local version commit
   version=$(read_version)
@@ -591,8 +591,9 @@ places_of() (
   { find . -type f -printf '%P\n'
     grep -oE '(id|name)="[^"]+"' ./*.html | sed -E 's/^..([^:]*):[a-z]+="(.*)"$/\1#\2/'; } | LC_ALL=C sort -u
 )
-# Doxygen lists nested classes that are private. It links to their pages, which
-# do not exist.
+# links_of SITE: prints the targets of all links in the site's pages. Leaves out
+# links to #nested-classes, because Doxygen also links to private nested classes,
+# which have no pages.
 links_of() (
   cd "$1"
   grep -oE '(href|src|data)="[^"]+"' ./*.html |
@@ -601,7 +602,8 @@ links_of() (
 )
 
 # marked_links SITE: prints the links that show Markdown's backticks, or the file
-# name of a page instead of its title. The list of files shows names.
+# name of a page instead of its title. Skips the lists of files, because they have
+# to show file names.
 marked_links() (
   cd "$1"
   grep -oE '<a [^>]*>[^<]*(`|\.md)[^<]*</a>' ./*.html | grep -vE '^\./(files|dir_[^:]*|[^:]*_8md)\.html:' ||
@@ -638,9 +640,9 @@ number() {
   [[ $3 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1: $2: not a whole number above 0: '$3'"
 }
 
-# check_arguments: checks names and numbers before anything is installed or
-# compiled, because the programs would only see them minutes later. If help is
-# requested, prints it and ends.
+# check_arguments: checks names and numbers on the command line before anything is
+# installed or compiled, because the programs would report errors only minutes
+# later. If help is requested, prints it and ends.
 check_arguments() {
   local argument names
   for argument in "$@"; do
@@ -739,7 +741,7 @@ check_arguments() {
           refuse "packages: not a package's name: $argument"
       done
       ;;
-    rust | engines) ;; # cargo and pytest check theirs
+    rust | engines) ;; # cargo and pytest check their own arguments
   esac
 }
 
@@ -788,7 +790,7 @@ case $command in
     if [[ ${1:-} == --kernels ]]; then
       shift
       parts=(-DSWITCHYARD_BUILD_EXAMPLES=OFF -DSWITCHYARD_DEVICE=OFF)
-      # The install tests would compile the library again, in other projects.
+      # Leaves out the install tests, because they compile the library again.
       only=(--exclude-regex '^install\.')
     fi
     configure -DSWITCHYARD_BUILD_TESTS=ON "${parts[@]}" \
@@ -862,7 +864,7 @@ case $command in
     fi
     install_packages "${library_packages[@]}" libcli11-dev nlohmann-json3-dev "${aarch64_packages[@]}"
     build=$root/build/aarch64
-    # The sample does not run the ISA SVE, because SVE_256 has the same
+    # Compiles the sample without the ISA SVE, because SVE_256 has the same
     # instructions at a fixed length.
     [[ -z ${SWITCHYARD_SAMPLE:-} ]] || set -- -DCMAKE_CXX_FLAGS=-DHWY_DISABLED_TARGETS=HWY_SVE "$@"
     configure "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" \
@@ -889,7 +891,7 @@ case $command in
     make_parity
     configure -DSWITCHYARD_BUILD_TESTS=OFF -DSWITCHYARD_BUILD_EXAMPLES=ON
     compile --target switchyard_parity moe_layer
-    # The routers and layers are made here, so nothing is downloaded.
+    # Forbids downloads, because the scripts make the routers and layers themselves.
     export HF_HUB_OFFLINE=1
     status=0
     library=$build/tools/libswitchyard_parity.so
@@ -907,7 +909,7 @@ case $command in
     export SWITCHYARD_PREFIX=$root/build/rust/prefix CARGO_TARGET_DIR=$root/build/rust/target
     step "Installing the library in build/rust/prefix" \
       cmake --install "$build" --prefix "$SWITCHYARD_PREFIX"
-    # Uses Debian's cargo, even if another one is on the path.
+    # Uses Debian's cargo, even if another cargo comes first in PATH.
     [[ ! -x /usr/bin/cargo ]] ||
       export PATH=/usr/bin:$PATH RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
     cd "$root/bindings/rust"
@@ -941,7 +943,8 @@ case $command in
     SWITCHYARD_SITE_VERSION=$(version_of_site)
     export SWITCHYARD_SITE_VERSION
     step "Building build/docs" doxygen docs/site/Doxyfile
-    # Doxygen's option to hide namespaces leaves them in the tree of pages.
+    # Removes namespaces from the tree of pages, because Doxygen's option to hide
+    # namespaces does not change the tree.
     sed -i -E 's/^( +\[ ")switchyard::(device::)?/\1/' "$site"/group__*.js
     broken=$(broken_links "$site")
     [[ -z $broken ]] || die "docs: links to what is not there: ${broken//$'\n'/, }"

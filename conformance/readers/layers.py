@@ -1,8 +1,8 @@
 """layers.py LAYER...
 
-Reads layers, computes each step again from its inputs, and compares the bits. Needs only Python
-3.9. It is written from README.md alone, and computes f32 exactly, as fractions. The activation is
-compared within 2^-20, because its last bits are Switchyard's own.
+Reads layers, computes each step again from the step's inputs, and compares the bits. Needs only
+Python 3.9. The code follows README.md alone, and computes f32 exactly, as fractions. It compares the
+activation within 2^-20, because the activation's last bits depend on Switchyard's exp().
 """
 import math
 import struct
@@ -26,7 +26,7 @@ def bits(value):
 
 
 def f32(exact):
-    """Rounds a fraction to the nearest float32, and ties to even."""
+    """Rounds a fraction to the nearest float32; rounds ties to even."""
     d = float(exact)
     if Fraction(d) != exact and struct.pack(">d", d)[7] % 2 == 0:
         d = math.nextafter(d, math.inf if exact > Fraction(d) else -math.inf)  # rounds to odd
@@ -123,7 +123,7 @@ def quantize(kind, row):
 
 
 def check(layer):
-    """Yields the name of a step and the rows that it should have."""
+    """Yields the name and the expected rows of each step."""
     kind, top_k = layer["layer"], layer["top_k"]
     ids = [expert for row in layer["topk_ids"] for expert in row]
     for name, floats in (("hidden", "hidden"), ("activated", "activated")):

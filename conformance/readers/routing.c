@@ -1,13 +1,15 @@
 /* routing ANSWERS CASE...: reads cases of a router and checks a file of
  * answers (-: standard input). Exits with 1 if an answer is wrong or missing,
- * and with 2 if a file is malformed. cc -std=c99 -o routing routing.c -lm */
+ * and with 2 if a file is malformed.
+ * To compile: cc -std=c99 -o routing routing.c -lm */
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The blocks of a case; all values fit in a float exactly, also ids. */
+/* The blocks (named matrices) of a case. A float holds all values exactly, even
+ * ids. */
 enum { IDS = 5, WEIGHTS, IDENTITY_WEIGHTS, BLOCKS };
 static const char* const kBlocks[] = {"logits",     "correction_bias",
                                       "bias_index", "expert_scale",
@@ -45,7 +47,7 @@ static void* Grow(void* memory, size_t bytes) {
   return memory;
 }
 
-/* Returns the whole file with a 0 behind it. */
+/* Returns the content of the file, with a terminating 0. */
 static char* ReadAll(const char* name) {
   FILE* const file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
   char* text = NULL;
@@ -61,8 +63,8 @@ static char* ReadAll(const char* name) {
   return text;
 }
 
-/* Cuts the next line off a text, without the blanks around it. Returns NULL
- * at the end. */
+/* Removes the next line from a text, and returns it without the blanks around
+ * it. Returns NULL at the end of the text. */
 static char* NextLine(char** text) {
   char *line = *text, *end;
   if (*line == '\0') return NULL;
@@ -74,7 +76,7 @@ static char* NextLine(char** text) {
   return line + strspn(line, " \t");
 }
 
-/* Cuts the first word off a line. */
+/* Removes the first word from a line, and returns it. */
 static char* NextWord(char** line) {
   char* const word = *line;
   char* const end = word + strcspn(word, " \t");
@@ -83,7 +85,7 @@ static char* NextWord(char** line) {
   return word;
 }
 
-/* strtof() rounds once, and reads nan, inf and -inf. */
+/* Reads a number by strtof(), which rounds once and reads nan, inf and -inf. */
 static float Number(const char* file, const char* word) {
   char* end;
   const float value = strtof(word, &end);
@@ -91,7 +93,7 @@ static float Number(const char* file, const char* word) {
   return value;
 }
 
-/* Returns the index of a key in a list, or the list's length. */
+/* Returns the index of the key in a list, or `count` if the list lacks it. */
 static int Find(const char* key, const char* const* keys, int count) {
   int i = 0;
   while (i < count && strcmp(key, keys[i]) != 0) ++i;
@@ -153,7 +155,8 @@ static int IsRight(float got, float exact, float tolerance) {
   return fabs((double)got - exact) <= bound;
 }
 
-/* Prints the first difference. Returns 1 if the answer is wrong, or 0. */
+/* Returns 1 if the answer is wrong, after it has printed the first difference;
+ * otherwise returns 0. */
 static int IsWrong(const Case* c, const Case* answer) {
   for (int b = IDS; b < BLOCKS; ++b) {
     const Block expected = c->blocks[b], got = answer->blocks[b];

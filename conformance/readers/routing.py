@@ -18,7 +18,7 @@ class Malformed(Exception):
 
 
 def cases(text, where="text"):
-    """Returns a dict for each case or answer of a text. Blocks are lists of rows."""
+    """Returns a dict for each case or answer of a text. Blocks (matrices) are lists of rows."""
     lines = enumerate((line.split() for line in text.splitlines()), 1)
     found, case = [], None
     for number, words in lines:
@@ -66,7 +66,7 @@ def is_right(got, expected, tolerance):
 
 
 def wrong(case, answer):
-    """Returns a line for the first difference, or None."""
+    """Returns a line about the first difference, or None if the answer is right."""
     for key in ("ids", "weights", "identity_weights"):
         if key not in case or (key == "identity_weights" and key not in answer):
             continue

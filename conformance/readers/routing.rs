@@ -14,12 +14,12 @@ const FLOATS: [&str; 5] =
     ["logits", "correction_bias", "expert_scale", "weights", "identity_weights"];
 const INTEGERS: [&str; 3] = ["bias_index", "token_mask", "ids"];
 
-/// A case or an answer. Blocks are lists of rows.
+/// A case or an answer. Blocks (matrices) are lists of rows.
 #[derive(Default)]
 struct Case {
     name: String,
     unsupported: Option<String>,
-    /// tokens, num_experts and top_k.
+    /// The values of tokens, num_experts and top_k.
     sizes: HashMap<String, usize>,
     tolerance: f64,
     options: Vec<(String, String)>,
@@ -31,7 +31,7 @@ fn parse<T: FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("\"{word}\" is not a number of its kind"))
 }
 
-/// Reads the rows of a block; `shape` has their number and length.
+/// Reads the rows of a block. `shape` has the number of rows and of columns.
 fn block<'a, T: FromStr>(
     shape: &str,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
@@ -109,7 +109,7 @@ fn is_right(got: f32, expected: f32, tolerance: f64) -> bool {
     (got - expected).abs() <= tolerance * expected.abs() + 2f64.powi(-126)
 }
 
-/// Returns the first difference.
+/// Returns a line about the first difference, or None if the answer is right.
 fn wrong(case: &Case, answer: &Case) -> Option<String> {
     let empty = (Vec::new(), Vec::new());
     let expected = case.integers.get("ids").unwrap_or(&empty.0);

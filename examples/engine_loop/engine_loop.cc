@@ -3,11 +3,12 @@
 
 // An engine with its own threads can run Switchyard on them in three ways:
 //   1. Call kernels from the engine's thread loop, each thread on its rows.
-//   2. Lend the threads: derive a class from switchyard::Executor, and make
-//      each call once for all rows.
-//   3. In a region that all threads run, with thread numbers and a barrier:
-//      share a TeamExecutor. Thread 0 makes the calls of way 2.
-// All three give the same bits as a single thread.
+//   2. Lend the threads: derive a class from switchyard::Executor, and call
+//   each
+//      kernel once for all rows.
+//   3. If all threads run one region (as with OpenMP) and have a barrier: share
+//      a TeamExecutor. Thread 0 then calls each kernel once, as in way 2.
+// All three ways give the same bits as a single thread.
 
 #include <pthread.h>
 
@@ -30,9 +31,8 @@ namespace {
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-// Stands in for the engine's thread pool. It runs work(i) on each thread i,
-// including the calling thread. (A real pool keeps its threads between
-// calls.)
+// Stands in for the engine's thread pool. Runs work(i) on each thread i,
+// including the calling thread. (A real pool keeps its threads between calls.)
 void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   std::vector<std::thread> threads;
   for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work, i);
@@ -40,7 +40,7 @@ void RunOnAll(size_t num_threads, const std::function<void(size_t)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Way 2 needs this class.
+// Way 2: lends the engine's threads to the library.
 class EngineExecutor final : public Executor {
  public:
   explicit EngineExecutor(size_t num_threads) : num_threads_(num_threads) {}
@@ -57,11 +57,12 @@ class EngineExecutor final : public Executor {
       RunOnAll(workers,
                [&](size_t thread) { loop.Run(thread, workers, thread); });
     }
-    // Nothing may throw. If the pool fails, return kInternal.
+    // ParallelFor() must not throw. If the engine's pool fails, return
+    // kInternal.
     return Status();
   }
-  // For threads that spin between calls, sharing work costs less than the
-  // default of 30 us. An engine with such threads adds:
+  // By default, the library assumes that sharing work among threads costs 30
+  // us. An engine with threads that spin between calls states a lower cost:
   //   size_t ForkNs() const noexcept override { return 3000; }
 
  private:
@@ -73,13 +74,13 @@ struct Layer {
   static constexpr size_t kHidden = 128, kInner = 48;
 
   std::vector<float> hidden = Random(kTokens * kHidden);
-  std::vector<float> logits = Random(kTokens * kExperts);  // for the router
+  std::vector<float> logits = Random(kTokens * kExperts);  // [tokens, experts]
   std::vector<float> gate_up = Random(kExperts * 2 * kInner * kHidden);
   std::vector<float> down = Random(kExperts * kHidden * kInner);
   std::vector<int32_t> ids = std::vector<int32_t>(kTokens * kTopK);
   std::vector<float> weights = std::vector<float>(kTokens * kTopK);
   std::vector<float> out = std::vector<float>(kTokens * kHidden);
-  std::vector<int32_t> plan_memory, scratch;  // an engine keeps both
+  std::vector<int32_t> plan_memory, scratch;  // kept from call to call
 
   static std::vector<float> Random(size_t size) {
     std::mt19937 rng(static_cast<uint32_t>(size));
@@ -100,8 +101,7 @@ struct Layer {
         executor);
   }
 
-  // Computes a part of the product of one expert, on one thread. Put your
-  // GEMM here.
+  // Computes a tile of one expert's product, on one thread. Put your GEMM here.
   Status Multiply(const ExpertTile& tile) const {
     const bool is_down = tile.product == ExpertProduct::kDown;
     const size_t in = tile.rows.cols, columns = is_down ? kHidden : 2 * kInner;

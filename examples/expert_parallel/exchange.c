@@ -21,8 +21,8 @@ void CheckStatus(swy_status status) {
 void* Reserve(Buffer* buffer, size_t bytes) {
   if (buffer->bytes < bytes || buffer->data == NULL) {
     free(buffer->data);
-    // Reserves half as much again, because with other tokens a rank may send
-    // more rows.
+    // Reserves 1.5 times the bytes, because a rank may get more rows in the
+    // next step.
     buffer->bytes = bytes + bytes / 2 + 1;
     buffer->data = malloc(buffer->bytes);
     if (buffer->data == NULL) {
@@ -95,8 +95,8 @@ void FreeExchange(Exchange* exchange) {
   free(exchange->results.data);
 }
 
-// Returns views of the rows in a message: their values with scales, and their
-// experts.
+// Return views of the rows in a message: TokensIn() of their values and scales,
+// IdsIn() of their experts.
 static swy_rows TokensIn(const Exchange* x, void* message, size_t rows) {
   unsigned char* const bytes = message;
   swy_rows tokens =
@@ -114,8 +114,8 @@ static swy_matrix IdsIn(const Exchange* x, void* message, size_t rows) {
                      x->row_bytes / sizeof(int32_t));
 }
 
-// Waits for the other ranks. The waiting time is then not counted as part of
-// the exchange. An engine leaves this out.
+// Waits for the other ranks, so that the time of the exchange does not include
+// the waiting time. An engine needs no such barrier.
 static void Wait(const Exchange* x, Stopwatch* watch) {
   MPI_Barrier(x->comm);
   Lap(watch, kWaiting);
@@ -147,9 +147,9 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   map_options.experts_per_destination = x->shape.experts_per_rank;
   CheckStatus(swy_map_pairs(&map_in, &map_out, &map_options, NULL));
 
-  // Gathers the rows of the pairs, and quantises them on the way into the
-  // message. Because of row_index, each token is quantised once, and its
-  // other rows are copies.
+  // Gathers the rows of the pairs into the message, and quantises them on the
+  // way. With row_index, the library quantises each token once, and copies its
+  // other rows.
   in.tokens = swy_plain_rows(tokens);
   in.pairs = map_out.pairs.rows;
   in.topk_ids = topk_ids;
@@ -162,7 +162,7 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   Lap(watch, kSwitchyard);
   Wait(x, watch);
 
-  // Tells each receiver how many rows come from this rank.
+  // Tells each rank how many rows it gets from this rank.
   MPI_Alltoall(x->counts, 1, MPI_INT32_T, x->received_counts, 1, MPI_INT32_T,
                x->comm);
   x->received_offsets[0] = 0;
@@ -196,8 +196,8 @@ void Return(Exchange* x, Stopwatch* watch) {
   const size_t pairs = (size_t)x->offsets[x->num_ranks];
   Reserve(&x->returned, pairs * swy_bytes_of(x->combine_type, x->shape.hidden));
   Wait(x, watch);
-  // Sends the results back. The counts and offsets are the same, but those of
-  // sending and receiving are swapped.
+  // Sends the results back, with the counts and offsets of Dispatch(). The
+  // counts and offsets of sending and receiving are swapped.
   MPI_Alltoallv(x->results.data, x->received_counts, x->received_offsets,
                 x->combine_row, x->returned.data, x->counts, x->offsets,
                 x->combine_row, x->comm);

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of this rank. An engine already has this part. Their rows come
-// from all ranks, and are ordered by rank and by pair. After a sort by
-// expert, they are the same rows in the same order as in a single process. So
-// each product has the same bits.
+// Runs the experts of this rank. An engine already has this part. The rows come
+// from all ranks, ordered by rank and by pair. After a sort by expert, an
+// expert has the same rows in the same order as in a single process, so each
+// product has the same bits.
 
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -13,7 +13,7 @@
 
 #include "layer.h"
 
-// Mixes 32 bits so that no two inputs give the same output. Each input bit
+// Mixes 32 bits so that different inputs give different outputs. Each input bit
 // flips each output bit about half of the time.
 static uint32_t Mix(uint32_t x) {
   x ^= x >> 16;
@@ -61,8 +61,8 @@ void MakeExperts(const Shape* shape, size_t rank, Experts* experts) {
                            shape->hidden);
   experts->down = NewWeights(experts->count, 2 * first + 1, shape->hidden,
                              shape->intermediate);
-  // There is room for at least one expert, because swy_bucket_packed needs
-  // one.
+  // Reserves memory for one more expert, because swy_bucket_packed needs at
+  // least one, and a rank may have no experts.
   experts->tokens_per_expert =
       Reserve(&counts, (experts->count + 1) * sizeof(int32_t));
   experts->offsets = Reserve(&offsets, (experts->count + 2) * sizeof(int32_t));
@@ -155,8 +155,8 @@ void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch) {
     Lap(watch, kProducts);
   }
 
-  // Puts the results in the order of the received rows, in the type for the
-  // way back.
+  // Puts the results into the order of the received rows, and converts them to
+  // the type that is sent back.
   scatter_in.packed = swy_plain_rows(swy_dense(outputs, SWY_F32, rows, hidden));
   scatter_in.row_index = sort_out.row_index;
   scatter_out.rows = swy_plain_rows(ResultRows(exchange));

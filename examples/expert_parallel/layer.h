@@ -8,9 +8,9 @@
 //   RunExperts()  runs this rank's experts on the rows of all ranks
 //   Return()      sends the results back
 //   Sum()         adds up each token's results
-// A row of the exchange is a pair of a token and one of its experts. All sums
-// are computed as in a single process, in the order of a token's slots. So
-// the results have the same bits for any number of ranks.
+// Each row of the exchange belongs to a pair: a token and one of its experts.
+// Sum() adds in the order of a token's slots, as in a single process. So the
+// results have the same bits for any number of ranks.
 
 #ifndef SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_
 #define SWITCHYARD_EXAMPLES_EXPERT_PARALLEL_LAYER_H_
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-// The parts of a step's time. kWaiting is the time that a rank waits for
-// ranks with more work.
+// The parts of a step's time. During kWaiting, a rank waits for ranks with more
+// work.
 enum Part { kSwitchyard, kWaiting, kExchange, kProducts, kNumParts };
 typedef struct Stopwatch {
   double last;
@@ -39,10 +39,10 @@ typedef struct Buffer {
   size_t bytes;
 } Buffer;
 
-// Returns at least `bytes` bytes; their old contents are lost.
+// Returns memory of at least `bytes` bytes. May drop the old contents.
 void* Reserve(Buffer* buffer, size_t bytes);
 
-// If `status` is an error, prints its message and ends all ranks.
+// If `status` is an error, prints the message and ends all ranks.
 void CheckStatus(swy_status status);
 
 // The sizes of the layer. Rank r has experts_per_rank experts, beginning with
@@ -51,27 +51,28 @@ typedef struct Shape {
   size_t hidden, intermediate, num_experts, top_k, experts_per_rank;
 } Shape;
 
-// The exchange, as one rank sees it.
+// The state of the exchange on one rank.
 typedef struct Exchange {
   Shape shape;
   MPI_Comm comm;
   size_t num_ranks;
-  // The layout of a row on its way to an expert. In one message it has its
-  // codes, their scale if the type has one, and the index that the expert has
-  // on its rank.
+  // The layout of a row that is sent to an expert. A row consists of its codes,
+  // a scale if the type has scales, and the index of the expert on its rank.
   int32_t dispatch_type;
   size_t scale_offset, expert_offset, row_bytes;
   MPI_Datatype dispatch_row;
-  int32_t combine_type;  // of a row on its way back: f32, bf16 or f16
+  int32_t combine_type;  // type of a row that is sent back: f32, bf16 or f16
   MPI_Datatype combine_row;
 
-  // swy_map_pairs writes how many rows each rank gets, and the position of
-  // each pair in the order of ranks.
+  // The results of swy_map_pairs: the number of rows that each rank gets, and
+  // the position of each pair in the order of the ranks.
   int32_t *counts, *offsets;
   Buffer rows, pair_index;
-  // How many rows each rank sends to this one, and where they begin.
+  // The number of rows that each rank sends to this rank, and where they begin.
   int32_t *received_counts, *received_offsets;
-  // `sent` has the rows of this rank's pairs. `returned` has their results.
+  // `sent` has the rows of this rank's pairs, and `returned` the results for
+  // these rows. `received` has rows from all ranks, and `results` their
+  // results.
   Buffer sent, returned;
   Buffer received, results;
 } Exchange;
@@ -80,24 +81,27 @@ void MakeExchange(const Shape* shape, MPI_Comm comm, int32_t dispatch_type,
                   int32_t combine_type, Exchange* exchange);
 void FreeExchange(Exchange* exchange);
 
-// `tokens` is f32 [tokens, hidden], and `topk_ids` is int32 [tokens, top_k].
+// Sends the rows. `tokens` is f32 [tokens, hidden], and `topk_ids` is int32
+// [tokens, top_k].
 void Dispatch(Exchange* exchange, swy_matrix tokens, swy_matrix topk_ids,
               Stopwatch* watch);
 void Return(Exchange* exchange, Stopwatch* watch);
-// `out` is f32 [tokens, hidden], and `topk_weights` is f32 [tokens, top_k].
+// Computes `out`, f32 [tokens, hidden]. `topk_weights` is f32 [tokens, top_k].
 void Sum(Exchange* exchange, swy_matrix topk_weights, swy_matrix out,
          Stopwatch* watch);
 
-// The rows that this rank has received for its experts, and the expert of
-// each row, int32 [rows, 1].
+// Return the number of rows that this rank has received for its experts, the
+// rows, and the expert of each row, int32 [rows, 1].
 size_t ReceivedRows(const Exchange* exchange);
 swy_rows ReceivedTokens(const Exchange* exchange);
 swy_matrix ReceivedIds(const Exchange* exchange);
-// The results for the received rows, in combine_type and in the same order.
+// Returns the memory for the results of the received rows, in combine_type and
+// in the order of the rows.
 swy_matrix ResultRows(Exchange* exchange);
 
 // This rank's experts in f32. `up` is [experts, 2 * intermediate, hidden],
-// with gate before up. `down` is [experts, hidden, intermediate].
+// where the rows of gate come before the rows of up. `down` is [experts,
+// hidden, intermediate].
 typedef struct Experts {
   size_t count;
   float *up, *down;
@@ -109,11 +113,11 @@ void MakeExperts(const Shape* shape, size_t rank, Experts* experts);
 void FreeExperts(Experts* experts);
 void RunExperts(Experts* experts, Exchange* exchange, Stopwatch* watch);
 
-// Returns a made-up number, which is the same on every machine: element
-// `index` of a stream, uniform in [-1, 1). The weights of expert e are
-// streams 2 * e and 2 * e + 1.
+// Returns element `index` of a stream of made-up numbers, uniform in [-1, 1).
+// Streams are equal on every machine. The weights of expert e are the streams
+// 2 * e and 2 * e + 1.
 float Uniform(uint32_t stream, uint32_t index);
-// Returns a factor for weights. With it, products have the size of their
+// Returns the factor for weights that makes products about as large as their
 // inputs.
 float WeightScale(size_t inputs);
 

@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs one Mixture-of-Experts layer with its experts spread over processes.
-// exchange.c and experts.c contain the layer, in C on the C ABI. This file
-// makes up tokens, compares the results with a plain loop, and times the
-// steps.
+// Runs one Mixture-of-Experts layer with experts spread over processes. The
+// layer is in exchange.c and experts.c, written in C with the C ABI. This file
+// makes up tokens, compares the results with a plain loop, and times the steps.
 
 #include <omp.h>
 
@@ -35,7 +34,7 @@ const std::map<std::string, int32_t> kTypes = {{"i8", SWY_I8},
                                                {"bf16", SWY_BF16},
                                                {"f32", SWY_F32}};
 
-// The tokens of this rank, and the results of one step.
+// The made-up tokens of this rank, and the results of one step.
 struct Tokens {
   Tokens(const Options& o, size_t rank, size_t num_ranks)
       : first(o.tokens * rank / num_ranks),
@@ -59,7 +58,7 @@ struct Tokens {
   std::vector<int32_t> ids;
 };
 
-// A layer on this rank.
+// This rank's part of the layer: its tokens, its experts, and the exchange.
 class Layer {
  public:
   Layer(const Options& o, int rank, int num_ranks)
@@ -124,16 +123,16 @@ class Layer {
         watch);
   }
 
-  // Returns the largest difference between a token's sums and those of a
-  // plain loop in double precision, divided by the largest sum.
+  // Returns the largest difference between a token's output and the output of a
+  // plain loop in double precision, divided by the largest output value.
   double DifferenceOfToken(size_t token) const {
     const auto [hidden, intermediate, experts, top_k, each] = shape_;
     const float* const x = tokens_.hidden.data() + token * hidden;
     std::vector<double> sums(hidden), activated(intermediate);
     for (size_t slot = token * top_k; slot < (token + 1) * top_k; ++slot) {
       const auto stream = 2 * static_cast<uint32_t>(tokens_.ids[slot]);
-      // Returns the product with row o of the expert's first or second
-      // matrix.
+      // Returns the dot product of `values` with row o of the matrix that is
+      // stream `weights`.
       const auto dot = [](uint32_t weights, size_t o, const auto* values,
                           size_t size) {
         double sum = 0;
@@ -162,8 +161,8 @@ class Layer {
     return difference / largest;
   }
 
-  // Compares some tokens of all ranks with the loop. The bounds are three
-  // times the rounding errors of these types at the default sizes.
+  // Compares some tokens of all ranks with the plain loop. The bounds are three
+  // times the rounding errors of the types at the default sizes.
   bool Check() const {
     const double bound =
         options_.dispatch == "f8e4m3"                               ? 0.2
@@ -183,8 +182,8 @@ class Layer {
     return of_all <= bound;
   }
 
-  // Returns the FNV-1a hash of all tokens' sums, in the order of tokens. Only
-  // rank 0 has it.
+  // Returns the FNV-1a hash of the outputs of all tokens, in the order of
+  // tokens. Only rank 0 computes it; the other ranks return another value.
   uint64_t Digest() const {
     const auto ranks = static_cast<size_t>(num_ranks_);
     std::vector<unsigned char> all(
@@ -209,8 +208,8 @@ class Layer {
     return digest;
   }
 
-  // Runs and times the steps. For each part, prints the time of the slowest
-  // rank.
+  // Runs and times steps. Prints the time of the slowest rank for each part of
+  // a step.
   void Time() {
     std::vector<double> seconds[kNumParts + 1];
     for (size_t round = 0; round < options_.rounds; ++round) {
@@ -223,8 +222,7 @@ class Layer {
       }
       seconds[kNumParts].push_back(watch.last - start);
     }
-    // For each part, the first column is the median, and the second is the
-    // fastest round's.
+    // Each row is a part of the step: the median time, and the fastest time.
     double mine[kNumParts + 1][2], slowest[kNumParts + 1][2];
     for (size_t part = 0; part <= kNumParts; ++part) {
       std::sort(seconds[part].begin(), seconds[part].end());
@@ -296,7 +294,7 @@ int Run(int argc, char** argv, int rank, int num_ranks) {
   try {
     return Layer(o, rank, num_ranks).Run();
   } catch (const std::exception& e) {
-    // Ends all ranks. Otherwise the others would wait for this one.
+    // Ends all ranks, because the others would wait for this rank forever.
     std::fprintf(stderr, "expert_parallel: %s\n", e.what());
     MPI_Abort(MPI_COMM_WORLD, 2);
     return 2;
@@ -310,13 +308,13 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-  // Each rank uses one thread, because there is a rank for each core.
+  // Each rank uses one thread, because each core runs a rank.
   omp_set_num_threads(1);
   const auto run = [=] { return Run(argc, argv, rank, num_ranks); };
   if (rank == 0) {
     code = program::RunMain("expert_parallel", 1, run);
   } else if (std::freopen("/dev/null", "w", stdout) != nullptr) {
-    // Only rank 0 prints the error.
+    // Prints no error, because rank 0 prints the same error.
     try {
       code = run();
     } catch (const program::InputError&) {

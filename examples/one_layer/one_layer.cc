@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes one Mixture-of-Experts layer, from logits to output. Also computes
-// how far this output is from the output of a plain loop over tokens and
-// experts in double precision.
+// Computes one Mixture-of-Experts layer, from logits to output. Compares the
+// output with the output of a plain loop over tokens and experts in double
+// precision.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,8 @@
 
 using namespace switchyard;  // NOLINT(build/namespaces)
 
-constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;  // Qwen3 has 768
+// Small sizes: in Qwen3-30B-A3B, kHidden is 2048 and kInner is 768.
+constexpr size_t kTokens = 64, kHidden = 128, kInner = 48;
 constexpr size_t kExperts = 128, kTopK = 8;
 
 void Check(const Status& status) {
@@ -54,7 +55,7 @@ void Gemm(const ConstAnyMatrix& x, const float* w, const AnyMatrix& y) {
   }
 }
 
-// The hidden states, and weights like those of a checkpoint.
+// Random hidden states, and random weights in the shapes of a checkpoint.
 struct Layer {
   std::vector<float> hidden = Random(kTokens * kHidden, 1);
   std::vector<float> router = Random(kExperts * kHidden, 0.3f);
@@ -62,8 +63,8 @@ struct Layer {
   std::vector<float> down = Random(kExperts * kHidden * kInner, 0.25f);
 };
 
-// Every call of the library also takes an Executor. Without one, it runs on
-// the calling thread.
+// Runs the layer on the calling thread. Every call of the library also takes an
+// Executor as the last argument, to run on several threads.
 std::vector<float> Run(const Layer& layer, const Preset& preset) {
   // Select each token's experts and their weights.
   std::vector<float> logits(kTokens * kExperts), weights(kTokens * kTopK);
@@ -112,9 +113,9 @@ std::vector<float> Run(const Layer& layer, const Preset& preset) {
   return out;
 }
 
-// Computes a token's row by the definition. The weights are a softmax over
-// the experts, and the largest kTopK probabilities are divided by their sum.
-// Between the products comes SiLU(gate) * up.
+// Computes a token's output row by the definition. The weights are the largest
+// kTopK probabilities of a softmax over the experts, divided by their sum.
+// SiLU(gate) * up is between the two products.
 std::vector<double> Naive(const Layer& layer, const float* x) {
   std::vector<std::pair<double, size_t>> best;  // logit, expert
   for (size_t e = 0; e < kExperts; ++e) {
@@ -143,7 +144,9 @@ std::vector<double> Naive(const Layer& layer, const float* x) {
 
 int main() try {
   Preset preset;
-  ModelConfig config;  // from config.json; SetField() takes its lines
+  // Sets the fields of config.json. A program that reads the file calls
+  // SetField() with each of its lines.
+  ModelConfig config;
   config.num_experts = kExperts;
   config.num_experts_per_tok = kTopK;
   config.norm_topk_prob = true;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Two parts that an engine in C already has: error handling, and a reader of
-// config.json.
+// Error handling, and a reader of config.json. An engine in C already has both.
 
 #ifndef SWITCHYARD_EXAMPLES_QUANTISED_ENGINE_CONFIG_H_
 #define SWITCHYARD_EXAMPLES_QUANTISED_ENGINE_CONFIG_H_
@@ -11,16 +10,16 @@
 
 // Prints the message on stderr and ends the program.
 void Fail(const char* message);
-// Fails with the status's message and details if it is an error.
+// If `status` is an error, fails with its message and details.
 void Check(swy_status status);
 
-// The sizes that the engine reads itself.
+// The sizes that swy_model_config does not have, so that the engine reads them.
 typedef struct Sizes {
   size_t hidden, intermediate, shared, layers;
 } Sizes;
-// Reads the pairs of a file that has a single object without inner objects.
-// Returns model_type, or NULL if the file has none. `config` then points to
-// static texts.
+// Reads a JSON file that has a single object without inner objects. Returns the
+// value of model_type, or NULL if the file does not have this key. The texts in
+// `config` are in static memory.
 const char* ReadConfig(const char* path, swy_model_config* config,
                        Sizes* sizes);
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Does in C what engine.cc does: it is an engine without a GEMM of its own,
-// from a checkpoint's config.json to the residual stream. It prints the same
-// number.
+// engine.cc in C: an engine that multiplies by the library's kernels, from a
+// checkpoint's config.json to the residual stream. It prints the same number as
+// engine.cc.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void* New(size_t count, size_t size) {
     Fail("config.json: its sizes fit neither q4_0 nor memory");
   return memory;
 }
-// Returns made-up numbers in place of one of the checkpoint's tensors.
+// Returns made-up numbers in place of a tensor of the checkpoint.
 static float* Tensor(size_t size) {
   static size_t seed = 0;
   float* const x = (float*)New(size, sizeof *x);
@@ -29,8 +29,8 @@ static float* Tensor(size_t size) {
     x[i] = (float)((i * 7919 + first) % 2000) / 8000.0f - 0.125f;
   return x;
 }
-// Quantises a tensor. An engine can instead use a tensor of a GGUF file in
-// place.
+// Quantises and packs a tensor. An engine can instead use a GGUF file's tensor
+// in place.
 static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
                                const swy_executor* pool) {
   swy_expert_weights weights = SWY_NO_EXPERT_WEIGHTS;
@@ -47,8 +47,8 @@ static swy_expert_weights Load(size_t experts, size_t rows, size_t cols,
   return weights;
 }
 int main(int argc, char** argv) {
-  // The pool lives as long as the engine. It is null if the library was built
-  // without TBB.
+  // Makes a pool, which lives as long as the engine. The result is null if the
+  // library was built without TBB.
   const swy_executor* const pool = swy_tbb_executor_create(-1);
   const size_t workers = pool == NULL ? 1 : pool->concurrency;
   swy_model_config config = SWY_MODEL_CONFIG_INIT;
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   options.combine = &combine;
   options.operands = swy_operands_of(SWY_WEIGHTS_Q4_0);
   static swy_layer_weights layers[kMaxLayers];
-  // The last row is the shared expert's gate.
+  // The last row of each router is the shared expert's gate.
   static float* routers[kMaxLayers];
   if (L > kMaxLayers) Fail("config.json: num_hidden_layers is above 64");
   for (size_t l = 0; l < L; ++l) {
@@ -90,8 +90,7 @@ int main(int argc, char** argv) {
   }
   float* const norms = Tensor((L + 1) * H);
 
-  // The memory is enough for prompts of up to kMost tokens. All layers and
-  // steps use it.
+  // Memory for prompts of up to kMost tokens, which all layers and steps share.
   float* const stream = Tensor(kMost * H);
   float* const rows = (float*)New(2 * kMost * H, sizeof(float));
   float* const scores = (float*)New(kMost * (E + 1), sizeof(float));

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An engine without a GEMM of its own, from a checkpoint's config.json to the
-// residual stream. It has experts in q4_0, a shared expert, and the norm at
-// the start of the next layer. engine.c does the same in C and prints the
-// same number.
+// An engine that multiplies by the library's kernels, from a checkpoint's
+// config.json to the residual stream. It has experts in q4_0, a shared expert,
+// and the norm at the start of the next layer. engine.c does the same in C and
+// prints the same number.
 
 #include <cstdio>
 #include <fstream>
@@ -20,7 +20,7 @@ void Check(const Status& s) {
   if (s.ok()) return;
   throw std::runtime_error(std::string(s.message()) + " " + s.details());
 }
-// Returns made-up numbers in place of one of the checkpoint's tensors.
+// Returns made-up numbers in place of a tensor of the checkpoint.
 std::vector<float> Tensor(size_t size) {
   static size_t seed = 0;
   std::vector<float> x(size);
@@ -28,8 +28,8 @@ std::vector<float> Tensor(size_t size) {
     x[i] = float((i * 7919 + first) % 2000) / 8000.0f - 0.125f;
   return x;
 }
-// Quantises a tensor. An engine can instead use a tensor of a GGUF file in
-// place.
+// Quantises and packs a tensor. An engine can instead use a GGUF file's tensor
+// in place.
 std::vector<uint8_t> Load(size_t experts, size_t rows, size_t cols,
                           ExpertWeights* weights, Executor& pool) {
   const std::vector<float> floats = Tensor(experts * rows * cols);
@@ -51,8 +51,8 @@ struct Layer {
 };
 
 int main(int argc, char** argv) try {
-  // The pool lives as long as the engine. It is null if the library was built
-  // without TBB.
+  // Makes a pool, which lives as long as the engine. The result is null if the
+  // library was built without TBB.
   const std::unique_ptr<Executor> tbb = MakeTbbExecutor();
   Executor& pool = tbb ? *tbb : SerialExecutor();
   std::ifstream file(argc == 2 ? argv[1] : "config.json");
@@ -94,8 +94,7 @@ int main(int argc, char** argv) try {
   }
   const std::vector<float> norms = Tensor((layers.size() + 1) * H);
 
-  // The memory is enough for prompts of up to 8 tokens. All layers and steps
-  // use it.
+  // Memory for prompts of up to 8 tokens, which all layers and steps share.
   const size_t most = 8, top_k = preset.top_k;
   std::vector<float> stream = Tensor(most * H), rows[2], scores, weights;
   rows[0].resize(most * H), rows[1].resize(most * H);
@@ -114,7 +113,7 @@ int main(int argc, char** argv) try {
     CombineInputs norm = {{}, {}, RowIndex::kTokenOrder, residual};
     norm.norm_weight = {norms.data(), 1, H};
     Check(Combine(norm, {{}, x}, preset.combine, pool));
-    // This example has no attention.
+    // Runs only the MoE blocks, because this example has no attention.
     for (size_t l = 0; l < layers.size(); ++l) {
       for (size_t t = 0; t < tokens; ++t) {
         for (size_t e = 0; e <= E; ++e) {

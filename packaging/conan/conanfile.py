@@ -53,6 +53,6 @@ class SwitchyardConan(ConanFile):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
-        # The package's CMake and pkg-config files have the rest.
+        # Consumers use the package's own CMake and pkg-config files.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "switchyard")]

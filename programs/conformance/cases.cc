@@ -35,8 +35,8 @@ bool IsRightWeight(float got, float expected, double tolerance) {
 
 namespace {
 
-// Returns options with the same results, and each option that has no effect
-// at its default. So families with equal routing share a case.
+// Resets options that have no effect to their defaults, so that families that
+// route alike have equal options and share a case.
 RouteOptions Effective(RouteOptions o) {
   const RouteOptions plain;
   o.needs_correction_bias = false;
@@ -87,9 +87,9 @@ std::vector<Routing> DifferentRoutings() {
   return all;
 }
 
-// Makes the case of families with equal routing. It has the sizes and the
-// name of the family with the largest num_experts * top_k. If several have
-// the same product, a family that is no copy of another one is preferred.
+// Makes the case of families that route alike. It has the sizes and the name of
+// the family with the largest num_experts * top_k. Among equal products, it
+// prefers a family that is not a copy of another family (same_as).
 Case FamilyCase(const Routing& routing, size_t seed) {
   const auto size = [](const Preset* preset) {
     return std::make_pair(preset->num_experts * preset->top_k,
@@ -105,7 +105,7 @@ Case FamilyCase(const Routing& routing, size_t seed) {
   for (const Preset* family : routing.families) {
     c.families.emplace_back(family->family);
   }
-  // Sizes that only a config.json has are replaced by usual ones.
+  // Uses common sizes if only a config.json has the family's sizes.
   c.num_experts = largest.num_experts != 0 ? largest.num_experts : 128;
   c.top_k = largest.top_k != 0 ? largest.top_k : 8;
   c.tokens = c.num_experts <= 128 ? 6 : 4;

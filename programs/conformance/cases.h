@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The cases that grade a router: inputs, options, and the ids and weights that
-// a right router returns. conformance/README.md explains the options and the
+// a correct router returns. conformance/README.md explains the options and the
 // text form of a case to people who do not have this library.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_CASES_H_
@@ -19,16 +19,17 @@
 namespace switchyard::conformance {
 
 // A call of a router and its expected results. Matrices are dense and
-// row-major. An empty vector means that the call does not have the input.
+// row-major. The vector of an input that the call does not have is empty.
 struct Case {
   std::string name;   // such as "deepseek_v3"; the name of its file
   std::string about;  // one line: the rule that the case tests
-  // The model families with these options, sorted; empty for an edge.
+  // The model families with these options, sorted; empty for an edge case,
+  // which tests one rule.
   std::vector<std::string> families;
   size_t tokens = 0, num_experts = 0, top_k = 0;
-  // The options that differ from RouteOptions's defaults: name and value, as
-  // SetOption() takes them, in the order of RouteOptions. Options that only
-  // demand an input (needs_...) are left out.
+  // Names and values, as SetOption() takes them, of the options that differ
+  // from RouteOptions's defaults, in the order of RouteOptions. Leaves out the
+  // options needs_..., which only demand an input.
   std::vector<std::pair<std::string, std::string>> options;
 
   std::vector<float> logits;           // [tokens, Columns()]
@@ -39,17 +40,17 @@ struct Case {
 
   std::vector<int32_t> ids;    // [tokens, Slots()]
   std::vector<float> weights;  // [tokens, Slots()]
-  // [tokens] if the options have zero experts, otherwise empty.
+  // [tokens] if num_zero_experts is not 0, otherwise empty.
   std::vector<float> identity_weights;
   // The largest error of a weight, relative to the expected weight. See
   // IsRightWeight().
   double tolerance = 0;
 
-  // The options of the call. Throws program::InputError if RouteOptions does
-  // not have an option or its value.
+  // Returns the options of the call. Throws program::InputError if an option or
+  // its value does not exist.
   RouteOptions Options() const;
-  size_t Columns() const;  // of logits: num_experts, and shared_logits
-  size_t Slots() const;    // top_k, and shared experts
+  size_t Columns() const;  // logits per token, with those of shared experts
+  size_t Slots() const;    // ids per token: top_k and shared experts
 };
 
 // Results of a router for the case `name`. If the router cannot compute the
@@ -67,8 +68,8 @@ struct Answer {
 bool IsRightWeight(float got, float expected, double tolerance);
 
 // Returns all cases in a fixed order: first a case for each different routing
-// among Presets(), then the edges. Throws std::logic_error if a selection
-// depends on rounding although the case is not about rounding.
+// among Presets(), then the edge cases. Throws std::logic_error if it finds no
+// logits for which errors of rounding cannot change the results.
 std::vector<Case> MakeCases();
 
 }  // namespace switchyard::conformance

@@ -20,7 +20,8 @@ namespace {
 
 using Keys = std::vector<double>;
 
-// Adds a step after the steps that change keys already.
+// Makes the recipe apply `change` to its keys, after the changes that the
+// recipe already makes.
 void ThenChangeKeys(Recipe& r, std::function<void(Keys& keys)> change) {
   const auto first = r.steps.change_keys;
   r.steps.change_keys = [first, change](Keys& keys) {
@@ -42,14 +43,14 @@ void ThenChangeResults(
 bool HasBias(const Recipe& r) { return !r.inputs.correction_bias.empty(); }
 bool HasGroups(const Recipe& r) { return r.options.num_expert_group > 1; }
 
-// Sets an option. Returns false if it already has the value.
+// Sets an option. Returns false if the option already has the value.
 template <class T>
 bool Replace(T& option, T value) {
   if (option == value) return false;
   option = value;
   return true;
 }
-// Empties an input. Returns false if the call does not have it.
+// Empties an input. Returns false if the input is already empty.
 template <class T>
 bool Clear(std::vector<T>& input) {
   if (input.empty()) return false;
@@ -67,7 +68,8 @@ bool RoundLogits(Recipe& r, Type type) {
   return changes;
 }
 
-// Makes expert e of the call expert order[e] of the case.
+// Renumbers the experts before the call, so that expert e of the call is expert
+// order[e] of the case, and translates the selected ids back.
 bool Reorder(Recipe& r, const std::vector<size_t>& order) {
   Case& c = r.inputs;
   const auto reorder = [&](std::vector<float>& rows, size_t columns) {
@@ -89,8 +91,9 @@ bool Reorder(Recipe& r, const std::vector<size_t>& order) {
   return true;
 }
 
-// Selects from groups by another rule: `score_of` gets a group's keys, and the
-// index of its first expert.
+// Ranks the groups by `score_of` instead of the recipe's rule, and drops all
+// but the best groups, or the best groups with `drops_best`. `score_of` gets a
+// group's keys and the index of its first expert.
 using GroupScore = std::function<double(const Keys& group, size_t first)>;
 bool RankGroups(Recipe& r, bool drops_best, const GroupScore& score_of) {
   const size_t groups = r.options.num_expert_group, kept = r.options.topk_group;
@@ -127,8 +130,8 @@ double SumOfLargest(Keys group, size_t count) {
                          group.begin() + static_cast<ptrdiff_t>(count), 0.0);
 }
 
-// Returns the sentence about a router that uses this enumerator by mistake. A
-// new enumerator does not compile until it has a sentence here.
+// Returns the sentence about a router that uses this enumerator by mistake. The
+// compiler reports enumerators that have no sentence here.
 const char* SentenceOf(Score score) {
   switch (score) {
     case Score::kSoftmax:
@@ -272,8 +275,8 @@ std::vector<Cause> MakeCauses() {
         return r.options.score != Score::kSparsemixer &&
                Replace(r.options.select_on_rounded_score, true);
       });
-  // Routers subtract 3e-7 * index from keys so that a smaller index wins ties.
-  // Keys that are closer than this difference then change their order.
+  // Some routers subtract 3e-7 * index from keys so that a smaller index wins
+  // ties. But keys that are closer than this difference change their order.
   const auto subtract_noise = [](Recipe& r) {
     ThenChangeKeys(r, [](Keys& keys) {
       for (size_t e = 0; e < keys.size(); ++e) {
@@ -300,7 +303,8 @@ std::vector<Cause> MakeCauses() {
     add("logits_in_" + name, "rounds the logits to " + name + " first",
         [type](Recipe& r) { return RoundLogits(r, type); });
   }
-  // The opposite mistake, f32 for bf16, is within the tolerance.
+  // The table omits the opposite mistake, f32 instead of the recipe's bf16,
+  // because its error is within the tolerance.
   for (const Type type : {Type::kBF16, Type::kF16}) {
     const std::string name = calls::NameOf(type);
     add("computed_in_" + name,
@@ -389,7 +393,8 @@ std::vector<Cause> MakeCauses() {
   add("bias_missing", "ignores the correction bias", [](Recipe& r) {
     r.inputs.bias_index.clear();
     r.options.bias_in_weight = false;
-    // Keys stay scores, so that only the bias is missing.
+    // Without a bias, keys would be logits. Keeps scores as the keys, so that
+    // only the bias is missing.
     if (r.options.bias_place == BiasPlace::kScore) {
       r.options.select_on_rounded_score = true;
     }
@@ -399,8 +404,8 @@ std::vector<Cause> MakeCauses() {
       "adds the correction bias only to the key, and the recipe adds it to the "
       "weight too",
       [](Recipe& r) { return Replace(r.options.bias_in_weight, false); });
-  // The opposite mistake is not seen: routers that add the bias to the logit
-  // have the logit for the score.
+  // The table omits the opposite mistake, because it changes no results:
+  // recipes that add the bias to the logit use the logit itself as the score.
   add("bias_on_logit",
       "adds the bias to the logit, and the recipe adds it to the score",
       [](Recipe& r) {
@@ -462,7 +467,7 @@ std::vector<Cause> MakeCauses() {
                Replace(r.options.jitter_eps, RouteOptions().jitter_eps);
       });
 
-  // Routers that know one recipe only.
+  // Some routers know only one recipe.
   for (const bool renormalize : {true, false}) {
     add(renormalize ? "only_softmax" : "only_softmax_not_renormalized",
         std::string("ignores all options and inputs, and computes softmax, "

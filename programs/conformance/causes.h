@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The mistakes of routers that the grader knows. Each one is a small change of
-// the reference, so that the grader recognises a mistake by its results.
+// The mistakes of routers that the grader knows. Each mistake is a small change
+// of the reference's inputs, options or steps. The grader recognises a mistake
+// because the changed reference gives the router's wrong results.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_CAUSES_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_CAUSES_H_
@@ -27,18 +28,19 @@ struct Recipe {
 
 struct Cause {
   std::string name;  // such as "softmax_score"
-  // The router's mistake, then the recipe's rule that it breaks. Reports
-  // print this text after the word "It".
+  // Names the router's mistake, then the rule of the recipe. Reports print this
+  // text after the word "It".
   std::string sentence;
-  // Makes the mistake. Returns false if the recipe gives no occasion for it.
+  // Makes the mistake. Returns false if the mistake cannot happen in this
+  // recipe.
   std::function<bool(Recipe& recipe)> change;
 };
 
-// Returns all causes. The more frequent ones come first.
+// Returns all causes. Frequent mistakes come first.
 const std::vector<Cause>& Causes();
 
 // Returns the results of a router that makes all these mistakes, or nothing if
-// the case gives no occasion for one of them.
+// one of the mistakes cannot happen in this case.
 std::optional<Routed> RouteWith(const std::vector<const Cause*>& causes,
                                 const Case& c);
 

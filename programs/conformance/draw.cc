@@ -17,9 +17,10 @@ namespace {
 constexpr double kClosest = 0x1p-10;
 constexpr float kUnit = 0x1p-5f;
 
-// True if the value is clearly on one side of the middle between two floats.
-// Errors of the reference are below 2^-46, because it has at most 1024 terms
-// with errors of 2^-53 and a few ulp of exp().
+// True if the value is not near the middle of two floats, so that errors of the
+// reference cannot change the float to which the value rounds. These errors are
+// below 2^-46, because the reference adds at most 1024 terms with errors of
+// 2^-53 and a few ulp of exp().
 bool IsStable(double value) {
   const float f = static_cast<float>(value);
   if (!std::isfinite(f) || f == 0.0f) return true;
@@ -40,7 +41,7 @@ bool AreStable(const Routed& routed) {
   return true;
 }
 
-// Returns the case of one token.
+// Returns a case with only this token of case c, and with other logits.
 Case TokenOf(const Case& c, size_t token, std::vector<float> logits) {
   Case one = c;
   one.tokens = 1;
@@ -62,7 +63,8 @@ float Draw::Multiple(float unit, float low, float high) {
 }
 
 void Draw::Bias(Case* c, size_t rows) {
-  // Scores of a softmax are about 1 / num_experts, others about 1.
+  // Makes the bias as large as the scores: softmax scores are about
+  // 1 / num_experts, other scores about 1.
   float unit = 0x1p-7f;
   if (c->Options().score == Score::kSoftmax) {
     unit =

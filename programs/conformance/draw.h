@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parts of MakeCases(): random inputs, the edges, and expected results.
+// Parts of MakeCases(): random inputs, edge cases, and expected results.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_DRAW_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_DRAW_H_
@@ -21,12 +21,13 @@ class Draw {
  public:
   explicit Draw(size_t seed) : random_(seed) {}
 
-  // Draws `rows` biases, of a size that changes about half of the selection.
-  // Call it before Logits().
+  // Draws `rows` rows of biases, which are large enough to change about half of
+  // the selection. Call it before Logits(), which uses the biases.
   void Bias(Case* c, size_t rows = 1);
   void ExpertScale(Case* c);
-  // Draws the logits of all tokens. Draws a token again until no expert, no
-  // slot and no group is selected by a relative distance below 2^-10.
+  // Draws the logits of all tokens. Repeats a token until all keys that decide
+  // its selection have a relative distance of at least 2^-10, and its weights
+  // are not near the middle of two floats.
   void Logits(Case* c);
 
  private:
@@ -37,12 +38,12 @@ class Draw {
   testing_support::Random random_;
 };
 
-// Returns the cases that each test one rule.
+// Returns the edge cases. Each edge case tests one rule.
 std::vector<Case> Edges();
 
 // Computes the expected results of a case by RouteExactly(). Throws
-// std::logic_error if a weight is so near the middle of two floats that
-// another C library's exp() could round it to the other float.
+// std::logic_error if a weight is so near the middle of two floats that the
+// exp() of another C library could lead to the other float.
 void Expect(Case* c);
 
 }  // namespace switchyard::conformance

@@ -30,7 +30,7 @@ Floats Flat(const Rows& rows) {
   return flat;
 }
 
-// Returns n values, which are `rest` except for the given indices.
+// Returns n values: `rest`, except at the indices in `others`.
 Floats Row(size_t n, float rest,
            const std::vector<std::pair<size_t, float>>& others = {}) {
   Floats row(n, rest);
@@ -69,7 +69,7 @@ class EdgeList {
     c.num_experts = experts;
     c.top_k = top_k;
     c.options = options;
-    // Edges have other seeds than families, which count from 0.
+    // Seeds start at 1000, because the cases of families use seeds from 0.
     Draw draw(1000 + cases_.size());
     if (needs == kBias) draw.Bias(&c);
     if (needs == kTwoBiases) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The files of the conformance vectors.
+// Makes the files of the conformance vectors.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_FILES_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_FILES_H_
@@ -17,8 +17,8 @@ struct File {
   std::string text;
 };
 
-// Returns all files: each case of MakeCases(), and each layer of MakeLayers(),
-// which may throw.
+// Returns a file for each case of MakeCases() and each layer of MakeLayers().
+// Throws if one of these functions throws.
 std::vector<File> MakeFiles();
 
 }  // namespace switchyard::conformance

@@ -23,7 +23,7 @@ constexpr char kSlotOrder[] = "slot_order", kFactor[] = "factor";
 
 const char* PluralOf(size_t count) { return count == 1 ? "" : "s"; }
 
-// The expected results of a case, or the results of a cause.
+// The expected results of a case, or the results that a cause would give.
 struct Expected {
   const std::vector<int32_t>& ids;
   std::vector<float> weights, identity_weights;
@@ -43,7 +43,8 @@ Expected ExpectedOf(const Routed& routed) {
           ToFloats(routed.identity_weights)};
 }
 
-// Describes the first slot of a row that differs, or returns "".
+// Describes the first difference between a token's answer and the expected
+// results, or returns "".
 std::string Difference(const Case& c, const Expected& expected,
                        const Answer& got, size_t token) {
   const size_t slots = c.Slots();
@@ -85,7 +86,7 @@ bool IsEqual(const Case& c, const Expected& expected, const Answer& got) {
   return true;
 }
 
-// Returns the error of an answer's shape, or "".
+// Returns the error in an answer's shape, or "" if its shape is right.
 std::string WrongShape(const Case& c, const Answer& answer) {
   const auto wrong = [](const char* block, size_t is, size_t should) {
     return std::string(block) + " has " + std::to_string(is) +
@@ -117,7 +118,7 @@ bool HasFewKeys(const Case& c) {
   return has_few;
 }
 
-// Finds results that no recipe has.
+// Finds results that no recipe gives: ids out of range, or an expert twice.
 std::optional<Finding> FindImpossible(const Case& c, const Answer& answer) {
   const size_t slots = c.Slots();
   const int32_t most = static_cast<int32_t>(
@@ -142,7 +143,7 @@ std::optional<Finding> FindImpossible(const Case& c, const Answer& answer) {
   return std::nullopt;
 }
 
-// Describes how an answer that no cause explains differs.
+// Describes the differences of an answer that no cause explains.
 std::optional<Finding> Describe(const Case& c, const Answer& answer) {
   const size_t slots = c.Slots(), columns = c.Columns();
   std::set<std::string> special;
@@ -241,7 +242,7 @@ std::string Join(const std::vector<std::string>& words, size_t most) {
   return text;
 }
 
-// Returns lines of names that fit a terminal.
+// Returns the names in lines that fit a terminal's width.
 std::string Lines(const std::vector<std::string>& names) {
   constexpr size_t kWidth = 80;
   std::string text, line;
@@ -387,7 +388,8 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
     }
   }
 
-  // A mistake that would be seen in cases that pass is less likely.
+  // A mistake is less likely if the router passes cases that a router with this
+  // mistake would fail.
   std::vector<size_t> likely;
   for (size_t i = 0; i < num_causes; ++i) {
     if (tallies[i].explained == 0) continue;
@@ -419,8 +421,8 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
 
   for (size_t c = 0; c < cases_.size(); ++c) {
     if (!is_open(c)) continue;
-    // If the order of slots or a factor of all weights is wrong, pairs of
-    // causes are not tried, because no pair has this effect.
+    // If the order of slots or a factor of all weights is wrong, does not try
+    // pairs of causes, because no pair has this effect.
     std::optional<Finding> finding = Describe(cases_[c], *answers[c]);
     const bool is_certain =
         finding.has_value() &&
@@ -440,7 +442,8 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
 
   for (size_t c = 0; c < cases_.size(); ++c) {
     CaseGrade& grade = grades->cases[c];
-    // A router may refuse a NaN or infinity instead of the case's size.
+    // Skips inputs with NaN or infinity, because the router may refuse these
+    // values instead of the case's size.
     if (grade.verdict != Verdict::kUnsupported || !IsFinite(cases_[c].logits) ||
         !IsFinite(cases_[c].correction_bias)) {
       continue;
@@ -507,7 +510,8 @@ std::vector<std::string> Grader::FindFamilies(size_t c, const Answer& answer) {
 
 std::optional<Finding> Grader::FindPair(size_t c, const Answer& answer,
                                         const std::vector<size_t>& likely) {
-  std::vector<size_t> seen;  // the likely causes first
+  // Collects the causes that change the results, the likely causes first.
+  std::vector<size_t> seen;
   for (const size_t i : likely) {
     if (IsSeen(c, i)) seen.push_back(i);
   }

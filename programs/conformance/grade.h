@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Grades the answers of a router: which rows differ from the expected ones,
-// and the probable cause.
+// Grades the answers of a router: finds the rows that differ from the expected
+// results, and the probable cause.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_GRADE_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_GRADE_H_
@@ -22,7 +22,7 @@ namespace switchyard::conformance {
 enum class Verdict {
   kPass,
   kDiffers,
-  kUnsupported,  // the router says that it does not compute such a recipe
+  kUnsupported,  // the router says that it does not support the recipe
   kMissing,      // the router gave no answer
 };
 // Returns "pass", "differ", "unsupported" or "missing".
@@ -30,22 +30,22 @@ const char* NameOf(Verdict verdict);
 
 // A probable cause of differences.
 struct Finding {
-  std::string name;      // as Cause::name
-  std::string sentence;  // follows the word "It"
+  std::string name;      // Cause::name, or another name such as "shape"
+  std::string sentence;  // reports print it after the word "It"
 };
 
 struct CaseGrade {
   std::string name;
   Verdict verdict = Verdict::kMissing;
   size_t tokens = 0, wrong_tokens = 0;
-  // The first wrong rows, at most kShownRows: the first slot that differs,
-  // with the expected and the router's value.
+  // Describes the first wrong rows, at most kShownRows. Each text names the
+  // first slot that differs, the router's value, and the expected value.
   std::vector<std::string> rows;
   std::vector<Finding> findings;  // the likeliest first
-  // The families for which all wrong rows would be right: the results are
-  // theirs for the same logits.
+  // The families for which the answer would be right, because their recipe
+  // gives these results for the case's logits.
   std::vector<std::string> families;
-  std::string reason;  // of kUnsupported
+  std::string reason;  // the router's reason, with kUnsupported
 };
 constexpr size_t kShownRows = 4;
 
@@ -57,29 +57,31 @@ struct Grades {
   bool IsGood() const;
 };
 
-// Grades any number of routers with the same cases. Remembers the results of
-// each cause and recipe, because they do not depend on the router.
+// Grades any number of routers with the same cases. Caches the results of each
+// cause and recipe, because they do not depend on the router.
 class Grader {
  public:
   explicit Grader(std::vector<Case> cases) : cases_(std::move(cases)) {}
 
   const std::vector<Case>& cases() const { return cases_; }
 
-  // Throws program::InputError if two answers are for one case, or if an
-  // answer is for no case.
+  // Grades the answers of one router. Throws program::InputError if two answers
+  // are for one case, or if an answer is for no case.
   //
-  // An answer that says `unsupported` differs if the router passes another
-  // case with the same options, because the router then refuses a size.
+  // If the router answers `unsupported`, but passes a case with the same
+  // options and another size, the verdict is kDiffers, because it refuses a
+  // size.
   Grades Grade(const std::vector<Answer>& answers);
 
  private:
-  // Returns the results of a router that makes the mistake.
+  // Returns the results in case c of a router that makes this mistake.
   const std::optional<Routed>& Predicted(size_t c, size_t cause);
-  // True if a router with this mistake has wrong results in the case.
+  // True if a router that makes this mistake has wrong results in case c.
   bool IsSeen(size_t c, size_t cause);
   void FindCauses(const std::vector<const Answer*>& answers, Grades* grades);
-  // Returns the results for the inputs of case c by the recipe of another
-  // case, without the inputs that the recipe does not have.
+  // Routes the inputs of case c by the recipe of case `other`, without the
+  // inputs that this recipe does not use. Returns nothing if the recipe does
+  // not fit the case.
   const std::optional<Routed>& RoutedAs(size_t c, size_t other);
   std::vector<std::string> FindFamilies(size_t c, const Answer& answer);
   std::optional<Finding> FindPair(size_t c, const Answer& answer,
@@ -92,7 +94,7 @@ class Grader {
 };
 
 // Returns the cases with names that match a shell pattern such as "ties*".
-// Throws program::InputError if none does.
+// Throws program::InputError if no name matches.
 std::vector<Case> CasesLike(const std::string& pattern,
                             std::vector<Case> cases);
 

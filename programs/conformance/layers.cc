@@ -50,7 +50,7 @@ WeightBytes MakeWeights(WeightFormat format, size_t rows, size_t cols,
   return w;
 }
 
-// A view of [rows, cols] codes, which Quantize() writes.
+// Returns a view of the codes and scales of `rows`.
 AnyRows ViewOf(FormatRows* rows) {
   AnyRows view(AnyMatrix(reinterpret_cast<int8_t*>(rows->codes.data()),
                          rows->rows, rows->cols));
@@ -68,7 +68,7 @@ FormatRows Quantized(WeightFormat format, const std::vector<float>& floats,
 }
 
 // Multiplies each pair's row of `codes` with the weights of the pair's expert.
-// `pairs_per_row` pairs have the same row.
+// Each row of `codes` belongs to `pairs_per_row` consecutive pairs.
 std::vector<float> Product(const WeightBytes& weights, FormatRows codes,
                            const std::vector<int32_t>& ids,
                            size_t pairs_per_row) {
@@ -108,7 +108,7 @@ void PutFloats(const char* name, const std::vector<float>& values, size_t rows,
     *text += Hex(values[i]) + ((i + 1) % cols == 0 ? '\n' : ' ');
   }
 }
-// Writes two digits for each byte, without spaces.
+// Writes each byte as two hexadecimal digits, without spaces.
 void PutBytes(const char* name, const std::vector<uint8_t>& bytes, size_t rows,
               std::string* text) {
   const size_t cols = bytes.size() / rows;

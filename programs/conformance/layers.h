@@ -17,21 +17,23 @@
 
 namespace switchyard::conformance {
 
-// A pair is a token and one of its slots; pair p is token p / top_k.
+// A pair is a token and one of its selected experts. Pair p belongs to token
+// p / top_k.
 struct Layer {
   static constexpr size_t kTokens = 5, kTopK = 2, kPairs = kTokens * kTopK;
   static constexpr size_t kExperts = 8, kHidden = 64, kIntermediate = 32;
 
   explicit Layer(WeightFormat format);
 
-  std::string name;            // of the format
+  std::string name;            // the weight format, such as "int8"
   std::vector<float> hidden;   // [tokens, hidden]
   std::vector<int32_t> ids;    // [tokens, top_k]
   std::vector<float> weights;  // [tokens, top_k]
-  // [experts, intermediate, hidden], and down [experts, hidden, intermediate]
+  // gate and up are [experts, intermediate, hidden], down is [experts, hidden,
+  // intermediate].
   testing_support::WeightBytes gate, up, down;
 
-  // The results of the steps, in their order.
+  // The results of the layer's steps, in the order of the computation.
   testing_support::FormatRows hidden_codes;     // [tokens, hidden]
   std::vector<float> gate_product, up_product;  // [pairs, intermediate]
   std::vector<float> activated;                 // [pairs, intermediate]
@@ -40,9 +42,9 @@ struct Layer {
   std::vector<float> output;                    // [tokens, hidden]
 };
 
-// Returns a layer each of int8, q4_0 and mxfp4, computed by the library's
-// kernels on the active ISA. Throws program::InputError if that ISA has no
-// fused multiply-add, because its bits differ.
+// Returns a layer with int8 weights, one with q4_0 and one with mxfp4, computed
+// by the library's kernels on the active ISA. Throws program::InputError if
+// that ISA has no fused multiply-add, because the bits of its results differ.
 std::vector<Layer> MakeLayers();
 
 std::string Write(const Layer& layer);

@@ -18,7 +18,7 @@
 namespace switchyard::conformance {
 namespace {
 
-// RouteOptions are the first options of a preset.
+// The table of RouteOptions. OptionAt() also counts these options first.
 constexpr auto& kOptions = calls::RouteCall::kOptions;
 
 std::string ValueText(size_t index, double value) {

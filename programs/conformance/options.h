@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Options of routing as text, by the names of SetOption().
+// Converts RouteOptions to text and back, with the names that SetOption()
+// takes.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_OPTIONS_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_OPTIONS_H_
@@ -20,8 +21,9 @@ using OptionText = std::pair<std::string, std::string>;  // name, value
 // RouteOptions.
 std::vector<OptionText> TextOf(const RouteOptions& options);
 
-// Returns the defaults with these options set. Throws program::InputError,
-// which starts with `where`, if RouteOptions does not have a name or value.
+// Sets the options of `texts`, and returns them with the defaults of the other
+// options. Throws program::InputError, which starts with `where`, if a name or
+// a value does not exist.
 RouteOptions OptionsFrom(const std::vector<OptionText>& texts,
                          const std::string& where);
 

@@ -29,18 +29,19 @@ double Rounded(Type type, double value) {
 }
 double ToF32(double value) { return Rounded(Type::kF32, value); }
 
-// exp(x), and 0 where that is not a normal f32.
+// Returns exp(x), or 0 if exp(x) is below the smallest normal f32.
 double Exp(double x) {
   const double e = std::exp(x);
   return e < 0x1p-126 ? 0.0 : e;
 }
-// exp(x - max) for x <= max, which are equal if both are infinite.
+// Returns exp(x - max) for x <= max. If both are the same infinity, returns 1,
+// although x - max would be NaN.
 double ExpBelow(double x, double max) {
   if (std::isinf(max)) return x == max ? 1.0 : 0.0;
   return Exp(x - max);
 }
 
-// Returns the relative distance of two numbers, or infinity if one is not
+// Returns the relative distance of two numbers, or infinity if a number is not
 // finite.
 double Distance(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b)) return kInf;
@@ -93,13 +94,13 @@ class Token {
   }
 
  private:
-  // Rounds a step of the weights, which stays in double precision unless the
-  // options name a smaller type.
+  // Rounds an intermediate result to round_to, or keeps double precision if
+  // round_to is f32.
   double Round(double value) const {
     return o_.round_to == Type::kF32 ? value : Rounded(o_.round_to, value);
   }
 
-  // Sets x_ to the x of route.h.
+  // Scales, caps and clips the logits in x_, as route.h defines its x.
   void MapLogits() {
     const double cap = static_cast<double>(o_.logit_softcap),
                  clip = static_cast<double>(o_.logit_clip);
@@ -204,8 +205,8 @@ class Token {
     }
   }
 
-  // Computes the weights of ids_, to which it adds the shared experts that
-  // have logits.
+  // Appends the shared experts that have logits to ids_, then computes the
+  // weights of all ids_.
   void Weigh() {
     for (size_t i = c_.num_experts; i < x_.size(); ++i) {
       ids_.push_back(static_cast<int32_t>(i));
@@ -285,7 +286,8 @@ class Token {
     }
   }
 
-  // Scales the weights, and replaces zero experts.
+  // Scales the weights. Replaces the ids of zero experts by -1, and moves their
+  // weights to the identity weight.
   void Finish(Routed* routed) {
     double identity = 0.0;
     for (size_t i = 0; i < ids_.size(); ++i) {
@@ -318,7 +320,7 @@ class Token {
   double max_ = -kInf, closest_ = kInf;
   bool is_on_score_ = false, is_masked_ = false;
   bool has_nan_ = false;
-  bool is_empty_ = false;  // all logits are -inf
+  bool is_empty_ = false;  // true if all logits are -inf
 };
 
 void RequireSizes(const Case& c, const RouteOptions& o) {

@@ -16,10 +16,10 @@
 
 namespace switchyard::conformance {
 
-// The steps of the reference that a wrong router does in another way. The
-// defaults are the right ones.
+// The steps of the reference that a cause can replace to imitate a wrong
+// router. The defaults are the correct steps.
 struct Steps {
-  // True if an expert with key a comes before an expert with key b and a
+  // True if an expert with key a comes before an expert that has key b and a
   // larger index.
   std::function<bool(double a, double b)> comes_before =
       [](double a, double b) { return !(b > a) && (a == a || b != b); };
@@ -32,11 +32,11 @@ struct Steps {
 
 struct Routed {
   std::vector<int32_t> ids;                       // [tokens, Slots()]
-  std::vector<double> weights, identity_weights;  // as in Case
+  std::vector<double> weights, identity_weights;  // shapes as in Case
   // The smallest relative distance of two keys that decide a selection or the
-  // order of its slots: of adjacent selected experts, of the last selected
-  // and the first other expert, and the same for groups. It is 0 if two of
-  // these keys are equal.
+  // order of its slots: the keys of two adjacent selected experts, of the last
+  // selected and the first other expert, or of the last kept and the first
+  // dropped group. It is 0 if two such keys are equal.
   double closest = 0;
 };
 

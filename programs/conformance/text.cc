@@ -24,13 +24,13 @@ std::string ToText(Number value) {
   return std::string(text, end);
 }
 
-// The sizes of a case or an answer that decide the shapes of its blocks.
+// The shape of a block, which is a named matrix of numbers in the text.
 struct Shape {
   size_t rows, cols;
 };
 
 // Calls visit(name, values, shape) for each block of a case, in the order of
-// the text. A shape of 0 rows means: as many rows as there are.
+// the text. A shape with 0 rows stands for any number of rows.
 template <class AnyCase, class Visit>
 void ForEachBlock(AnyCase& c, size_t columns, size_t slots,
                   const Visit& visit) {
@@ -89,7 +89,7 @@ class Lines {
     throw program::InputError("line " + ToText(number_) + ": " + wrong);
   }
 
-  // Splits off the first word of a line.
+  // Removes the first word from the line and returns it.
   static std::string_view Word(std::string_view* line) {
     const size_t end = std::min(line->find_first_of(" \t"), line->size());
     const std::string_view word = line->substr(0, end);
@@ -147,7 +147,7 @@ void RequireHeader(std::string_view line, const Lines& lines) {
   }
 }
 
-// Reads a case after its header.
+// Reads the rest of a case after its header line.
 Case ReadCase(Lines* lines) {
   Case c;
   std::vector<std::pair<std::string, Shape>> shapes;

@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text form of cases and answers, which conformance/README.md defines.
-// Several cases, or answers, may follow one another in one text.
+// Reads and writes the text form of cases and answers, which
+// conformance/README.md defines. A text may have several cases or answers, one
+// after another.
 //
-// Each Read function throws program::InputError with the number of the wrong
-// line, and the key or block.
+// If a text is wrong, each Read function throws program::InputError with the
+// number of the line and the name of its key or block.
 
 #ifndef SWITCHYARD_PROGRAMS_CONFORMANCE_TEXT_H_
 #define SWITCHYARD_PROGRAMS_CONFORMANCE_TEXT_H_
@@ -17,20 +18,20 @@
 
 namespace switchyard::conformance {
 
-// Returns the shortest text that reads back as the same float, with "nan",
-// "inf" and "-inf".
+// Returns the shortest text that reads back as the same float, or "nan", "inf"
+// or "-inf".
 std::string TextOf(float value);
 
 std::string Write(const Case& c);
-// Reads exactly one case.
+// Reads a text that has exactly one case.
 Case Read(const std::string& text);
 std::vector<Case> ReadCases(const std::string& text);
 
-// Writes a block of ids with `slots` columns, and the same for weights. If the
-// answer has an `unsupported` reason, writes only the reason.
+// Writes the ids and the weights as blocks of `slots` columns. If the answer
+// has an `unsupported` reason, writes only the reason.
 std::string Write(const Answer& answer, size_t slots);
-// Blocks may have any shape, so that Grade() can say which case they do not
-// match.
+// Reads answers with blocks of any shape. Grade() checks the shapes, because it
+// knows the case of each answer.
 std::vector<Answer> ReadAnswers(const std::string& text);
 
 }  // namespace switchyard::conformance

@@ -23,7 +23,7 @@ using std::to_string;
 namespace fs = std::filesystem;
 
 constexpr size_t kLengthBytes = 8;
-// The format's limit, from its reference implementation.
+// The largest header that the reference implementation of safetensors accepts.
 constexpr uint64_t kMaxHeader = 100'000'000;
 
 constexpr char kSingleFile[] = "model.safetensors";
@@ -40,9 +40,9 @@ bool Exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Returns the bytes of an element, or 0 for a dtype that this program does not
-// read. The size of such a tensor is not checked, because new versions of the
-// format add dtypes.
+// Returns the bytes of an element, or 0 for an unknown dtype. Tensors with an
+// unknown dtype are accepted without a check of their size, because new
+// versions of the format add dtypes.
 uint64_t ElementBytes(const std::string& dtype) {
   static constexpr std::pair<const char*, uint64_t> kBytes[] = {
       {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
@@ -156,8 +156,7 @@ StoredTensor SafetensorsFile::ReadEntry(const std::string& name,
 }
 
 // Throws unless the tensors cover the data without gaps and overlaps, as the
-// format promises. If one overlapped another, it would silently have the
-// other's values.
+// format promises. Overlapping tensors would silently share values.
 void SafetensorsFile::RequireNoGaps() const {
   std::vector<std::pair<size_t, std::string>> order;
   for (const auto& [name, tensor] : tensors_) {

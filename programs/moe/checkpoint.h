@@ -17,8 +17,8 @@
 
 namespace moe_layer {
 
-// One tensor as it is stored in a mapped file: with any dtype, on any byte
-// boundary. Valid as long as the SafetensorsFile.
+// A tensor in a mapped file. It can have any dtype and start at any byte. Valid
+// as long as the SafetensorsFile that returned it.
 struct StoredTensor {
   std::string dtype;  // as written: "F32", "BF16", "I64", ...
   std::vector<uint64_t> shape;
@@ -28,7 +28,7 @@ struct StoredTensor {
 
 // A *.safetensors file: 8 bytes of little-endian header length, a JSON header
 // {name: {dtype, shape, data_offsets}}, then the data without gaps. The
-// constructor checks all of it, so that later reads cannot leave the mapping.
+// constructor checks the header, so that later reads cannot leave the mapping.
 // Throws InputError with a line that names the file and the tensor.
 class SafetensorsFile {
  public:
@@ -53,10 +53,10 @@ class SafetensorsFile {
 };
 
 // A checkpoint's folder as on Hugging Face: config.json, and either one
-// *.safetensors file or shards that model.safetensors.index.json lists. Opens a
-// shard only when one of its tensors is needed. So to run one layer of a large
-// model, one or two shards are enough, and the others may be missing. Throws
-// InputError.
+// *.safetensors file or shards (parts of the checkpoint) that
+// model.safetensors.index.json lists. Opens a shard only when a tensor in it is
+// needed. So one or two shards of a large model are enough to run one layer;
+// the other shards may be missing. Throws InputError.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::string& folder);
@@ -71,9 +71,10 @@ class Checkpoint {
   bool Has(const std::string& name) const {
     return file_of_tensor_.count(name) != 0;
   }
-  // True if the tensor exists and has this shape.
+  // True if the tensor `name` exists and has this shape.
   bool HasShape(const std::string& name, const std::vector<uint64_t>& shape);
-  // Returns the tensor `name`, which must have this shape.
+  // Returns the tensor `name`. Throws InputError unless it exists with this
+  // shape.
   Found Find(const std::string& name, const std::vector<uint64_t>& shape);
 
  private:

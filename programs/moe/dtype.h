@@ -23,8 +23,8 @@ struct Dtype {
   std::optional<switchyard::WeightFormat> weights = {};
 };
 
-// The first is the default. With quantised experts the router is in bf16, as in
-// models.
+// The choices of --dtype; the first is the default. If the experts are
+// quantised, the router stays in bf16, as in published models.
 inline constexpr Dtype kDtypes[] = {
     {"bf16", switchyard::Type::kBF16, switchyard::Type::kBF16},
     {"f32", switchyard::Type::kF32, switchyard::Type::kF32},

@@ -44,17 +44,17 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-// Makes oneDNN use one thread for calls of this thread, by the setting of
-// OpenMP that oneDNN reads. Call it on each thread, before making and before
-// running a primitive; it takes a few ns.
+// Makes oneDNN compute calls of this thread on this thread alone. oneDNN reads
+// OpenMP's number of threads when it makes and when it runs a primitive, so
+// call this function before both. It takes a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
 memory::desc Rows(size_t rows, size_t cols) {
   return {{Dim(rows), Dim(cols)}, DataType::bf16, Tag::ab};
 }
 
-// Describes a matrix product. oneDNN 2 needs a description of the operation for
-// this, which oneDNN 3 does not have.
+// Describes a matrix product. oneDNN 2 has a separate object for the operation;
+// oneDNN 3 does not.
 dnnl::matmul::primitive_desc Product(const memory::desc& x,
                                      const memory::desc& w,
                                      const memory::desc& y,
@@ -92,12 +92,11 @@ Type OperandType(Type wanted) {
   return wanted;
 }
 
-// Products with packed bf16 weights. Caches a primitive for each number of
-// rows, as engines do, because oneDNN has no fast kernel for packed weights
-// that takes any number of rows (DNNL_RUNTIME_DIM_VAL gives ref:any), nor one
-// for rows with gaps. Making a primitive takes 0.15 ms. A product of one row
-// reads packed weights at 38 GB/s and plain weights at 18 (2048 x 1536, two Zen
-// 5 cores).
+// Multiplies by packed bf16 weights. Caches a primitive for each number of
+// rows, as engines do, because making a primitive takes 0.15 ms. oneDNN's fast
+// kernels for packed weights need a fixed number of rows (DNNL_RUNTIME_DIM_VAL
+// gives ref:any) without gaps. A product of one row reads packed weights at 38
+// GB/s and plain weights at 18 (2048 x 1536, two Zen 5 cores).
 struct Gemm::Packed {
   struct Kernel {
     dnnl::matmul primitive;
@@ -108,8 +107,8 @@ struct Gemm::Packed {
       : num_in(in),
         num_out(out),
         plain({Dim(in), Dim(out)}, DataType::bf16, Tag::ba) {
-    // Weights are packed once, in the form that oneDNN chooses for one row;
-    // kernels for more rows read this form, too.
+    // Packs the weights once, in the form that oneDNN chooses for one row,
+    // because kernels for more rows read this form, too.
     const memory::desc any({Dim(in), Dim(out)}, DataType::bf16, Tag::any);
     weights = Describe(any, 1).weights_desc();
   }
@@ -117,8 +116,8 @@ struct Gemm::Packed {
   dnnl::matmul::primitive_desc Describe(const memory::desc& w,
                                         size_t rows) const {
     dnnl::primitive_attr attributes;
-    // Each caller passes a scratchpad, because by default it belongs to the
-    // thread that made the primitive.
+    // Each caller passes its own scratchpad, because oneDNN's default
+    // scratchpad belongs to the thread that made the primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     UseOneThread();
     return Product(Rows(rows, num_in), w, Rows(rows, num_out), attributes);

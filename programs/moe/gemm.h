@@ -22,11 +22,11 @@ namespace moe_layer {
 // Rounds a size up to whole cache lines.
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Returns the type in which products of `wanted` should be computed on this
-// CPU. For bf16 this is f32 if oneDNN would only emulate bf16, which is slower.
+// Returns the best type of operands on this CPU for the type `wanted`: f32
+// instead of bf16 if oneDNN would have to emulate bf16, which is slower, and
+// otherwise `wanted`.
 switchyard::Type OperandType(switchyard::Type wanted);
 
-// Returns the type of a GEMM's results for this type of operands.
 constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
   return operands == switchyard::Type::kF32 ? switchyard::Type::kF32
                                             : switchyard::Type::kBF16;
@@ -34,8 +34,8 @@ constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
 
 // A view of the weights of one GEMM, in the form that the GEMM reads.
 struct GemmWeights {
-  // For f32, the matrices that are stacked. Otherwise parts[0] has all of them
-  // in one packed form.
+  // With f32 weights, the one or two stacked matrices. Otherwise parts[0] has
+  // all matrices, packed.
   std::array<const void*, 2> parts = {};
 };
 
@@ -44,11 +44,11 @@ struct GemmScratch {
   Buffer pad;
 };
 
-// Computes y[r, o] = sum over i of x[r, i] * w[o, i], on the calling thread
-// alone, because the executor's threads already keep every core busy, and a
+// Computes y[r, o] = sum over i of x[r, i] * w[o, i]. Uses only the calling
+// thread, because the executor's threads already keep every core busy, and a
 // second pool would compete for the cores. With packed bf16 weights, rows must
-// have no gaps. One object multiplies by any weights of one shape, and several
-// threads may use it at the same time.
+// have no gaps. One object multiplies by any weights of its shape. Several
+// threads may use the object at the same time.
 //
 // | x        | weights                | y    | by                         |
 // |----------|------------------------|------|----------------------------|
@@ -58,8 +58,8 @@ struct GemmScratch {
 class Gemm {
  public:
   // w consists of one or two stacked matrices [rows, in], and `parts` has the
-  // number of rows of each. `operands` is a type that OperandType() returns.
-  // Throws InputError if the format cannot have rows of `in` weights.
+  // number of rows of each matrix. `operands` is a type that OperandType()
+  // returns. Throws InputError if `format` does not allow rows of `in` weights.
   Gemm(switchyard::Type operands, size_t in, std::vector<size_t> parts,
        std::optional<switchyard::WeightFormat> format = {});
   ~Gemm();
@@ -76,11 +76,11 @@ class Gemm {
 
   // True if the GEMM reads f32 matrices as they are, without packing.
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
-  // True if Run() can multiply only some of the columns.
+  // True if Run() can compute only some columns of the product.
   bool TakesColumns() const { return TakesPlain() || format_.has_value(); }
   // Returns the bytes of the weights in memory, packed or plain.
   size_t WeightBytes() const;
-  // Returns the bytes of a plain part, rounded up to whole cache lines.
+  // Returns the bytes of one f32 matrix, rounded up to whole cache lines.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }
@@ -88,14 +88,14 @@ class Gemm {
   switchyard::Type plain_type() const {
     return format_.has_value() ? switchyard::Type::kF32 : operands_;
   }
-  // Packs weights [out, in] to `storage`, which has WeightBytes() bytes and is
-  // aligned to a cache line. Do not call it if TakesPlain().
+  // Packs weights [out, in] into `storage`, which must have WeightBytes() bytes
+  // and start at a cache line. Do not call it if TakesPlain().
   GemmWeights Pack(const switchyard::ConstAnyRows& plain, void* storage) const;
   // Writes the values of the packed weights to `plain`: [out, in], in f32.
   void Unpack(const GemmWeights& weights, float* plain) const;
 
-  // Computes columns [first, first + y.cols) of the product. Unless
-  // TakesColumns(), these must be all columns. Throws std::runtime_error on
+  // Computes columns [first, first + y.cols) of the product. If TakesColumns()
+  // is false, the range must have all columns. Throws std::runtime_error on
   // failure.
   void Run(const switchyard::ConstAnyRows& x, const GemmWeights& weights,
            const switchyard::AnyMatrix& y, GemmScratch& scratch,

@@ -39,8 +39,8 @@ LayerPlan PlanGeneratedLayer(const MoeShape& shape) {
     return tensor;
   };
   const auto make_expert = [&](size_t intermediate) {
-    // The scale of down compensates that silu(gate) * up is around 0.6, and
-    // that the rows of top_k experts are averaged.
+    // The factor 4 of down keeps the sum around 1, although silu(gate) * up is
+    // around 0.6 and the sum averages the rows of top_k experts.
     return LayerPlan::Expert{
         make({intermediate, hidden}, UniformScale(1, hidden)),
         make({intermediate, hidden}, UniformScale(1, hidden)),
@@ -48,8 +48,8 @@ LayerPlan PlanGeneratedLayer(const MoeShape& shape) {
   };
   plan.vectors[kNorm] = make({hidden}, 0.1f, 1.0f);
   plan.vectors[kNextNorm] = make({hidden}, 0.1f, 1.0f);
-  // Logits around 1.5 give the first of 8 selected experts about a quarter of
-  // the weight.
+  // With logits around 1.5, the best of 8 selected experts gets about a quarter
+  // of the weight.
   plan.router = make({shape.num_experts, hidden}, UniformScale(1.5, hidden));
   for (size_t e = 0; e < shape.num_experts; ++e) {
     plan.experts.push_back(make_expert(shape.intermediate));

@@ -35,7 +35,7 @@ WeightTensor FindTensor(Checkpoint& checkpoint, const std::string& name,
                    " is not supported; there are BF16, F16, F32");
 }
 
-// Finds the tensors of a layer by the names of its family.
+// Finds the tensors of a layer by the names that its model family uses.
 class Finder {
  public:
   Finder(Checkpoint& checkpoint, const FamilyLayer& names, size_t layer)
@@ -45,7 +45,7 @@ class Finder {
       root_ = root;
       if (checkpoint.Has(Name(names.vectors[kNorm]))) return;
     }
-    root_ = names.roots.front();  // for messages
+    root_ = names.roots.front();  // error messages name the first root
   }
 
   std::string Name(const std::string& in_layer, size_t expert = 0,
@@ -115,9 +115,9 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const uint64_t count = shape.num_experts;
   const uint64_t hidden = shape.hidden;
   const uint64_t inter = shape.intermediate;
-  // A family may name its tensors in several ways. Uses the first way for which
-  // the checkpoint has a tensor. If it has none, messages name the tensors of
-  // the first way.
+  // A family may name its tensors in several ways. Uses the first way that the
+  // checkpoint has a tensor for. If no way fits, error messages name the
+  // tensors of the first way.
   const auto is_there = [&](const ExpertTensors& tensors) {
     const auto& [module, names] = tensors;
     return module != nullptr &&
@@ -145,9 +145,8 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const WeightTensor down =
       Find(module + way->down,
            turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
-  // Returns `rows` rows of an expert's matrix [out, in], without the first
-  // `skipped`. The tensor has each matrix as [out, in], or as [in, out] if
-  // `turned`.
+  // Returns `rows` rows of expert e's matrix [out, in], from row `skipped` on.
+  // If `turned`, the tensor stores each matrix as [in, out].
   const auto part = [&](const WeightTensor& of, const std::string& what,
                         size_t e, size_t skipped, size_t rows, size_t out,
                         size_t in) {
@@ -190,8 +189,8 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
   const bool last = layer + 1 == config.num_layers();
 
   Finder finder(*plan.checkpoint, names, layer);
-  // Finds the small tensors before the experts, so that a wrong size is
-  // reported for them first.
+  // Finds the small tensors before the experts, so that errors name a wrong
+  // small tensor first.
   const auto find_vector = [&](Vector which, const Shape& dims) {
     plan.vectors[which] = finder.FindVector(which, dims, last);
   };

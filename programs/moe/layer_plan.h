@@ -16,11 +16,11 @@
 
 namespace moe_layer {
 
-// The tensors of one layer.
+// The tensors of one layer, before they are read.
 struct LayerPlan {
   std::string title;   // describes the layer in one line
   std::string action;  // "loading layer 3", for messages
-  std::string source;  // the file that messages about the whole layer name
+  std::string source;  // the file name in messages about the whole layer
   MoeShape shape;
   std::shared_ptr<Checkpoint> checkpoint;  // keeps the mappings alive
 
@@ -38,8 +38,8 @@ struct LayerPlan {
   WeightTensor shared_logit;  // [1, hidden], if shape.HasSharedLogit()
 };
 
-// Finds every tensor and checks its shape and dtype, but does not read it.
-// Throws InputError.
+// Finds every tensor of the layer and checks its shape and dtype, but does not
+// read the weights. Throws InputError.
 LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
                     const ModelConfig& config, size_t layer);
 
@@ -47,8 +47,8 @@ LayerPlan PlanLayer(std::shared_ptr<Checkpoint> checkpoint,
 // one layer of Qwen3-30B-A3B.
 MoeShape DefaultShape();
 
-// Plans a layer with weights from an integer hash, which are the same on every
-// machine. They are scaled so that activations stay around 1. The layer has a
+// Plans a layer with weights from an integer hash, so that every machine has
+// the same weights. Their scale keeps activations around 1. The layer has a
 // shared expert if `shape` has one.
 LayerPlan PlanGeneratedLayer(const MoeShape& shape);
 

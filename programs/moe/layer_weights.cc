@@ -31,7 +31,8 @@ struct Job {
   bool IsUsedInPlace(size_t part) const {
     return gemm->TakesPlain() && tensors[part]->IsPlainF32();
   }
-  // Returns the bytes of storage that these weights need.
+  // Returns the bytes of storage that the weights need, without weights that
+  // are used in place.
   size_t OwnedBytes() const {
     if (!gemm->TakesPlain()) return gemm->WeightBytes();
     size_t bytes = 0;
@@ -49,8 +50,8 @@ void Job::Run() const {
     std::byte* next = storage;
     for (size_t p = 0; p < parts; ++p) {
       const WeightTensor& tensor = *tensors[p];
-      // Also reads weights that are used in place, so that they are checked and
-      // loaded from the disk now, and not during the first run.
+      // Also reads weights that are used in place, to check them and to load
+      // them from the disk now, and not during the first run.
       void* out = const_cast<uint8_t*>(tensor.stored);
       if (!IsUsedInPlace(p))
         out = std::exchange(next, next + gemm->PartBytes(p));

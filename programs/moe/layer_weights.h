@@ -21,8 +21,9 @@
 namespace moe_layer {
 
 struct ExpertWeights {
-  GemmWeights gate_up;  // [2 * intermediate, hidden]; their rows may alternate
-  GemmWeights down;     // [hidden, intermediate]
+  // [2 * intermediate, hidden]; the rows of gate and up may alternate.
+  GemmWeights gate_up;
+  GemmWeights down;  // [hidden, intermediate]
 };
 struct ExpertGemms {
   std::unique_ptr<const Gemm> gate_up, down;
@@ -34,31 +35,31 @@ struct LayerWeights {
   std::string title;  // describes the layer in one line
   MoeShape shape;
   Dtype dtype;
-  // The layer's vectors, in floats. Each has one row; experts' biases have a
-  // row for each expert. A missing vector is empty. The layer's scalar is in
-  // MoeShape instead.
+  // The layer's vectors, in f32: one row each, but biases of experts have a row
+  // for each expert. A missing vector is empty. The layer's scalar is not here
+  // but in MoeShape.
   std::array<switchyard::ConstAnyMatrix, kVectors> vectors;
 
   // The router's weights, [logits, hidden]. If the shared expert has a logit,
-  // they have one more row for it.
+  // one more row computes this logit.
   std::unique_ptr<const Gemm> router_gemm;
   GemmWeights router;
   ExpertGemms expert_gemms;
   std::vector<ExpertWeights> experts;
-  ExpertGemms shared_gemms;  // if shape.shared_intermediate > 0
+  ExpertGemms shared_gemms;  // null unless shape.shared_intermediate > 0
   ExpertWeights shared;
 
-  // All matrices that the GEMMs read.
+  // All weight matrices that the GEMMs read.
   std::vector<switchyard::Span<const std::byte>> matrices;
   double Bytes() const;
 
   Buffer storage;                          // the converted weights
-  std::shared_ptr<Checkpoint> checkpoint;  // its mapping has the other weights
+  std::shared_ptr<Checkpoint> checkpoint;  // owns the weights used in place
 };
 
-// Converts and packs weights on the executor's threads. If a GEMM can read
-// aligned F32 tensors in the mapped file, they are not copied. Weights must be
-// finite. Throws InputError and std::bad_alloc.
+// Converts and packs weights on the executor's threads. Does not copy aligned
+// F32 tensors that a GEMM can read in the mapped file. Throws InputError if a
+// weight is not finite, and std::bad_alloc.
 LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
                        switchyard::Executor& executor);
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs one Mixture-of-Experts block end to end. Exit codes: 0; 1 if a result is
-// further from double precision than rounding explains; 2 for wrong input.
+// Runs one Mixture-of-Experts block end to end. Exit codes: 0 for success; 1 if
+// a result is further from double precision than rounding explains; 2 for wrong
+// input.
 
 #include <algorithm>
 #include <chrono>
@@ -53,7 +54,8 @@ struct Options : program::ThreadOptions {
   size_t repeat = 5;
   std::optional<size_t> top_k;  // if empty, the model's top_k
   std::string json;             // if empty, no JSON is written
-  // Files of hidden states. If empty, states are generated and not written.
+  // Files of hidden states. If `input` is empty, the program generates states;
+  // if `output` is empty, it does not write the results.
   std::string input, output;
   bool compare = false;
 };
@@ -63,7 +65,7 @@ const Dtype& FindDtype(const std::string& name) {
                        [&](const Dtype& d) { return d.name == name; });
 }
 
-// Returns nullopt after it has printed the help.
+// Returns the options, or nullopt after it has printed the help.
 std::optional<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
   CLI::App app(
@@ -141,7 +143,7 @@ LayerPlan OpenLayer(const Options& options) {
   return PlanLayer(checkpoint, config, config.SelectLayer(options.layer));
 }
 
-// Checks everything that can be checked before a long step.
+// Checks the sizes and the need of memory before the long steps.
 void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
                 size_t threads, const Options& options) {
   const std::string option = options.input.empty()
@@ -151,8 +153,8 @@ void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
     throw InputError(option + ": times " + std::to_string(shape.top_k) +
                      " experts is more than 2^31 - 1 pairs");
   }
-  // Adds up the block's buffers, the buffers of the plain loops (which are not
-  // larger), the hidden states as floats and in their type, their norm and a
+  // Adds up the buffers of the block, the buffers of the plain loops (at most
+  // as large), the hidden states in f32 and in `dtype.rows`, their norm, and a
   // copy.
   const auto values =
       static_cast<double>(tokens) * static_cast<double>(shape.hidden);

@@ -23,7 +23,8 @@ using program::InputError;
 using switchyard::AnyMatrix;
 using switchyard::Type;
 
-// Closes the descriptor on every path. The mapping stays valid without it.
+// Closes a file descriptor on every path of the code. A mapping stays valid
+// without its descriptor.
 struct Descriptor {
   int fd;
   ~Descriptor() {
@@ -33,14 +34,14 @@ struct Descriptor {
 
 }  // namespace
 
-// A mapping that the handler of SIGBUS knows. If a mapped file is cut short,
-// the next access to a missing page raises SIGBUS, on any thread. The program
-// uses tensors in the mapping as long as it runs. Reading them into memory
-// first would avoid the handler, but would double the memory.
+// A mapping that the handler of SIGBUS knows. If another program truncates a
+// mapped file, the next access to a missing page raises SIGBUS, on any thread.
+// Reading the tensors into memory first would avoid the handler, but would
+// double the memory.
 struct GuardedMapping {
   std::atomic<uintptr_t> begin{0};  // 0 if no file is mapped
   std::atomic<size_t> size{0};
-  std::string line;  // the handler's message: a handler cannot make texts
+  std::string line;  // the handler's message, because it cannot allocate
   std::atomic<bool> taken{true};
   GuardedMapping* next = nullptr;
 };
@@ -50,8 +51,8 @@ namespace {
 static_assert(std::atomic<uintptr_t>::is_always_lock_free);
 static_assert(std::atomic<GuardedMapping*>::is_always_lock_free);
 
-// Entries are reused, never freed, because another thread may be in the
-// handler.
+// A list of entries that are reused but never freed, because another thread may
+// be in the handler.
 std::atomic<GuardedMapping*> g_mappings{nullptr};
 std::atomic_flag g_told = ATOMIC_FLAG_INIT;
 
@@ -61,7 +62,7 @@ void OnBusError(int, siginfo_t* info, void*) {
     const uintptr_t begin = m->begin;
     if (begin == 0 || at < begin || at - begin >= m->size) continue;
     while (g_told.test_and_set()) pause();  // another thread reports it
-    // A failed write cannot be reported anywhere.
+    // Ignores a failed write, because there is no other place for the message.
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, m->line.data(), m->line.size());
     _exit(2);
@@ -113,7 +114,7 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
 RowBuffer::RowBuffer(Type type, size_t rows, size_t cols)
     : buffer_(static_cast<size_t>(
           Bytes(type, static_cast<double>(rows), static_cast<double>(cols)))) {
-  // Scales come first, because only the buffer's begin is aligned.
+  // Scales come first, because only the start of the buffer is aligned.
   std::byte* values = buffer_.data();
   AnyMatrix scales;
   if (type == Type::kI8) {

@@ -14,8 +14,8 @@
 
 namespace moe_layer {
 
-// Uninitialised memory on a 64-byte boundary. A std::vector would first write
-// gigabytes of zeros on one thread. Throws std::bad_alloc.
+// Uninitialised memory on a 64-byte boundary. It replaces std::vector, which
+// would first write gigabytes of zeros on one thread. Throws std::bad_alloc.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,8 +24,8 @@ class Buffer {
   std::byte* data() const { return data_.get(); }
   size_t size() const { return size_; }
 
-  // Returns room for `count` elements; allocates new memory if there is too
-  // little.
+  // Returns memory for `count` elements. If the buffer is too small, allocates
+  // a larger one and drops the content.
   template <class T>
   T* AtLeast(size_t count) {
     if (size_ < count * sizeof(T)) *this = Buffer(count * sizeof(T));
@@ -40,7 +40,7 @@ class Buffer {
   size_t size_ = 0;
 };
 
-// Owns rows of any type, with their scales if the type has scales (i8).
+// Owns rows of any type, and the rows' scales if the type has scales (i8).
 class RowBuffer {
  public:
   RowBuffer() = default;
@@ -51,11 +51,12 @@ class RowBuffer {
   static double Bytes(switchyard::Type type, double rows, double cols);
 
   const switchyard::AnyRows& rows() const { return rows_; }
-  // The first `count` rows.
+  // Returns a view of the first `count` rows.
   switchyard::AnyRows First(size_t count) const {
     return rows_.RowRange(0, count);
   }
-  // The first `count` rows with fewer columns, dense, in the same memory.
+  // Returns a dense view of `count` rows with only `cols` columns, in the same
+  // memory. Do not use full rows and such a view at the same time.
   switchyard::AnyRows First(size_t count, size_t cols) const {
     switchyard::AnyRows rows = First(count);
     rows.cols = rows.stride = cols;
@@ -70,8 +71,8 @@ class RowBuffer {
 struct GuardedMapping;
 
 // Maps a regular file read-only; the destructor unmaps it. Throws InputError.
-// If another program cuts the file short meanwhile, reading the missing part
-// prints one line and ends this program with exit code 2.
+// If another program truncates the file meanwhile, an access to the missing
+// part prints one line and ends this program with exit code 2.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

@@ -25,7 +25,7 @@ using switchyard::internal::ConfigField;
 // of a float fits 64 bits.
 constexpr uint64_t kMaxSize = INT32_MAX;
 
-// Objects that may have the text model's configuration.
+// Keys of objects in config.json that may hold the text model's configuration.
 constexpr const char* kTextConfigs[] = {"text_config", "language_config",
                                         "llm_config", "thinker_config"};
 
@@ -42,7 +42,8 @@ const Family* FindFamily(const json& config) {
   return nullptr;
 }
 
-// Returns the object of a configuration that has the text model's fields.
+// Returns the object in `config` that has the text model's fields: `config`
+// itself or an inner object.
 const json& TextOf(const json& config) {
   if (FindFamily(config) != nullptr) return config;
   for (const char* key : kTextConfigs) {
@@ -75,8 +76,8 @@ const json& OfAllLayers(const json& value) {
   return is_same ? value[0] : value;
 }
 
-// Sets the field that the file calls `key`. A list with different values is
-// not a valid value.
+// Sets the field that the file calls `key`. Returns an error for a list with
+// different values.
 switchyard::Status SetField(const std::string& key, const json& whole,
                             switchyard::ModelConfig* fields) {
   const json& value = OfAllLayers(whole);
@@ -208,7 +209,7 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
   const auto set = [&](const std::string& key, const json& value) {
     const switchyard::Status status = SetField(key, value, &fields);
     if (status.ok()) return;
-    // The library's message is "KEY is wrong". This message also has the value.
+    // Adds the value to the library's message, which is "KEY is wrong".
     const std::string message = WithoutPlace(status);
     Fail(key.c_str(), value.dump() + message.substr(message.find(' ')));
   };
@@ -221,15 +222,15 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
       if (!of_inner.is_object()) set(key + "." + inner, of_inner);
     }
   }
-  // ReadSizes() has read these three fields, which may have other names in this
-  // family.
+  // Sets the three fields that ReadSizes() has read, because this family may
+  // have other names for them.
   fields.num_experts = shape_.num_experts;
   fields.num_experts_per_tok = shape_.top_k;
   fields.rms_norm_eps = shape_.norm_eps;
   const switchyard::Status status = switchyard::ApplyConfig(fields, preset);
   if (status.ok()) return;
-  // The library's message is "FIELD is wrong". This message has the file's key
-  // and value instead.
+  // Replaces the field in the library's message, "FIELD is wrong", by the
+  // file's key and value.
   const std::string message = WithoutPlace(status);
   const std::string field = message.substr(0, message.find(' '));
   const std::string rest = message.substr(field.size() + 1);
@@ -244,8 +245,8 @@ std::string ModelConfig::KeyOfField(const std::string& field) const {
         !SetField(field, value, &by_field).ok()) {
       continue;
     }
-    // names.of[i] is the number of the name by which field i was set. Both
-    // calls set the same field if the same element is not 0.
+    // names.of[i] is not 0 if a call set field i. If both calls set the same
+    // field, `key` is the file's name for it.
     for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
       if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
     }
@@ -435,7 +436,8 @@ size_t ModelConfig::Size(const char* key, size_t least) const {
 
 float ModelConfig::Number(const char* key, double most) const {
   const json& value = Require(key);
-  // Larger numbers are a mistake, and might not fit a float.
+  // Refuses numbers above `most`, because they are a mistake and might not fit
+  // a float.
   if (!value.is_number() || !(value.get<double>() >= 0) ||
       value.get<double>() > most) {
     Fail(key, "expected a number from 0 to " +

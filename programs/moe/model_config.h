@@ -31,8 +31,8 @@ struct MoeShape {
   float norm_eps = 0;
 
   switchyard::RouteOptions route;
-  // The options of all experts. The shared expert has the same, except the
-  // layout.
+  // The activation's options for all experts. The shared expert uses the same
+  // options, except the layout.
   switchyard::ActivateOptions activate = {
       switchyard::Activation::kSilu, switchyard::GateUpLayout::kConcatenated};
   switchyard::SharedGate shared_gate = switchyard::SharedGate::kLogit;
@@ -42,7 +42,7 @@ struct MoeShape {
       false;  // true if the router's weight multiplies the expert's input
   bool residual = true;
 
-  // Returns the number of a token's logits.
+  // Returns the number of logits per token.
   size_t NumLogits() const { return num_experts + route.num_zero_experts; }
   bool HasSharedLogit() const {
     return shared_intermediate != 0 &&
@@ -50,16 +50,18 @@ struct MoeShape {
   }
 };
 
-// Returns the families with a layer that the program can run, "afmoe, axk1".
+// Returns the names of the families that the program can run, such as "afmoe,
+// axk1".
 std::string KnownFamilies();
 
 // Reads a config.json. Errors are InputErrors that begin with `path`.
 class ModelConfig {
  public:
-  // The first constructor finds the family by model_type, which may be in the
-  // file's outer object, in text_config or in another object for the text
-  // model. It reads all fields from the same object. The second constructor is
-  // given the family's name and the layer's tensors.
+  // The first constructor finds the family by the key model_type, which may be
+  // in the file's outer object, in text_config or in another object for the
+  // text model. It reads all fields from this object. The second constructor
+  // takes the family's name and the names of the layer's tensors from the
+  // caller.
   ModelConfig(const std::string& path, const nlohmann::json& config);
   ModelConfig(const std::string& path, const nlohmann::json& config,
               const char* family, const FamilyLayer& layer);
@@ -70,16 +72,16 @@ class ModelConfig {
   const MoeShape& shape() const { return shape_; }
   size_t num_layers() const { return num_layers_; }
 
-  // Returns the reason why the layer cannot be run, such as "is dense (...)",
-  // or an empty text if it can.
+  // Returns the reason why the program cannot run the layer, such as "is dense
+  // (...)", or an empty text if the program can run it.
   std::string WhyNot(size_t layer) const;
-  // Returns the requested layer after checking it. If none is requested,
-  // returns the first layer that can be run.
+  // Checks and returns `layer`. If `layer` is empty, returns the first layer
+  // that the program can run. Throws InputError if the program cannot run it.
   size_t SelectLayer(std::optional<size_t> layer) const;
 
  private:
-  // A rule that says which layers have experts, and its number or sorted list
-  // from config.json.
+  // A rule that says which layers have experts, and the value of its key in
+  // config.json, a number or a sorted list.
   struct Rule {
     LayerRule rule;
     size_t number = 0;
@@ -92,23 +94,24 @@ class ModelConfig {
 
   ModelConfig(const std::string& path, const nlohmann::json& config,
               const Family& family);
-  // Returns the first of the field's names that config.json has. If it has
-  // none, returns the first name.
+  // Returns the first of the field's names that config.json has. If it has no
+  // such name, returns the field's first name.
   const char* KeyOf(switchyard::internal::ConfigField field) const;
   void ReadSizes();
   void ReadRecipe();
-  // Sets the preset's options by the file's fields.
+  // Changes the preset's options as config.json says.
   void Apply(switchyard::Preset* preset) const;
   // Returns config.json's key for a field of switchyard::ModelConfig.
   std::string KeyOfField(const std::string& field) const;
   void AddRule(const LayerRule& rule);
-  // Returns the first layer from `layer` on that can be run, or SIZE_MAX if
-  // there is none.
+  // Returns the first layer from `layer` on that the program can run, or
+  // SIZE_MAX if it can run none.
   size_t FirstFrom(size_t layer) const;
 
   const nlohmann::json& Require(const char* key) const;
   size_t Size(const char* key, size_t least = 1) const;
-  // Returns the number at `key`. Fails unless it is from 0 to `most`.
+  // Returns the number at `key`. Throws InputError unless it is from 0 to
+  // `most`.
   float Number(const char* key, double most) const;
   // True if the family has the key and config.json has a value for it.
   bool Has(const char* key) const;

@@ -32,8 +32,8 @@ double Seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// Computes an RMSNorm of each row, by Combine with a residual and without
-// experts.
+// Computes an RMSNorm of each row, by a call of Combine() that has a residual
+// and no experts.
 void Norm(const LayerWeights& layer, Vector which, const ConstAnyMatrix& hidden,
           const AnyMatrix& normed, switchyard::Executor& executor) {
   switchyard::CombineInputs inputs = {

@@ -21,31 +21,32 @@
 
 namespace moe_layer {
 
-// The results of a run of the block, in the order of computation.
+// The results of one run of the block, in the order of computation. A pair is a
+// token and one of its selected experts.
 struct BlockResults {
-  // The inputs of the router and the shared expert, if these have separate
-  // norms; otherwise empty.
+  // The inputs of the router and of the shared expert. Empty if the router, or
+  // the shared expert, has no norm of its own.
   switchyard::AnyMatrix router_normed, shared_normed;  // [tokens, hidden]
   switchyard::AnyMatrix logits;                        // [tokens, logits]
   switchyard::AnyMatrix shared_logits;                 // [tokens, 1], or empty
   switchyard::Matrix<int32_t> ids;                     // [tokens, top_k]
   switchyard::Matrix<float> weights;                   // [tokens, top_k]
   switchyard::AnyMatrix identity;         // [tokens, 1], zero experts' weights
-  switchyard::PackedBuckets buckets;      // the pairs of all experts
-  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], of the buckets
-  switchyard::AnyMatrix expert_rows;      // [pairs, hidden], as in the buckets
-  switchyard::AnyMatrix shared_rows;      // [tokens, hidden], or empty
-  switchyard::AnyMatrix out;              // [tokens, hidden]
-  switchyard::AnyMatrix next_normed;      // [tokens, hidden], or empty
+  switchyard::PackedBuckets buckets;      // the pairs, sorted by expert
+  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], into buckets
+  switchyard::AnyMatrix expert_rows;  // [pairs, hidden], sorted as `buckets`
+  switchyard::AnyMatrix shared_rows;  // [tokens, hidden], or empty
+  switchyard::AnyMatrix out;          // [tokens, hidden]
+  switchyard::AnyMatrix next_normed;  // [tokens, hidden], or empty
 };
 
 // One MoE block, as an inference engine runs it with Switchyard.
 //
 //   normed -> router GEMM -> RouteTopK -> PlanExperts -> RunExperts
 //
-// All differences between families are in MoeShape and LayerWeights. Only the
-// executor's threads compute. The constructor allocates all memory, except the
-// GEMMs' scratch.
+// All differences between model families are in MoeShape and LayerWeights. Only
+// the executor's threads compute. The constructor allocates all memory, except
+// the GEMMs' scratch.
 class MoeBlock {
  public:
   // `weights` and `executor` must outlive the block. tokens * top_k must fit an
@@ -53,14 +54,15 @@ class MoeBlock {
   MoeBlock(const LayerWeights& weights, size_t tokens,
            switchyard::Executor& executor);
 
-  // Returns the most bytes that a block holds besides the weights.
+  // Returns the largest number of bytes that a block holds, without the
+  // weights.
   static double MemoryNeeded(const MoeShape& shape, const Dtype& dtype,
                              size_t tokens, size_t threads);
 
   // Runs the block. `hidden` is the residual stream [tokens, hidden], and
-  // `normed` is its RMSNorm; both have the rows' type of the layer's Dtype.
-  // Results have the same bits for any executor. Throws std::runtime_error if
-  // a kernel, a GEMM or the executor reports an error.
+  // `normed` is its RMSNorm; both have the type Dtype::rows of the layer.
+  // Results have the same bits on any executor. Throws std::runtime_error if a
+  // kernel, a GEMM or the executor reports an error.
   void Run(const switchyard::ConstAnyMatrix& hidden,
            const switchyard::ConstAnyMatrix& normed);
 
@@ -74,7 +76,8 @@ class MoeBlock {
   struct alignas(64) Worker {
     GemmScratch scratch;
     std::exception_ptr error;
-    // The total times of the worker's products, and the end of its last one.
+    // The total times of the worker's products, and the end of its last
+    // product.
     Clock::duration gate_up_time, down_time;
     Clock::time_point last_product;
   };
@@ -100,12 +103,11 @@ class MoeBlock {
   const switchyard::ExpertsPlanOptions plan_options_;
   const switchyard::ExpertsOptions options_;
 
-  // The results.
   RowBuffer logits_, out_, next_normed_, router_normed_, shared_normed_;
   std::vector<float> topk_weights_, identity_;
   std::vector<int32_t> ids_;
-  RowBuffer router_operands_;  // if the router's GEMM takes another type than
-                               // `normed`
+  // The router's input, if the router's GEMM needs another type than `normed`.
+  RowBuffer router_operands_;
   std::vector<int32_t> plan_memory_;
   switchyard::ExpertsPlan plan_;
   Buffer scratch_;
@@ -114,8 +116,8 @@ class MoeBlock {
   StageProfile profile_;
 };
 
-// Computes the norm of the block's input. In a model, the layer before computes
-// it as its "next norm". Throws std::runtime_error on failure.
+// Computes the norm of the block's input. In a model, the previous layer
+// computes this norm as its "next norm". Throws std::runtime_error on failure.
 void InputNorm(const LayerWeights& layer,
                const switchyard::ConstAnyMatrix& hidden,
                const switchyard::AnyMatrix& normed,

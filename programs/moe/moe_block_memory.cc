@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sizes of a MoeBlock, and the memory of its results.
+// Computes the sizes of a MoeBlock's buffers, and allocates its results.
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ using switchyard::AnyRows;
 using switchyard::GateUpLayout;
 using switchyard::Type;
 
-// Plans are cut for this many workers on every executor, because a GEMM's
-// bits may depend on its number of rows. With two threads, this takes no more
-// time.
+// Cuts the experts' rows for this many workers on every executor, because the
+// bits of a GEMM's results may depend on its number of rows. On two threads,
+// the cut for 16 workers takes no more time.
 constexpr size_t kWorkers = 16;
 
 // Returns the format of the rows that the experts' GEMMs read.
@@ -39,7 +39,7 @@ switchyard::ExpertsPlanOptions PlanOptionsOf(const MoeShape& shape,
   if (dtype.weights.has_value()) {
     switchyard::SetCosts(*dtype.weights, &options);
   }
-  // Products are not cut by columns, because oneDNN packs a whole bf16 matrix.
+  // Does not cut bf16 products by columns, because oneDNN packs a whole matrix.
   if (OperandsOf(dtype).type == Type::kBF16) options.tile_columns = 0;
   options.allow_dropped = shape.route.num_zero_experts != 0;
   return options;

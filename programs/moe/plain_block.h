@@ -17,21 +17,22 @@ namespace moe_layer {
 
 // Runs the generated layer for --compare, with the code that engines commonly
 // have around the products: softmax and a full sort for each token, a list of
-// pairs for each expert, and loops over floats for the rest. The products are
-// the same as MoeBlock's. Experts and tokens are divided among the executor's
-// threads. Rows must be f32 or bf16.
+// pairs (a token and one of its experts) for each expert, and plain loops over
+// floats. The products are the same as MoeBlock's. The executor's threads
+// divide the experts and the tokens. Rows must be f32 or bf16.
 class PlainBlock {
  public:
   // `weights` and `executor` must outlive the block.
   PlainBlock(const LayerWeights& weights, size_t tokens,
              switchyard::Executor& executor);
 
-  // Throws std::runtime_error if a GEMM or the executor reports an error.
+  // Runs the layer, like MoeBlock::Run(). Throws std::runtime_error if a GEMM
+  // or the executor reports an error.
   void Run(const switchyard::ConstAnyMatrix& hidden,
            const switchyard::ConstAnyMatrix& normed);
 
-  // True if the results differ from MoeBlock's only by roundings, so that the
-  // largest difference is a small part of the results' root mean square.
+  // True if the results differ from MoeBlock's only by rounding: the largest
+  // difference must be a small part of the results' root mean square.
   bool AgreesWith(const BlockResults& results) const;
 
  private:

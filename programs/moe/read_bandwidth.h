@@ -12,10 +12,9 @@
 
 namespace moe_layer {
 
-// Returns the bytes per second with which the executor's threads read
-// `matrices` once, which takes milliseconds. If the matrices are large, the
-// threads read only a part that is larger than any cache. Afterwards the caches
-// hold data of this part.
+// Makes the executor's threads read `matrices` once, and returns the bytes per
+// second. They stop after 128 MiB, which most caches cannot hold, so a call
+// takes milliseconds. Afterwards the caches hold data that was read last.
 double ReadBandwidth(
     const std::vector<switchyard::Span<const std::byte>>& matrices,
     switchyard::Executor& executor);

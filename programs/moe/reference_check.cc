@@ -40,7 +40,7 @@ double ShareOf(Type operands) {
                                                           : kArithmetic;
 }
 
-// Converts a row of any type to floats. The codes of int8 become floats, too.
+// Converts a row of any type to floats. Converts codes of int8 without a scale.
 Floats RowOf(const ConstAnyMatrix& m, size_t row) {
   Floats floats(m.cols);
   program::Check(switchyard::Quantize({m.RowRange(row, row + 1)}, {floats}));
@@ -54,7 +54,7 @@ Floats As(Type type, const Row& row) {
   }
   return rounded;
 }
-// Rounds a row to the values that a format can have: codes times their scale.
+// Rounds a row to values that the format can represent: codes times a scale.
 // Follows quantize.h's formula to the bit, because bf16 values are often in the
 // middle of two codes.
 Floats As(const switchyard::RowFormat& format, const Row& row) {
@@ -100,8 +100,8 @@ void Merge(const Difference& from, Difference* to) {
   }
 }
 
-// Returns w * x in double precision, where w has the values of the weights
-// after they were rounded and packed for the GEMM.
+// Returns w * x in double precision. w has the weights' values after they were
+// rounded and packed for the GEMM.
 Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   Floats plain(gemm.out() * gemm.in());
   gemm.Unpack(weights, plain.data());
@@ -115,7 +115,6 @@ Row Product(const Gemm& gemm, const GemmWeights& weights, const Floats& x) {
   return out;
 }
 
-// Checks the results of one token.
 class TokenCheck {
  public:
   size_t token = 0;
@@ -128,8 +127,8 @@ class TokenCheck {
 
  private:
   // Compares row `row` of `results_of` with `exact`. The bound of the error is
-  // `share` times `size`. Without a size, it is `share` times the root mean
-  // square of `exact`.
+  // `share` times `size` and one rounding to the results' type. A negative
+  // `size` stands for the root mean square of `exact`.
   void Compare(const ConstAnyMatrix& results_of, size_t row, const Row& exact,
                double share, Difference* difference, double size = -1) const {
     const Floats found = RowOf(results_of, row);
@@ -151,7 +150,8 @@ ConstAnyMatrix OneRow(const Floats& row) {
   return {row.data(), row.empty() ? 0u : 1u, row.size()};
 }
 
-// Checks a token's experts and weights for its logits. Returns the error.
+// Checks the experts and weights that token t got for its logits. Returns the
+// error, or "".
 std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
                        size_t t) {
   const MoeShape& shape = layer.shape;
@@ -177,14 +177,14 @@ std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
   return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
 }
 
-// True if row_index leads from each pair of token t to a packed row that has
-// this pair and is among the rows of its expert.
+// True if row_index maps each pair of token t and a selected expert to the row
+// that `buckets` has for this pair, among the rows of the pair's expert.
 bool BucketsHold(const BlockResults& results, size_t t) {
   const switchyard::PackedBuckets& buckets = results.buckets;
   const size_t top_k = results.ids.cols;
   for (size_t s = 0; s < top_k; ++s) {
     const int32_t row = results.row_index.Row(t)[s];
-    if (results.ids.Row(t)[s] < 0) {  // this pair is in no bucket
+    if (results.ids.Row(t)[s] < 0) {  // a zero expert has no bucket
       if (row != -1) return false;
       continue;
     }
@@ -198,9 +198,10 @@ bool BucketsHold(const BlockResults& results, size_t t) {
   return true;
 }
 
-// Returns an expert's row for x, the input of gate and up. In families where
-// the router's weight multiplies the expert's input, it multiplies the products
-// of gate and up here. Missing biases are empty.
+// Returns an expert's output row for x, the input of gate and up.
+// `input_weight` is the router's weight in families that multiply the expert's
+// input by it, and otherwise 1. This function multiplies the products of gate
+// and up by it instead. Missing biases are empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},
@@ -245,8 +246,9 @@ void TokenCheck::Run(const LayerWeights& layer,
   switchyard::CombineOptions options;
   options.eps = options.block_eps = shape.norm_eps;
   options.norm = options.block_norm = shape.norm;
-  // Returns the input of a part of the block, such as the router: `normed`, or
-  // `rows` if the part has its own norm, which is then checked.
+  // Returns the input of a part of the block, such as the router: `rows` if the
+  // part has its own norm, and otherwise `normed`. If the layer has the weights
+  // of norm v, also checks the norm.
   const auto input_of = [&](Vector v, const ConstAnyMatrix& rows) {
     const ConstAnyMatrix& from = rows.data == nullptr ? normed : rows;
     if (vectors[v].data != nullptr) {
@@ -284,8 +286,8 @@ void TokenCheck::Run(const LayerWeights& layer,
   }
   if (!problem.empty()) return;
 
-  // The rows that the block gave to Combine, and the same rows in double
-  // precision.
+  // The rows that the block passed to Combine(), and the same rows computed in
+  // double precision.
   Floats given_rows, exact_rows, given_shared, exact_shared;
   Floats weights = RowOf(given.weights, t);
   const auto add = [&](const ConstAnyMatrix& rows, size_t row, const Row& exact,
@@ -369,7 +371,8 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
 
   std::vector<TokenCheck> tokens(report.tokens);
   for (size_t i = 0; i < report.tokens; ++i) {
-    // Takes the first token, the last, and others at equal distances.
+    // Takes the first token, the last token, and tokens at equal distances
+    // between them.
     tokens[i].token =
         report.tokens == 1 ? 0 : i * (hidden.rows - 1) / (report.tokens - 1);
   }
@@ -383,8 +386,8 @@ CheckReport CheckAgainstDouble(const LayerWeights& weights,
       Merge(token.results[i], &report.block[i]);
     }
   }
-  // Reports the first difference in the order of the block's steps: if the
-  // logits are wrong, that explains why other experts were selected.
+  // Reports the first difference in the order of the block's steps, because
+  // wrong logits would explain why other experts were selected.
   const auto keep = [&report](const Difference& difference) {
     if (!report.failure.empty() || difference.Holds()) return;
     report.failure = DifferenceText(difference);

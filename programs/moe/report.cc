@@ -117,8 +117,8 @@ void PrintTimes(const Timing& timing, const GemmKernels& kernels,
   std::printf("GEMMs by: router %s,\n  gate and up %s,\n  down %s.\n",
               kernels.router.c_str(), kernels.gate_up.c_str(),
               kernels.down.c_str());
-  // Prints a ratio and not a percentage of the bandwidth, because a run that
-  // finds weights in a cache may take less time than the plain read.
+  // Prints a ratio of times and not a percentage of the bandwidth, because a
+  // run that finds weights in a cache may take less time than the plain read.
   std::printf(
       "They read %s of weights: %.3f ms at the %.1f GB/s of a plain read.\n"
       "The run takes %.3g times as long.\n",

@@ -27,9 +27,9 @@ struct Timing {
   StageProfile median;
   double fastest, slowest;  // seconds
   size_t runs;
-  double read_bandwidth;  // the highest that was measured, in bytes per second
-  // With --compare: the seconds of our block and of plain loops in each round,
-  // and the median of plain loops.
+  double read_bandwidth;  // the highest measured bandwidth, in bytes per second
+  // With --compare: the seconds of MoeBlock and of the plain loops in each
+  // round, and the median of the plain loops.
   std::vector<double> rounds = {}, plain_rounds = {};
   std::optional<double> plain_loops = {};
 
@@ -37,7 +37,8 @@ struct Timing {
   // of the median run. It can be above 1 if the run finds weights in a cache.
   double WeightReadShare() const;
 };
-// `read_bandwidths` has the read bandwidth that was measured before each run.
+// Summarises the runs. `read_bandwidths` has the read bandwidth that was
+// measured before each run.
 Timing TimingOf(std::vector<StageProfile> runs,
                 const std::vector<double>& read_bandwidths);
 
@@ -47,24 +48,24 @@ struct GemmKernels {
 };
 GemmKernels KernelsOf(const LayerWeights& layer);
 
-// Prints the stages' times as a table.
 void PrintTimes(const Timing& timing, const GemmKernels& kernels,
                 size_t tokens);
 
-// Returns the result of --compare as a line or two: the median of the plain
-// loops divided by ours, and the range of the middle half of the rounds'
-// ratios. If this range is wider than the ratio's distance from 1, the text
-// says that no difference is shown.
+// Returns the result of --compare as a line or two: the plain loops' median
+// time divided by MoeBlock's median time, and the range of the middle half of
+// the rounds' ratios. If this range is wider than the ratio's distance from 1,
+// the text says that no difference is shown.
 std::string PlainLoopsText(const Timing& timing);
 
-// Returns a line about the distribution of pairs over the experts.
+// Returns a line about the distribution of pairs (a token and one of its
+// experts) over the experts. load[e] is the number of expert e's pairs.
 std::string LoadText(switchyard::Span<const int32_t> load);
 
 // Prints the results of CheckAgainstDouble(). `rows` is the type to which
 // results are rounded.
 void PrintCheck(const CheckReport& report, switchyard::Type rows);
 
-// The facts that ReportJson() writes, besides the machine's.
+// The facts that ReportJson() writes, in addition to facts about the machine.
 struct Report {
   const LayerWeights& weights;
   size_t tokens, threads;
@@ -72,7 +73,7 @@ struct Report {
   switchyard::Span<const int32_t> tokens_per_expert;
   const CheckReport& check;
 };
-// Returns the JSON of a report. It uses the names that --help lists.
+// Returns the report as JSON, with the names that --help lists.
 std::string ReportJson(const Report& report);
 
 }  // namespace moe_layer

@@ -54,7 +54,7 @@ Json StagesJson(const StageProfile& profile, const GemmKernels& kernels) {
   return stages;
 }
 
-// An infinite error becomes null.
+// Writes an infinite error as null, because JSON has no infinity.
 Json DifferencesJson(const std::vector<Difference>& differences) {
   Json all = Json::array();
   for (const Difference& difference : differences) {

@@ -11,8 +11,9 @@ double Bytes(switchyard::Type type, double rows, double cols = 1) {
   return RowBuffer::Bytes(type, rows, cols);
 }
 
-// Returns the bytes that GEMMs move, and their floating-point operations, if
-// they multiply `rows` rows in total and read a weight matrix `reads` times.
+// Returns the cost of GEMMs that multiply `rows` rows in total and read a
+// weight matrix `reads` times: the bytes that they move, and their
+// floating-point operations.
 StageCost GemmCost(const Gemm& gemm, double rows, double reads) {
   const auto in = static_cast<double>(gemm.in());
   const auto out = static_cast<double>(gemm.out());
@@ -42,7 +43,7 @@ double StageProfile::BetweenGemmsSeconds() const {
 
 void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
              StageProfile* profile) {
-  constexpr double kWord = 4;  // an index, a weight, a float
+  constexpr double kWord = 4;  // bytes of an index, a weight or a float
   const MoeShape& shape = layer.shape;
   const auto t = static_cast<double>(tokens);
   const auto pairs = t * static_cast<double>(shape.top_k);
@@ -80,7 +81,7 @@ void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
   add_experts(layer.expert_gemms, pairs, reads.tiles, reads.experts);
   const switchyard::Type operands = down.operands();
   add(Stage::kAroundGemms, 2 * Bytes(operands, pairs, h));
-  if (operands != rows) {  // converted first, each token once
+  if (operands != rows) {  // each token is converted once before the GEMMs
     add(Stage::kAroundGemms, Bytes(rows, t, h) + Bytes(operands, t, h));
   }
   // Combine reads rows, weights, row_index and the residual, and writes the sum

@@ -25,15 +25,15 @@ constexpr size_t kNumStages = static_cast<size_t>(Stage::kWaiting) + 1;
 struct StageCost {
   double seconds = 0;
   double bytes = 0;  // the fewest bytes that the stage must read and write
-  double flops = 0;  // the operations of its GEMMs
+  double flops = 0;  // floating-point operations of the stage's GEMMs
 };
 
-// The times of one run of the block by stage. From the experts' GEMMs on,
-// threads run different stages at the same time. The time of these stages is
-// the average over the threads, so that all stages add up to the run's time.
+// The times of the stages in one run of the block. From the experts' GEMMs on,
+// threads run different stages at the same time. The times of these stages are
+// averages over the threads, so that all stages add up to the run's time.
 struct StageProfile {
   std::array<StageCost, kNumStages> stages;
-  double weight_bytes = 0;  // of the GEMMs' weights; counts each matrix once
+  double weight_bytes = 0;  // the weights that GEMMs read, each matrix once
 
   StageCost& operator[](Stage stage) {
     return stages[static_cast<size_t>(stage)];
@@ -42,19 +42,20 @@ struct StageProfile {
     return stages[static_cast<size_t>(stage)];
   }
   double TotalSeconds() const;
-  // Returns the time of Switchyard's part: route, bucket, gather, activate and
-  // combine.
+  // Returns the time of Switchyard's kernels between the GEMMs: route, bucket,
+  // gather, activate and combine.
   double BetweenGemmsSeconds() const;
 };
 
-// Tells how often weights are read: once for each tile of rows.
+// Tells how often GEMMs read weights: once for each tile, which is a group of
+// rows that one product multiplies.
 struct WeightReads {
-  size_t tiles = 0;         // the tiles of all experts but the shared one
+  size_t tiles = 0;         // the tiles of all routed experts
   size_t shared_tiles = 0;  // the tiles of the shared expert
-  size_t experts = 0;       // the experts that have any tile
+  size_t experts = 0;       // the routed experts that have a tile
 };
 
-// Sets the bytes and flops of all stages.
+// Sets the bytes and floating-point operations of all stages of `profile`.
 void AddWork(const LayerWeights& layer, size_t tokens, const WeightReads& reads,
              StageProfile* profile);
 

@@ -29,8 +29,8 @@ RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows, Type type,
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, Type type,
                          switchyard::Executor& executor) {
   const RowBuffer states(Type::kF32, tokens, hidden);
-  // The number of the first stream of hidden states. Weights use small
-  // numbers.
+  // The number of the first stream of hidden states. It is large, because
+  // weights use the streams with small numbers.
   constexpr uint32_t kFirst = 0x80000000u;
   const uint32_t common = program::HashKey(kFirst);
   program::ForEach(executor, tokens, 8, [&](size_t t) {
@@ -38,8 +38,8 @@ RowBuffer GenerateHidden(size_t tokens, size_t hidden, Type type,
         program::HashKey(kFirst + 1 + static_cast<uint32_t>(t));
     auto* row = states.rows().Row<float>(t);
     for (uint32_t h = 0; h < hidden; ++h) {
-      // The sum has a variance of 1: times sqrt(3), a uniform value in [-1, 1)
-      // has a variance of 1, and 0.4^2 + 0.917^2 is 1.
+      // The sum has a variance of 1, because a uniform value in [-1, 1) times
+      // sqrt(3) has a variance of 1, and 0.4^2 + 0.917^2 is 1.
       row[h] = 1.7320508f *
                (0.4f * HashUniform(common, h) + 0.917f * HashUniform(own, h));
     }

@@ -18,9 +18,9 @@ namespace moe_layer {
 RowBuffer ConvertRows(const switchyard::ConstAnyRows& rows,
                       switchyard::Type type, switchyard::Executor& executor);
 
-// Makes hidden states [tokens, hidden] by an integer hash, which gives the same
-// states on every machine. A part of each state is common to all tokens, as in
-// real models. This makes some experts busier than others.
+// Makes hidden states [tokens, hidden] from an integer hash, so that every
+// machine has the same states. A part of each state is common to all tokens, as
+// in real models. This part makes some experts busier than others.
 RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
                          switchyard::Executor& executor);
 
@@ -28,10 +28,10 @@ RowBuffer GenerateHidden(size_t tokens, size_t hidden, switchyard::Type type,
 // must have only little-endian f32 values. Throws InputError.
 size_t CountStates(const std::string& path, size_t hidden);
 // Reads all rows of a file of states and converts them to `type`. Throws
-// InputError, also if a value is not finite.
+// InputError if it cannot read the file or a value is not finite.
 RowBuffer ReadStates(const std::string& path, size_t hidden,
                      switchyard::Type type, switchyard::Executor& executor);
-// Returns the bytes of a file with these states.
+// Returns the content of a file with these states, in little-endian f32.
 std::string StatesBytes(const switchyard::ConstAnyMatrix& states,
                         switchyard::Executor& executor);
 

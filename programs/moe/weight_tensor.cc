@@ -22,13 +22,13 @@ using switchyard::AnyRows;
 using switchyard::ConstAnyMatrix;
 using switchyard::Type;
 
-// Returns the index of the first element that is NaN or infinite (its exponent
-// has all bits set), or SIZE_MAX. Bits is the unsigned integer of the elements'
-// size.
+// Returns the index of the first element that is NaN or infinite, or SIZE_MAX.
+// Such an element has all bits of `exponent` set. Bits is the unsigned integer
+// type that has an element's size.
 template <class Bits>
 size_t FirstNonFinite(const void* values, size_t count, Bits exponent) {
   constexpr size_t kBlock =
-      1024;  // without branches, so that the compiler vectorises
+      1024;  // the loop over a block has no branches, so it is vectorised
   const auto* at = static_cast<const unsigned char*>(values);
   const auto full = [&](size_t i) {
     Bits bits;
@@ -55,13 +55,13 @@ size_t FirstNonFinite(const ConstAnyMatrix& values) {
                                   values.type == Type::kBF16 ? 0x7F80 : 0x7C00);
 }
 
-// Converts to another type, or copies.
+// Converts `from` to the type of `to`. Copies it if both types are equal.
 void Convert(const ConstAnyMatrix& from, const AnyRows& to) {
   program::Check(switchyard::Quantize({from}, {to}));
 }
 
-// Returns the value and place of an element, such as "nan at [3, 17]". The
-// shape is a matrix or a vector.
+// Returns the value and place of element `at`, such as "nan at [3, 17]".
+// `shape` is the shape of a matrix or a vector.
 std::string ElementText(const ConstAnyMatrix& values, size_t at,
                         const std::vector<uint64_t>& shape) {
   const size_t row = at / values.cols;
@@ -100,7 +100,7 @@ WeightTensor WeightTensor::Part(const std::string& what, size_t element,
 }
 
 void WeightTensor::Generate(const AnyRows& out) const {
-  constexpr size_t kRows = 32;  // at once, in the cache
+  constexpr size_t kRows = 32;  // rows at once, which stay in the cache
   Buffer buffer(kRows * Cols() * sizeof(float));
   auto* values = reinterpret_cast<float*>(buffer.data());
   for (size_t row = 0; row < Rows(); row += kRows) {

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """address.py FOLDER VERSION [ADDRESS]: writes the public address into the files of FOLDER.
 
-ADDRESS is the repository's, as for git clone, such as the one that a browser shows. The files have
-both texts, the one without an address and the one with it:
+ADDRESS is the address of the repository, as for git clone. The files have two texts, one without an
+address and one with an address:
 
     <!-- address: none -->              # address: set
     text without an address             # repository = "@ADDRESS@"
@@ -12,16 +12,17 @@ both texts, the one without an address and the one with it:
     text with @ADDRESS@ and @VERSION@
     -->
 
-Without ADDRESS, the first text stays, and the second one goes. @ARCHIVES@ is the folder of the
-published files: that of a release on GitHub or Forgejo or, without ADDRESS, a local folder, which
-packaging/README.md names. OWNER/switchyard is the repository in workflows of GitHub.
+With ADDRESS, the script keeps the second text; without ADDRESS, the first text. It replaces
+@ARCHIVES@ by the folder of the published files: the folder of a release on GitHub or Forgejo or,
+without ADDRESS, the local folder that packaging/README.md names. With ADDRESS, it also replaces
+OWNER/switchyard in examples of GitHub workflows.
 """
 import pathlib
 import re
 import sys
 
 LOCAL = 'file:///opt/switchyard'
-# These files describe the marks, and have no text to fill in.
+# The script skips these files, because they describe the marks and have no text to fill in.
 SKIPPED = ('.git', 'build', 'scripts/release', 'tests/version')
 PAGE = re.compile(r'^<!-- address: none -->\n(.*?)^<!-- address: set\n(.*?)^-->\n', re.M | re.S)
 LINES = re.compile(r'^( *)# address: set\n((?:\1# .*\n)+)\1# address: end\n', re.M)
@@ -30,7 +31,7 @@ MARK = re.compile(r'^ *(?:<!--|#) address: .*|@ADDRESS@|@ARCHIVES@', re.M)
 
 
 def fill(text, version, address):
-    """Returns the text with the address, or without any sign of it if it is empty."""
+    """Returns the text with the address or, if `address` is empty, without any mark of it."""
     def named(part):
         return part.replace('@ADDRESS@', address).replace('@VERSION@', version)
 
@@ -46,7 +47,7 @@ def fill(text, version, address):
 
 
 def fill_folder(folder, version, address):
-    """Fills in all files, or none if a mark is wrong. Returns the paths of the changed ones."""
+    """Fills in all files, or no file if a mark is wrong. Returns the paths of the changed files."""
     filled = {}
     for path in sorted(folder.rglob('*')):
         name = path.relative_to(folder).as_posix()

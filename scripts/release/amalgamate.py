@@ -4,10 +4,10 @@
 """amalgamate.py FOLDER: writes switchyard.h and switchyard.cc, the kernels in one
 header and one source.
 
-Highway compiles a source once per target by including it again. Here all kernels share
-one such loop: they are a single text that is compiled per target, which contains their
-shared headers once. Each file's unnamed namespace lies in a separate namespace, because
-several files have, for example, a Load().
+Highway compiles a source once per target by including it again. Here all kernels are a
+single text, which Highway includes once per target. The text contains each shared header
+once. Each file's unnamed namespace lies in a named namespace of its own, because several
+files have, for example, a Load().
 """
 import pathlib
 import re
@@ -28,10 +28,10 @@ def read(path):
 
 
 def inline(text, seen, per_target=True):
-    """Replaces the first include of each of our headers by its text, and drops the others.
+    """Replaces the first include of each of our headers by the header's text, and drops later ones.
 
-    Outside the text that is compiled per target, takes only the part of a kernel header (-inl.h)
-    before its #ifdef HWY_NAMESPACE.
+    If not `per_target`, takes only the part of a kernel header (-inl.h) before its #ifdef
+    HWY_NAMESPACE, because the rest must be compiled once per target.
     """
     def header(match):
         name = match[1]
@@ -48,7 +48,7 @@ def inline(text, seen, per_target=True):
 
 
 def apart(path, text):
-    """Puts the unnamed namespaces of a source into a named one, and makes their names visible."""
+    """Puts a source's unnamed namespaces into a named namespace, with a using directive behind it."""
     name = 'in_' + re.sub(r'\W', '_', path[4:-3])
     text = re.sub(r'^namespace \{$', f'namespace {name} {{\nnamespace {{', text, flags=re.M)
     return re.sub(r'^\}  // namespace$',
@@ -69,8 +69,8 @@ def main():
 // scripts/release/amalgamate.py; the one dependency is Highway, from 1.0.3 on.
 """
     seen = set()
-    # openmp_executor.h comes last. By then the headers that it includes are in the text, outside
-    # of its #ifdef _OPENMP.
+    # Puts openmp_executor.h last, so that the headers that it includes are already in the text,
+    # outside of its #ifdef _OPENMP.
     names = sorted((p.name for p in (ROOT / 'include/switchyard').glob('*.h') if p.name != 'switchyard.h'),
                    key=lambda n: (n == 'openmp_executor.h', n))
     public = inline(''.join(f'#include "switchyard/{n}"\n' for n in names), seen)
@@ -88,8 +88,8 @@ def main():
             kernels += apart(path, text[loop.end():])
         else:
             once += apart(path, text)
-    # This text is compiled once per target. The headers come before it, because only then is
-    # their order right.
+    # Inlines the headers before the kernels, which are compiled once per target, because only
+    # then is the order of the headers right.
     before = inline(before, seen, per_target=False)
     kernels = inline(kernels, seen)
     (out / 'switchyard.cc').write_text(head + f"""//

@@ -3,8 +3,8 @@
 
 // Makes released programs start with glibc 2.34. The programs contain GCC's
 // static libraries, which were compiled for glibc 2.36 and call the functions
-// below. The definitions are hidden. If they were exported, they would
-// replace glibc's in every library that the program loads.
+// below. The definitions are hidden, because exported definitions would replace
+// glibc's functions in every library that the program loads.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-// glibc has this function since 2.36. The C++ library's random_device calls
-// it.
+// Replaces a function that glibc has since 2.36. The C++ library's
+// random_device calls it.
 extern "C" __attribute__((visibility("hidden"))) uint32_t
 arc4random() noexcept {
   uint32_t value;
@@ -29,7 +29,8 @@ struct Search {
   dl_find_object* found;
 };
 
-// If `object` contains the address, finds the table of frames of `object`.
+// If `object` contains the address, finds the object's table of stack frames.
+// Returns 0 to continue with the next object, 1 if it has found a table, or -1.
 int LookIn(dl_phdr_info* object, size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   bool has_address = false;
@@ -49,8 +50,9 @@ int LookIn(dl_phdr_info* object, size_t, void* data) {
 
 }  // namespace
 
-// glibc has this function since 2.35. The unwinder calls it to find the frame
-// for a return address. It only reads the table of frames.
+// Replaces a function that glibc has since 2.35. The unwinder calls it to find
+// the stack frame of a return address, and reads only dlfo_eh_frame, the table
+// of frames, from the result.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
   Search search{reinterpret_cast<ElfW(Addr)>(address), result};

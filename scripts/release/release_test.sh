@@ -1,10 +1,11 @@
-# scripts/setup.sh sources this file, because its steps run there. It installs
-# each file of build/dist where nothing else is installed, and uses it.
+# scripts/setup.sh sources this file, because the file uses functions of setup.sh.
+# test_release installs each file of build/dist where nothing else is installed,
+# and uses the file.
 # shellcheck shell=bash disable=SC2154
 
 # use_archive CPU LINKAGE RUNNER CMAKE_ARGUMENT...: builds a project that finds
-# the unpacked archive but neither Highway nor TBB. Then runs the project's
-# programs and swy.
+# the unpacked archive, but neither Highway nor TBB. Then runs the project's
+# programs and swy by RUNNER, which is QEMU or empty.
 use_archive() {
   local runner=$3 name=switchyard-$version-linux-$1 consumer=$work/consumer-$1-$2 program
   [[ $2 == static ]] || name+=-shared
@@ -14,8 +15,8 @@ use_archive() {
     -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON "${@:4}"
   cmake --build "$consumer"
   local verify='verify --threads 1'
-  # QEMU takes minutes to compute the digests of an ISA, so only `setup.sh
-  # aarch64` compares them.
+  # Compares no digests under QEMU, because QEMU takes minutes for the digests of
+  # an ISA, and `setup.sh aarch64` compares them.
   [[ -z $runner ]] || verify=isa
   for program in "$consumer/consumer" "$consumer/device_consumer" "$work/$name/bin/swy $verify"; do
     # shellcheck disable=SC2086
@@ -26,7 +27,8 @@ use_archive() {
   fi
 }
 
-# make_bare: makes a Debian system that only has apt.
+# make_bare: makes two bare Debian systems, which only have apt, and puts files of
+# the release into /dist: `bare` and, for the wheel for Metal, `bare-metal`.
 make_bare() {
   # shellcheck disable=SC1091
   mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$work/bare"
@@ -54,9 +56,10 @@ use_debs() {
     ls /usr/share/man/man1/swy.1.gz'
 }
 
-# Checks that the packaged libraries have each symbol of the last release, as
-# listed in packaging/debian. Also checks that a list with one more symbol is
-# refused. dpkg-gensymbols only checks symbols of older versions.
+# compare_symbols: checks that the packaged libraries have each symbol of the last
+# release, as packaging/debian lists them. Also checks that dpkg-gensymbols refuses
+# a list with one more symbol. Calls dpkg-gensymbols with a newer version, because
+# it only checks symbols of older versions.
 compare_symbols() {
   local package=libswitchyard${version%.*} folder=$work/symbols
   dpkg-deb -R "$dist/$package"_*.deb "$folder"
@@ -68,7 +71,8 @@ compare_symbols() {
   if compare lost; then die "a symbol may be lost"; fi
 }
 
-# Installs the wheel for Metal on a system that has Debian's Clang and NumPy.
+# install_metal: installs the wheel for Metal in bare-metal, with Debian's Clang
+# and NumPy.
 install_metal() {
   chroot "$work/bare-metal" bash -ec '
     export DEBIAN_FRONTEND=noninteractive
@@ -77,8 +81,8 @@ install_metal() {
     python3 -m venv --system-site-packages /venv
     /venv/bin/pip install --no-index --no-deps /dist/*.whl'
 }
-# The folder contains only a shader that lacks a barrier. One command has to
-# report one finding. Python has to report the same.
+# find_barrier: checks a shader that lacks a barrier. One command of swy has to
+# report one finding, and Python has to report the same finding.
 find_barrier() {
   chroot "$work/bare-metal" bash -euo pipefail -c '
     mkdir /shader
@@ -106,8 +110,8 @@ kernel void scale(device const float* x [[buffer(0)]], device float* out [[buffe
 METAL
 }
 
-# Installs the wheels without a package index, next to the torch of `setup.sh
-# engines`, which takes 3 GB.
+# use_wheels: installs the wheels without a package index and runs their tests.
+# Uses the torch of `setup.sh engines`, because another torch would take 3 GB.
 use_wheels() {
   local venv=$work/venv
   "$root/build/engines-venv/bin/python3" -m venv "$venv"
@@ -122,8 +126,8 @@ use_wheels() {
   [[ $("$venv/bin/python3" -c 'import switchyard, switchyard.metal as m; print(m.__file__, switchyard.__file__)') == "$venv"/*" $venv"/* ]]
 }
 
-# Builds a crate that depends on the unpacked crate. That one builds its
-# library, here for one ISA.
+# use_crate: builds and runs a program with the unpacked crate. The crate compiles
+# the library, here for one ISA.
 use_crate() {
   tar -C "$work" -xf "$dist/switchyard-$version.crate"
   mkdir -p "$work/user/src"
@@ -133,7 +137,8 @@ use_crate() {
   env -C "$work/user" -u SWITCHYARD_PREFIX CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC PATH="/usr/bin:$PATH" cargo run --release --offline -- 8
 }
 
-# Builds the amalgamation with Debian's Highway, with kernels for all ISAs.
+# use_amalgamation: builds and runs a program with the amalgamation and Debian's
+# Highway. Compiles kernels for all ISAs.
 use_amalgamation() {
   local name=$work/switchyard-$version-amalgamation
   tar -C "$work" -xf "$dist/switchyard-$version-amalgamation.tar.gz"
@@ -142,8 +147,9 @@ use_amalgamation() {
   "$name/main"
 }
 
-# Builds the recipes for which tools are installed. They fetch the archive from
-# an address on this machine, and compile kernels for one ISA.
+# use_recipes: builds the recipes for Conan, Meson and conda, and uses the
+# packages. The recipes fetch the archive from a folder of this machine, and
+# compile kernels for one ISA.
 use_recipes() {
   local recipes=$work/switchyard-$version-recipes
   tar -C "$work" -xf "$dist/switchyard-$version-recipes.tar.gz"
@@ -152,7 +158,7 @@ use_recipes() {
   ! grep -rE '@[A-Z0-9]+@' "$recipes"
   export CONAN_HOME=$work/conan
   "$root/build/recipes-venv/bin/conan" profile detect
-  # Debian's Highway takes the place of Conan's.
+  # Uses Debian's Highway instead of Conan's.
   printf '[platform_requires]\nhighway/1.0.3\n' >>"$CONAN_HOME/profiles/default"
   "$root/build/recipes-venv/bin/conan" create "$recipes/conan" --build=missing --no-remote \
     -c 'tools.build:cxxflags=["-DHWY_COMPILE_ONLY_STATIC"]'
@@ -172,9 +178,8 @@ use_recipes() {
   ninja -C "$work/with-meson/build"
   "$work/with-meson/build/consumer"
 
-  # The test cannot reach a registry with Conda's packages. Debian's packages
-  # take their place, and the folder of built packages takes the place of the
-  # test's channel.
+  # Uses Debian's packages instead of conda's, and the folder of built packages as
+  # the test's channel, because the script reaches no registry of conda's packages.
   PATH=$root/build/recipes-venv/bin:$PATH CXXFLAGS=-DHWY_COMPILE_ONLY_STATIC python3 - "$recipes/conda/recipe.yaml" "$work/conda" <<'PYTHON'
 import sys
 import rattler_build as r
@@ -191,8 +196,8 @@ for test in r.Package.from_file(built.packages[0]).run_tests(channel=[f'file://{
 PYTHON
 }
 
-# as_step WHAT FUNCTION ARGUMENT...: runs FUNCTION as a step in a separate
-# shell. That shell ends at the first error.
+# as_step WHAT FUNCTION ARGUMENT...: runs FUNCTION as a step in a separate shell,
+# which ends at the first error.
 as_step() { step "$1" bash -euo pipefail -c "$(declare -f die "$2"); $2 \"\$@\"" _ "${@:3}"; }
 
 test_release() {
@@ -212,8 +217,8 @@ test_release() {
   step "Comparing checksums" env -C "$dist" sha256sum --check --strict SHA256SUMS
   as_step "Using the archive of static libraries" use_archive x86_64 static ""
   as_step "Using the archive of shared libraries" use_archive x86_64 shared ""
-  # Uses the compiler's own libraries, even if the system has others for that
-  # CPU.
+  # Makes QEMU use the cross-compiler's libraries, even if the system has other
+  # libraries for aarch64.
   for linkage in static shared; do
     as_step "Using that of $linkage libraries for aarch64, under QEMU" use_archive aarch64 $linkage \
       "qemu-aarch64 -cpu max,sve=off -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=/usr/aarch64-linux-gnu/lib" -DCLANG=OFF \

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""sbom.py FOLDER VERSION HIGHWAY COMMIT CLI11 JSON ADDRESS: writes FOLDER/switchyard-VERSION.spdx.json,
-in SPDX 2.3: what a release has, and what of others is in it. HIGHWAY is the folder of its
-sources, CLI11 and JSON are versions, ADDRESS is that of the repository or empty; the time is
-SOURCE_DATE_EPOCH."""
+"""sbom.py FOLDER VERSION HIGHWAY COMMIT CLI11 JSON ADDRESS: writes FOLDER/switchyard-VERSION.spdx.json.
+
+The file lists, in SPDX 2.3, the files of a release and the other projects' code in them. HIGHWAY is
+the folder of Highway's sources, CLI11 and JSON are versions, and ADDRESS is the repository's address
+or empty. The time of the file is SOURCE_DATE_EPOCH."""
 import datetime
 import hashlib
 import json
@@ -36,10 +37,11 @@ def main():
                           for name in ('sha1', 'sha256')],
             'licenseConcluded': 'Apache-2.0', 'copyrightText': 'NOASSERTION',
         })
-    # Debian's packages, the crate and the sources contain no part of Highway.
+    # Lists the files that contain code of other projects. Highway is in the archives and wheels, but
+    # not in Debian's packages, the crate and the sources.
     within = {
         'highway': [f for f in files if re.search(r'linux-|\.whl$', f['fileName'])],
-        # swy needs these two, because it reads a command line and files.
+        # swy contains CLI11 and nlohmann-json, because it reads a command line and files.
         **{name: [f for f in files if re.search('linux-|metal', f['fileName'])] for name in ('cli11', 'nlohmann-json')},
     }
     relation = lambda a, kind, b: {'spdxElementId': a, 'relationshipType': kind, 'relatedSpdxElement': b}

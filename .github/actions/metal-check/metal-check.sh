@@ -1,10 +1,11 @@
 #!/bin/bash
-# The steps of action.yml; its inputs are environment variables. `get` puts swy into GITHUB_PATH,
-# `check` runs it. Outside GitHub: RUN='row_max.metal --kernel row_max ...' metal-check.sh check
+# Runs a step of action.yml. The action's inputs are environment variables. `get` puts swy into
+# GITHUB_PATH, and `check` runs it. Outside GitHub:
+# RUN='row_max.metal --kernel row_max ...' metal-check.sh check
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# Debian's packages.
+# install PACKAGE...: installs Debian packages, with sudo unless it runs as root.
 install() {
   local as_root=()
   [[ $EUID == 0 ]] || as_root=(sudo)
@@ -58,7 +59,7 @@ get() {
   echo "$folder/bin" >>"$GITHUB_PATH"
 }
 
-# Prints findings as the lines that GitHub shows beside the code.
+# annotate JSON: prints the findings as commands that make GitHub show them beside the code.
 annotate() {
   python3 - "$1" <<'PYTHON'
 import json
@@ -86,7 +87,7 @@ check() {
   if [[ -n ${SHADERS:-} ]]; then swy metal "$SHADERS" --json "$sarif/shaders.json" || status=1; fi
   while IFS= read -r line; do
     [[ $line =~ [^[:space:]] ]] || continue
-    # Quotes work as in a shell; variables are not expanded.
+    # Splits the line into words. Quotes work as in a shell, but variables are not expanded.
     mapfile -t words < <(xargs -n1 printf '%s\n' <<<"$line")
     count=$((count + 1)) code=0
     swy metal run "${words[@]}" --checked --seeds "${SEEDS:-5}" \
