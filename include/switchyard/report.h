@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts that a call reports beside its results, such as invalid ids.
+// Defines Report, which has counts that a call reports beside its results,
+// such as invalid ids.
 
 #ifndef SWITCHYARD_REPORT_H_
 #define SWITCHYARD_REPORT_H_
@@ -24,7 +25,8 @@ struct Report {
   // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts: pairs
   // of the busiest expert or destination.
   size_t max_rows = 0;
-  // BucketStrided: the stride in use or needed: see StridedBuckets::report.
+  // BucketStrided: the stride that it used or, if rows were too short, the
+  // least stride.
   size_t row_stride = 0;
   // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts:
   // dropped pairs, with an id outside [0, num_experts) or without a
