@@ -251,10 +251,10 @@ struct DispatchOptions {
 // Writes the numbers of threadgroups of an indirect dispatch over (pair
 // tiles, feature tiles, experts): {max(1, ceil(max_rows / tile_pairs)),
 // ceil(features / tile_features), num_experts}. For gate and up, `features`
-// is the expert's intermediate size; for down, it is the hidden size. Errors:
-// kInvalidArgument if args is null or does not have size 3, if a size of the
-// tile is 0, if num_experts is 0, or if a count does not fit 32 bits; nothing
-// is written.
+// is the expert's intermediate size; for down, it is the hidden size.
+// Errors: kInvalidArgument if args is null or does not have size 3, if a size
+// of the tile is 0, if num_experts is 0, or if a count does not fit 32 bits;
+// nothing is written.
 Status MakeDispatchArgs(const DispatchInputs& inputs,
                         const DispatchOutputs& outputs,
                         const DispatchOptions& options = {}) noexcept;

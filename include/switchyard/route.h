@@ -144,12 +144,13 @@ struct RouteOptions {
   // Multiplies weights after the division.
   float routed_scaling_factor = 1.0f;
 
-  // First, every logit is replaced by softcap * tanh(logit * logit_scale /
-  // softcap), clipped to [-logit_clip, logit_clip]. logit_scale must not be
-  // 0. A softcap or clip of 0 leaves that step out.
+  // A factor of logits, not 0. First, every logit is replaced by
+  // logit_softcap * tanh(logit * logit_scale / logit_softcap), clipped to
+  // [-logit_clip, logit_clip]. A logit_softcap or logit_clip of 0 leaves that
+  // step out.
   float logit_scale = 1.0f;
-  float logit_softcap = 0.0f;  // softcap in the formula of logit_scale
-  float logit_clip = 0.0f;     // the clip in the formula of logit_scale
+  float logit_softcap = 0.0f;  // the bound of the tanh; 0: none
+  float logit_clip = 0.0f;     // the largest magnitude of a logit; 0: none
 
   // Groups of num_experts / num_expert_group experts each (0 or 1: none).
   // Experts are selected from the topk_group groups with the largest scores.

@@ -31,7 +31,7 @@ extern "C" {
 // router's weights apply.
 typedef struct swy_combine_form {
   uint32_t size;
-  int32_t has_residual;          // 0: swy_combine does not add the residual
+  int32_t has_residual;          // 0 if swy_combine does not add the residual
   size_t num_shared_experts;     // number of shared experts, 0 for none
   int32_t shared_gate;           // enum swy_shared_gate
   int32_t has_identity_experts;  // the layer needs inputs.identity
@@ -40,7 +40,8 @@ typedef struct swy_combine_form {
   int32_t has_block_norm;        // the layer needs inputs.norms.block
   int32_t has_vectors;           // the layer needs some of inputs.vectors
   int32_t has_expert_biases;     // the experts' products have biases
-  // 1: pass topk_weights to swy_activate as row_scale.
+  // 1 if an engine has to pass topk_weights to swy_activate as row_scale, and
+  // weights of 1 to swy_combine.
   int32_t has_weights_on_input;
 } swy_combine_form;
 #define SWY_COMBINE_FORM_INIT                                                  \
@@ -58,22 +59,24 @@ typedef struct swy_preset {
   int32_t expert_scale;
   // config.json has norm_topk_prob, which sets options.renormalize.
   int32_t norm_topk_prob;
-  // Scores and weights are computed in the model's type: see
-  // options.round_to.
+  // 1 if scores and weights are computed in the model's type, to which
+  // options.round_to should then be set.
   int32_t in_model_type;
   const char* family;   // model_type of config.json
   const char* same_as;  // a family with exactly the same layer, or NULL
   const char* source;   // the code that the preset follows, or a description
-  size_t num_experts;   // columns of logits; 0 if only a config.json has it
-  size_t top_k;         // experts of a token; 0 if only a config.json has it
+  // The number of columns of logits, or 0 if only a config.json has it.
+  size_t num_experts;
+  // The number of experts of a token, or 0 if only a config.json has it.
+  size_t top_k;
   // Optional: swy_find_preset and swy_apply_config write the options of
-  // swy_activate to it.
+  // swy_activate here.
   swy_activate_options* activate;
   // Optional: swy_find_preset and swy_apply_config write the options of
-  // swy_combine to it.
+  // swy_combine here.
   swy_combine_options* combine;
-  // Optional: swy_find_preset and swy_apply_config write the inputs that
-  // swy_combine needs to it.
+  // Optional: swy_find_preset and swy_apply_config describe here which inputs
+  // swy_combine needs.
   swy_combine_form* form;
 } swy_preset;
 #define SWY_PRESET_INIT                                                     \
@@ -83,7 +86,8 @@ typedef struct swy_preset {
   }
 
 // A whole number of a config.json. If the file does not have the field, or
-// has null, the struct is all zeros. A text is then NULL.
+// has null, the struct is all zeros. (Texts are plain pointers, which are
+// then NULL.)
 typedef struct swy_optional_count {
   int32_t is_set;  // 1 if the file has the field
   uint32_t value;  // the field's value
