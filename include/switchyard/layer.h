@@ -263,7 +263,7 @@ struct ExpertsPlanOptions {
   size_t num_experts = 0;   // required: experts, without the shared expert
   size_t hidden = 0;        // required: columns of a token
   size_t intermediate = 0;  // required: columns between an expert's products
-  // Columns of the shared expert; 0 means that there is none.
+  // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate = 0;
   // The number of workers for which the work is cut. RunExperts() may run
   // with more or fewer.
