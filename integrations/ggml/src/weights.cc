@@ -87,9 +87,9 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Returns the tensor that owns the memory of `t`. If `t` is a view, this is
-// another tensor, which has the shape of the weights; adds the view's offset
-// to *offset.
+// Returns the tensor that owns the memory of `t`: `t` itself or, if `t` is a
+// view, the viewed tensor, which has the shape of the weights. For a view,
+// adds its offset to *offset.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;
   *offset += t->view_offs;
@@ -241,9 +241,9 @@ ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device) {
       return kAlignment;
     };
     made.iface.get_alloc_size = AllocationSize;
-    // The buffer does not count as host memory. Otherwise llama.cpp would read
-    // files right into it, and the CPU backend would take the packed bytes for
-    // stored ones.
+    // The buffer does not count as host memory. Otherwise llama.cpp would
+    // read files directly into the buffer, and the CPU backend would read
+    // packed bytes as stored bytes.
     made.device = device;
     return made;
   }();

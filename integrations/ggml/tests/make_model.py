@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
-FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which
-have several types in a layer. With " as f32" after the type, the weights are rounded to the
-type and stored as f32, so that nothing rounds them again. With " of any bytes" after it, the
-stored bytes are random, so that weights may have any scale, or be NaN or infinite.
+FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which have
+several types in a layer. With " as f32" after the type, the weights are rounded to the type and
+stored as f32, so that nothing rounds them again. With " of any bytes" after the type, the stored
+bytes are random, so that weights may have any scale, or be NaN or infinite.
 """
 
 import ctypes
@@ -30,12 +30,12 @@ MIXED = {
     "q4_K_M": (("q4_K", "q4_K", "q6_K"), ("q4_K", "q4_K", "q4_K")),
     # Gate and up of the last layer read rows of two formats.
     "mixed": (("q4_K", "q6_K", "q8_0"), ("q8_0", "q4_0", "q6_K"), ("q4_0", "q6_K", "q4_0")),
-    # No product supports q5_K.
+    # The plug-in does not multiply q5_K.
     "q5_K down": (("q4_K", "q4_K", "q5_K"),),
 }
 AS_F32 = " as f32"
 ANY_BYTES = " of any bytes"
-# The sizes of the small models. Models for measurements have the sizes of real ones.
+# The sizes of the small models. Models for measurements have the sizes of real models.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
 # Sizes for formats with blocks of 256 columns.
@@ -51,7 +51,7 @@ def base(kind):
 
 
 def kinds(kind, layer):
-    """Returns the types of gate, up and down."""
+    """Returns the types of a layer's gate, up and down weights."""
     suffix = kind[len(base(kind)):]
     row = MIXED.get(base(kind), ((base(kind),) * 3,))
     return [name + suffix for name in row[layer % len(row)]]
@@ -101,8 +101,8 @@ class Model:
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        # In real files of quantised models with about as many bits, these
-        # tensors have this type.
+        # Real files of quantised models with about as many bits store the embeddings and the output
+        # in q8_0.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
         self.weight("output", s["vocab"], s["hidden"], kind=table)
