@@ -124,7 +124,7 @@ struct CombineInputs {
   ConstAnyRows rows;
   ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
   RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
-  ConstAnyMatrix residual = {};  // optional [tokens, hidden]
+  ConstAnyMatrix residual = {};  // optional [tokens, hidden]: added to the sum
   // [1, hidden]: weight of the norm of CombineOutputs::normed, given if and
   // only if `normed` is.
   ConstAnyMatrix norm_weight = {};

@@ -20,7 +20,7 @@ namespace switchyard {
 // Inputs of GatherRows().
 struct GatherInputs {
   ConstAnyRows tokens;        // [num_tokens, hidden]: a row for each token
-  Span<const int32_t> pairs;  // [n], as BucketPacked writes them
+  Span<const int32_t> pairs;  // [n]: pairs, as BucketPacked writes them
   // [num_tokens, top_k], the ids given to BucketPacked. Only the shape is
   // read: pair = token * top_k + slot.
   ConstAnyMatrix topk_ids;

@@ -39,8 +39,8 @@ struct MapInputs {
 // sendcounts and sdispls of MPI_Alltoallv. element_counts and element_offsets
 // are the arguments of MPI_Alltoallv_c, or of one ncclSend per destination.
 struct MapRows {
-  Span<int32_t> counts = {};   // [num_destinations]
-  Span<int32_t> offsets = {};  // [num_destinations + 1]
+  Span<int32_t> counts = {};   // [num_destinations]: rows of each
+  Span<int32_t> offsets = {};  // [num_destinations + 1]: prefix sums
   Span<int32_t> rows = {};     // at least the size given in MapOutputs
   // Optional [num_destinations] and [num_destinations + 1]: counts and
   // offsets times options.row_elements, in 64 bits.

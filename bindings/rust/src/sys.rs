@@ -25,8 +25,8 @@ macro_rules! structs {
                 let value = std::mem::MaybeUninit::<$name>::uninit();
                 let start = value.as_ptr();
                 (stringify!($name), std::mem::size_of::<$name>(), vec![$(
-                    // SAFETY: takes addresses within a value, and reads no byte of
-                    // it.
+                    // SAFETY: the code takes addresses within `value`, and reads none
+                    // of its bytes.
                     (stringify!($field),
                      unsafe { std::ptr::addr_of!((*start).$field) as usize } - start as usize,
                      std::mem::size_of::<$type>())

@@ -29,7 +29,7 @@ enum swy_bucket_order {
 // Neither an output nor scratch may overlap another view.
 typedef struct swy_bucket_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
   // Optional working memory. With at least swy_bucket_scratch_size elements,
   // several threads sort; with fewer, one thread does.
   swy_i32_span scratch;
@@ -106,7 +106,7 @@ SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
 // pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]).
 typedef struct swy_aligned_inputs {
   uint32_t size;
-  swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;      // [tokens, top_k] of int32, uint32 or int64
   swy_i32_span expert_map;  // optional: the expert of each id, or -1
   swy_i32_span scratch;     // optional: see swy_bucket_inputs::scratch
 } swy_aligned_inputs;
@@ -223,7 +223,7 @@ typedef struct swy_map_rows {
 // Inputs of swy_map_pairs.
 typedef struct swy_map_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
   // [num_experts]: the destination of each expert, or -1 for none. Leave it
   // out if experts_per_destination replaces it.
   swy_i32_span destinations;

@@ -85,7 +85,7 @@ typedef struct swy_combine_inputs {
   swy_matrix topk_weights;  // [tokens, top_k]: weights of the rows
   // int32 [tokens, top_k]: the row of each (token, slot); -1 skips the slot.
   swy_matrix row_index;
-  swy_matrix residual;            // optional [tokens, hidden]
+  swy_matrix residual;            // optional [tokens, hidden]: added to the sum
   swy_matrix norm_weight;         // [1, hidden], given if normed is given
   swy_shared_expert shared;       // optional: the shared experts
   swy_identity_experts identity;  // optional: the zero experts

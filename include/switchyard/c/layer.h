@@ -76,7 +76,7 @@ typedef struct swy_experts_plan {
 // Inputs of swy_plan_experts.
 typedef struct swy_experts_plan_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
 } swy_experts_plan_inputs;
 #define SWY_EXPERTS_PLAN_INPUTS_INIT \
   { (uint32_t)sizeof(swy_experts_plan_inputs), SWY_NO_MATRIX }

@@ -49,7 +49,7 @@ enum swy_divisor {
 // Inputs of swy_route_top_k.
 typedef struct swy_route_inputs {
   uint32_t size;
-  swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
+  swy_matrix logits;  // [tokens, num_experts] of f32, bf16 or f16
   // Optional [num_biases, num_experts] of f32, bf16 or f16: biases that are
   // added for the selection of experts. num_biases is mostly 1.
   swy_matrix correction_bias;

@@ -178,31 +178,38 @@ typedef struct swy_i64_span {
 // that name it and leaves the others unchanged.
 typedef struct swy_report {
   uint32_t size;
-  // swy_route_top_k: invalid values in given_ids and bias_index.
+  // Set by swy_route_top_k: the number of invalid values in given_ids and
+  // bias_index.
   size_t invalid_ids;
-  // swy_route_top_k: selected experts with -1 in expert_map.
+  // Set by swy_route_top_k: the number of selected experts with -1 in
+  // expert_map.
   size_t elsewhere;
-  // swy_bucket_..., swy_map_pairs, swy_plan_experts: pairs of the busiest
-  // expert or destination.
+  // Set by swy_bucket_..., swy_map_pairs, swy_map_replicas and
+  // swy_plan_experts: the number of pairs of the busiest expert or destination.
+  // Set by swy_map_counts: the number of rows that the busiest rank receives.
   size_t max_rows;
-  // swy_bucket_strided: the stride that it used or, if rows were too short,
-  // the least stride.
+  // Set by swy_bucket_strided: the stride that it used or, if rows were too
+  // short, the least stride.
   size_t row_stride;
-  // swy_bucket_..., swy_map_pairs, swy_plan_experts: dropped pairs, with an
-  // id outside [0, num_experts) or without a destination.
+  // Set by swy_bucket_..., swy_map_pairs, swy_map_replicas and
+  // swy_plan_experts: the number of dropped pairs, which have an id outside [0,
+  // num_experts), or no destination or replica.
   size_t dropped;
-  // swy_gather_rows: pairs outside [0, num_tokens * top_k).
+  // Set by swy_gather_rows: the number of pairs outside [0, num_tokens *
+  // top_k).
   size_t invalid;
-  // swy_combine, swy_run_experts, swy_scatter_rows: row_index values outside
-  // [-1, num_rows).
+  // Set by swy_combine, swy_run_experts and swy_scatter_rows: the number of
+  // row_index values outside [-1, num_rows).
   size_t skipped;
-  // swy_bucket_aligned: pairs beyond their expert's capacity.
+  // Set by swy_bucket_aligned: the number of pairs beyond their expert's
+  // capacity.
   size_t over_capacity;
-  // swy_bucket_aligned: experts that have pairs.
+  // Set by swy_bucket_aligned: the number of experts that have pairs.
   size_t active_experts;
-  // swy_plan_experts: tiles in all tasks of the plan.
+  // Set by swy_plan_experts: the number of tiles in all tasks of the plan.
   size_t tiles;
-  // swy_quantize: blocks of finite values with an infinite d or s.
+  // Set by swy_quantize: the number of blocks of finite values with an
+  // infinite d or s.
   size_t overflowed_blocks;
 } swy_report;
 #define SWY_REPORT_INIT \

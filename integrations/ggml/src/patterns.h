@@ -52,7 +52,7 @@ struct Linear {
 struct CombineChain : Chain {
   const ggml_tensor* rows = nullptr;      // [hidden, slots, tokens]
   const ggml_tensor* weights = nullptr;   // [1, slots, tokens]
-  const ggml_tensor* residual = nullptr;  // optional
+  const ggml_tensor* residual = nullptr;  // added to the sum, or null
   const ggml_tensor* norm_weight = nullptr;
   // The sum; null if only the norm reads it.
   const ggml_tensor* out = nullptr;

@@ -52,7 +52,7 @@ class Experts {
   void Unpack(size_t expert, uint8_t* to) const {
     UnpackExpert(packed_, data_ + expert * packed_size(), to);
   }
-  // Packs experts [first, first + count).
+  // Packs experts [first, first + count), whose stored bytes are at `from`.
   void Pack(size_t first, size_t count, const void* from) const {
     ExpertWeights weights = stored_;
     weights.data = {static_cast<const uint8_t*>(from), count, stored_size()};
