@@ -18,9 +18,9 @@ namespace switchyard {
 
 // The factor of the shared experts' output.
 enum class SharedGate : uint8_t {
-  kLogit,   // sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
-  kScalar,  // gate[t] itself
-  kNone,    // 1; gate is empty: DeepSeek, Granite
+  kLogit,   // the factor is sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
+  kScalar,  // the factor is gate[t] itself
+  kNone,    // the factor is 1, and gate is empty: DeepSeek, Granite
 };
 
 // The shared experts, which every token passes through. The default is a

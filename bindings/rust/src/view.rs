@@ -255,7 +255,7 @@ impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
     }
 }
 
-/// A type of arguments, which convert to their C type.
+/// An argument that converts to its C type.
 pub(crate) trait View {
     type C;
     fn view(self) -> Self::C;

@@ -16,11 +16,14 @@ extern "C" {
 
 // How a logit becomes a score.
 enum swy_score {
-  SWY_SCORE_SOFTMAX = 0,        // most models
-  SWY_SCORE_SIGMOID = 1,        // DeepSeek-V3, GLM, MiniMax
-  SWY_SCORE_SQRT_SOFTPLUS = 2,  // DeepSeek-V4
-  SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
-  SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
+  SWY_SCORE_SOFTMAX = 0,  // exp(logit) / sum over all experts: most models
+  // 1 / (1 + exp(-logit)): DeepSeek-V3, GLM, MiniMax.
+  SWY_SCORE_SIGMOID = 1,
+  // sqrt(log(1 + exp(logit))): DeepSeek-V4.
+  SWY_SCORE_SQRT_SOFTPLUS = 2,
+  SWY_SCORE_RAW = 3,  // the logit itself: Granite, gpt-oss, Llama 4
+  // Two rounds, which route.h of the C++ API describes: Phi-3.5-MoE.
+  SWY_SCORE_SPARSEMIXER = 4
 };
 // The value to which correction_bias is added. The experts with the largest
 // sums are selected.

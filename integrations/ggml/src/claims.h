@@ -14,8 +14,8 @@
 
 namespace switchyard_ggml {
 
-// Copies ggml_is_view_op of ggml's internal headers: the node computes
-// nothing.
+// True for a node that computes nothing, such as a view. A copy of
+// ggml_is_view_op in ggml's internal headers.
 inline bool IsViewOp(const ggml_tensor* t) {
   return t->op == GGML_OP_NONE || t->op == GGML_OP_RESHAPE ||
          t->op == GGML_OP_VIEW || t->op == GGML_OP_PERMUTE ||

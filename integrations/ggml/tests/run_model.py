@@ -32,7 +32,7 @@ def start():
         sys.stderr.write(text.decode()) if level == 4 else None))
     start.keep = quiet  # the library keeps the pointer
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
-    # Loads backends as llama.cpp's programs do: this reads GGML_BACKEND_PATH.
+    # Loads backends as llama.cpp's programs do. The call reads GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
 

@@ -29,8 +29,9 @@ class Map(NamedTuple):
 def map_pairs(topk_ids, num_destinations, experts_per_destination, *, experts=None):
     """Sorts pairs by destination. Expert e is at destination e // experts_per_destination.
 
-    With one expert at each destination, this sorts rows by expert. `experts` receives each row's
-    e % experts_per_destination: int32 in one column, which may be a column of a message.
+    With one expert at each destination, the function sorts rows by expert. If `experts` is given,
+    it receives each row's e % experts_per_destination: int32 in one column, which may be a column
+    of a message.
     """
     return Map(*_ops.map_pairs.default(topk_ids, num_destinations, experts_per_destination,
                                        experts))
