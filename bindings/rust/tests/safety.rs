@@ -115,7 +115,7 @@ fn nothing_is_in_place_of_no_output() {
         message(run(CombineOutputs::default())),
         "Combine: residual: in place, without out or normed"
     );
-    // The residual may not have codes.
+    // The call refuses an in-place residual in quantised rows.
     let (mut codes, mut scales) = ([3i8; 4], [3.0f32; 2]);
     let normed = RowsMut {
         values: MatrixMut::new(&mut codes, 2, 2).unwrap(),

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of the weight types that the plug-in multiplies, and of the
-// smallest batches for which it was measured to be faster than ggml.
-// claims.h, the report and README.md use this table.
+// A table of the weight types that the plug-in multiplies, with the smallest
+// batches for which the plug-in was measured to be faster than ggml.
+// claims.h, the report and README.md use the table.
 
 #ifndef SWITCHYARD_GGML_CHOICE_H_
 #define SWITCHYARD_GGML_CHOICE_H_
@@ -39,12 +39,12 @@ constexpr int64_t kMinTokens = 32;
 // A ggml type of experts' weights.
 struct ExpertType {
   ggml_type type;
-  // If set, Switchyard multiplies the weights in this format. If empty, oneDNN
-  // multiplies them.
+  // If set, Switchyard multiplies weights of the type in this format. If
+  // empty, oneDNN multiplies them.
   std::optional<switchyard::WeightFormat> format;
   // For each Cpu: the smallest batch for which the plug-in is faster than
-  // ggml with weights as stored, as a mean number of (token, slot) pairs per
-  // expert. 0 means any batch, even one token.
+  // ggml, if weights are as stored. It is a mean number of (token, slot)
+  // pairs per expert. 0 means any batch, even one token.
   double min_pairs[4];
 };
 

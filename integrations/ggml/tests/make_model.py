@@ -219,8 +219,8 @@ def gpt_oss(path, kind, s=None):
 
 
 def deepseek2(path, kind, s=None, merged=False, groups=0):
-    """DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
-    after a dense layer, without groups of experts."""
+    """Writes a model with DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
+    after a dense layer. Its experts are in `groups` groups, or in none if `groups` is 0."""
     s = s or sizes_for(kind)
     model = Model(path, "deepseek2", kind, s)
     rank, rope, nope, value = 64, 16, 32, 32
@@ -260,17 +260,17 @@ def deepseek2(path, kind, s=None, merged=False, groups=0):
 
 
 def deepseek2_merged(path, kind):
-    """The family deepseek2 with gate and up in one tensor."""
+    """Writes the family deepseek2 with gate and up in one tensor."""
     deepseek2(path, kind, merged=True)
 
 
 def deepseek2_groups(path, kind):
-    """The family deepseek2 with four groups of experts, two of which are kept."""
+    """Writes the family deepseek2 with four groups of experts, two of which are kept."""
     deepseek2(path, kind, groups=4)
 
 
 def llama(path, kind, s=SMALL):
-    """A model without experts."""
+    """Writes a model without experts."""
     model = Model(path, "llama", kind, dict(s, experts=0, used=0))
     heads(model, s)
     for i in range(s["layers"]):
@@ -285,7 +285,7 @@ def llama(path, kind, s=SMALL):
 
 
 def many_experts(path, kind):
-    """The family qwen3moe with 64 experts instead of 16, so that each has fewer tokens."""
+    """Writes the family qwen3moe with 64 experts instead of 16, so that each has fewer tokens."""
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
@@ -321,12 +321,12 @@ def split_path(path):
 
 
 def qwen3_30b(path, kind):
-    """Four layers of Qwen3-30B-A3B's shapes."""
+    """Writes four layers of Qwen3-30B-A3B's shapes."""
     qwen3moe(path, kind, QWEN3_30B)
 
 
 def gpt_oss_20b(path, kind):
-    """Four layers of gpt-oss-20b's shapes."""
+    """Writes four layers of gpt-oss-20b's shapes."""
     gpt_oss(path, kind, GPT_OSS_20B)
 
 

@@ -160,7 +160,7 @@ def _ungated_options(module):
 
 def options_of(module, kind):
     """Returns `options` and `transposed` of switchyard::experts for this module. Raises
-    Unsupported.
+    Unsupported if transformers must run the module.
     """
     if getattr(module, "has_post_expert_norm", False):
         raise Unsupported("it normalises each expert's output")

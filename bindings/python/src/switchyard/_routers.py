@@ -181,7 +181,8 @@ def _agrees(plan, twin, rows, more, out):
 
 
 def plan_of(module, dtype):
-    """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported."""
+    """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported if
+    transformers must run the router."""
     family = _MODULE.match(type(module).__module__).group(1)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]
