@@ -112,7 +112,7 @@ struct ConfigNames {
 // The fields of a config.json (or of its text_config) that a layer's options
 // depend on. The members have the names that most families use;
 // docs/models.md and `swy presets --markdown` list the other names. A
-// member's comment ("of ...") names the family that has the field. Leave a
+// member's comment ("for ...") names the family that has the field. Leave a
 // member unset if the file does not have the field, or has null (see
 // SetNull()). Texts must live until ApplyConfig() returns.
 struct ModelConfig {
@@ -124,31 +124,32 @@ struct ModelConfig {
   std::optional<size_t> topk_group;
   std::optional<const char*> topk_method;
   std::optional<const char*> scoring_func;
-  std::optional<const char*> expert_selection_fn;     // of Cohere2
-  std::optional<bool> use_expert_bias;                // of LFM2
-  std::optional<float> moe_normalize_expert_weights;  // of DBRX; null becomes 0
-  std::optional<float> moe_norm_min;                  // of ERNIE
-  std::optional<float> output_multiplier;             // of Muse Spark
-  std::optional<float> moe_router_logit_softcapping;  // of Laguna
-  std::optional<float> router_jitter_noise;           // of Phi-3.5-MoE
-  std::optional<size_t> zero_expert_num;              // of LongCat-Flash, ZEDA
+  std::optional<const char*> expert_selection_fn;  // for Cohere2
+  std::optional<bool> use_expert_bias;             // for LFM2
+  std::optional<float>
+      moe_normalize_expert_weights;        // for DBRX; null becomes 0
+  std::optional<float> moe_norm_min;       // for ERNIE
+  std::optional<float> output_multiplier;  // for Muse Spark
+  std::optional<float> moe_router_logit_softcapping;  // for Laguna
+  std::optional<float> router_jitter_noise;           // for Phi-3.5-MoE
+  std::optional<size_t> zero_expert_num;              // for LongCat-Flash, ZEDA
   std::optional<size_t> n_shared_experts;
-  // Of Granite; 0 means no shared expert.
+  // For Granite; 0 means no shared expert.
   std::optional<size_t> shared_intermediate_size;
-  std::optional<const char*> shared_expert_combination_strategy;  // of Cohere2
-  std::optional<bool> moe_apply_router_weight_on_input;           // of Laguna
+  std::optional<const char*> shared_expert_combination_strategy;  // for Cohere2
+  std::optional<bool> moe_apply_router_weight_on_input;           // for Laguna
   std::optional<const char*> hidden_act;
   std::optional<float> swiglu_limit;
   std::optional<float> swiglu_alpha;
-  std::optional<float> mlp_gate_softcap;  // of Inkling-2, Kimi K3
-  std::optional<float> mlp_up_softcap;    // of Inkling-2, Kimi K3
+  std::optional<float> mlp_gate_softcap;  // for Inkling-2, Kimi K3
+  std::optional<float> mlp_up_softcap;    // for Inkling-2, Kimi K3
   std::optional<float> rms_norm_eps;
-  std::optional<float> post_norm_eps;        // of Muse Spark
-  std::optional<float> residual_multiplier;  // of Granite, IQuest-Q1
-  std::optional<float> mlp_alpha_factor;     // of MiniMax
-  std::optional<float> mlp_beta_factor;      // of MiniMax
+  std::optional<float> post_norm_eps;        // for Muse Spark
+  std::optional<float> residual_multiplier;  // for Granite, IQuest-Q1
+  std::optional<float> mlp_alpha_factor;     // for MiniMax
+  std::optional<float> mlp_beta_factor;      // for MiniMax
   ConfigNames names;                         // written by SetField() only
-  std::optional<bool> moe_primary_router_apply_softmax;  // of SmallThinker
+  std::optional<bool> moe_primary_router_apply_softmax;  // for SmallThinker
 };
 
 // Returns all presets, sorted by the bytes of their names.

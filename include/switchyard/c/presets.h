@@ -53,11 +53,11 @@ typedef struct swy_combine_form {
 // The properties of a family's layer, except its swy_route_options.
 typedef struct swy_preset {
   uint32_t size;
-  // The layer needs inputs.correction_bias of swy_route_top_k.
+  // 1 if the layer needs inputs.correction_bias of swy_route_top_k.
   int32_t correction_bias;
-  // The layer needs inputs.expert_scale of swy_route_top_k.
+  // 1 if the layer needs inputs.expert_scale of swy_route_top_k.
   int32_t expert_scale;
-  // config.json has norm_topk_prob, which sets options.renormalize.
+  // 1 if config.json has norm_topk_prob, which sets options.renormalize.
   int32_t norm_topk_prob;
   // 1 if scores and weights are computed in the model's type, to which
   // options.round_to should then be set.
@@ -141,47 +141,51 @@ typedef struct swy_config_names {
   }
 
 // The fields of a config.json (or of its text_config) that a layer's options
-// depend on. Comments give other names of a field ("or ..."), or the family
-// that has the field ("of ..."); docs/models.md lists all families and names.
+// depend on. Comments give other names of a field ("also named ..."), or the
+// family that has the field ("for ..."); docs/models.md lists all families and
+// names.
 typedef struct swy_model_config {
   uint32_t size;
-  swy_optional_count num_experts;  // or n_routed_experts, and other names
-  // Or moe_topk, moe_top_k, moe_k, top_k_experts, and other names.
+  // Also named n_routed_experts and more.
+  swy_optional_count num_experts;
+  // Also named moe_topk, moe_top_k, moe_k, top_k_experts and more.
   swy_optional_count num_experts_per_tok;
-  swy_optional_flag norm_topk_prob;           // or moe_renormalize
-  swy_optional_number routed_scaling_factor;  // or route_scale, and other names
-  swy_optional_count n_group;                 // or num_expert_group
-  swy_optional_count topk_group;              // of DeepSeek and other families
-  const char* topk_method;                    // of DeepSeek-V2
-  const char* scoring_func;                   // of DeepSeek and other families
-  const char* expert_selection_fn;            // of Cohere2
-  swy_optional_flag use_expert_bias;          // of LFM2
-  swy_optional_number moe_normalize_expert_weights;  // of DBRX; null becomes 0
-  swy_optional_number moe_norm_min;                  // of ERNIE
-  swy_optional_number output_multiplier;             // of Muse Spark
-  // Or router_logit_softcapping; of Laguna.
+  swy_optional_flag norm_topk_prob;           // also named moe_renormalize
+  swy_optional_number routed_scaling_factor;  // also named route_scale and more
+  swy_optional_count n_group;                 // also named num_expert_group
+  swy_optional_count topk_group;              // for DeepSeek and other families
+  const char* topk_method;                    // for DeepSeek-V2
+  const char* scoring_func;                   // for DeepSeek and other families
+  const char* expert_selection_fn;            // for Cohere2
+  swy_optional_flag use_expert_bias;          // for LFM2
+  swy_optional_number moe_normalize_expert_weights;  // for DBRX; null becomes 0
+  swy_optional_number moe_norm_min;                  // for ERNIE
+  swy_optional_number output_multiplier;             // for Muse Spark
+  // Also named router_logit_softcapping; for Laguna.
   swy_optional_number moe_router_logit_softcapping;
-  swy_optional_number router_jitter_noise;  // of Phi-3.5-MoE
-  swy_optional_count zero_expert_num;       // of LongCat-Flash, ZEDA
-  // Or num_shared_experts, moe_num_shared_experts.
+  swy_optional_number router_jitter_noise;  // for Phi-3.5-MoE
+  swy_optional_count zero_expert_num;       // for LongCat-Flash, ZEDA
+  // Also named num_shared_experts, moe_num_shared_experts.
   swy_optional_count n_shared_experts;
-  // Of Granite; 0 means no shared expert.
+  // For Granite; 0 means no shared expert.
   swy_optional_count shared_intermediate_size;
-  const char* shared_expert_combination_strategy;      // of Cohere2
-  swy_optional_flag moe_apply_router_weight_on_input;  // of Laguna
-  // Or mlp_hidden_act, hidden_activation, activation_function.
+  const char* shared_expert_combination_strategy;      // for Cohere2
+  swy_optional_flag moe_apply_router_weight_on_input;  // for Laguna
+  // Also named mlp_hidden_act, hidden_activation, activation_function.
   const char* hidden_act;
-  swy_optional_number swiglu_limit;         // clamps gate and up
-  swy_optional_number swiglu_alpha;         // of gpt-oss
-  swy_optional_number mlp_gate_softcap;     // of Inkling-2, Kimi K3
-  swy_optional_number mlp_up_softcap;       // of Inkling-2, Kimi K3
-  swy_optional_number rms_norm_eps;         // or norm_eps, layer_norm_epsilon
-  swy_optional_number post_norm_eps;        // of Muse Spark
-  swy_optional_number residual_multiplier;  // of Granite, IQuest-Q1
-  swy_optional_number mlp_alpha_factor;  // or layernorm_mlp_alpha; of MiniMax
-  swy_optional_number mlp_beta_factor;   // or layernorm_mlp_beta; of MiniMax
-  swy_config_names names;                // written by swy_set_... only
-  swy_optional_flag moe_primary_router_apply_softmax;  // of SmallThinker
+  swy_optional_number swiglu_limit;      // clamps gate and up
+  swy_optional_number swiglu_alpha;      // for gpt-oss
+  swy_optional_number mlp_gate_softcap;  // for Inkling-2, Kimi K3
+  swy_optional_number mlp_up_softcap;    // for Inkling-2, Kimi K3
+  swy_optional_number rms_norm_eps;   // also named norm_eps, layer_norm_epsilon
+  swy_optional_number post_norm_eps;  // for Muse Spark
+  swy_optional_number residual_multiplier;  // for Granite, IQuest-Q1
+  // Also named layernorm_mlp_alpha; for MiniMax.
+  swy_optional_number mlp_alpha_factor;
+  // Also named layernorm_mlp_beta; for MiniMax.
+  swy_optional_number mlp_beta_factor;
+  swy_config_names names;  // written by swy_set_... only
+  swy_optional_flag moe_primary_router_apply_softmax;  // for SmallThinker
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \
