@@ -1,16 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Translates `switchyard.h`. Writes `sys`, which has its structs, enumerators and
-//! functions, and the safe enumerations and structs. This file is part of the build
-//! script, so that no Rust code repeats the C ABI. It accepts only the small, regular
-//! dialect of C in the headers.
+//! Translates the C headers to Rust: to module `sys`, which has their structs,
+//! enumerators and functions, and to safe enumerations, structs and functions. This file
+//! is part of the build script, so that no Rust code repeats the C ABI. It accepts only
+//! the small, regular dialect of C in the headers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Structs for which no safe twin is generated. The crate has a type for each, or a
-/// function takes their fields as separate arguments.
+/// C structs for which no safe Rust struct is generated. The crate itself has a type for
+/// each of them, or a function takes the struct's fields as separate arguments.
 const OWN: &[&str] = &[
     "swy_config_names",
     "swy_block_q8_0",
@@ -44,7 +44,8 @@ const OWN: &[&str] = &[
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
 ];
-/// Inputs that have another Rust type than other inputs of the same C type.
+/// Fields of inputs ("struct.field") and their Rust types, if a field has another Rust
+/// type than most inputs of its C type.
 const SPECIAL: &[(&str, &str)] = &[
     ("swy_hyper_inputs.streams", "Source<'a>"),
     ("swy_activate_inputs.gate", "Source<'a>"),
@@ -57,7 +58,8 @@ const SPECIAL: &[(&str, &str)] = &[
     ("swy_replica_inputs.scratch", "&'a mut [i32]"),
 ];
 
-/// Returns the names and texts of the files that the crate includes, or the error.
+/// Translates the headers. Returns the names and texts of the files that the crate
+/// includes, or an error.
 pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, String> {
     let text: String = headers.iter().map(|header| plain(header)).collect();
     let mut abi = Abi {
@@ -83,10 +85,9 @@ pub fn translate(headers: &[String]) -> Result<Vec<(&'static str, String)>, Stri
     ])
 }
 
-/// Returns the comments of the headers by name. The comment above an enumeration or
-/// struct is under "swy_x", and the one above a function under "swy_x()". The comment
-/// above or beside an enumerator is under "SWY_X", and the comment of a field under
-/// "swy_x.field".
+/// Returns the comments of the headers, by the name of the thing that they describe:
+/// "swy_x" for an enumeration or a struct, "swy_x()" for a function, "SWY_X" for an
+/// enumerator, and "swy_x.field" for a field.
 fn comments(headers: &[String]) -> BTreeMap<String, String> {
     let mut comments: BTreeMap<String, String> = BTreeMap::new();
     let mut above = String::new();
@@ -94,7 +95,7 @@ fn comments(headers: &[String]) -> BTreeMap<String, String> {
     for line in headers.iter().flat_map(|header| header.lines()) {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         let words: Vec<&str> = code.split_whitespace().collect();
-        // These lines continue a comment beside a field or enumerator.
+        // The line continues a comment beside a field or an enumerator.
         if words.is_empty() && line.starts_with("   ") && !beside.is_empty() {
             *comments.get_mut(&beside).unwrap() += comment;
             continue;
@@ -142,14 +143,15 @@ fn documented(text: &str) -> String {
         }
     }
     let end = if doc.ends_with(|c: char| c == '.' || c == ':') { "" } else { "." };
-    // A name at the start keeps its first letter.
+    // If the sentence starts with a C name, the name keeps its lower-case letter.
     match doc.split(' ').next() {
         Some(word) if word.contains('_') => doc + end,
         _ => doc[..1].to_uppercase() + &doc[1..] + end,
     }
 }
 
-/// Returns the values of each macro that is a pair of braces.
+/// Returns the initialiser lists that macros define, by the macro's name: the values
+/// between the macro's braces.
 fn macros(headers: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut macros = BTreeMap::new();
     for header in headers {
@@ -163,7 +165,8 @@ fn macros(headers: &[String]) -> BTreeMap<String, Vec<String>> {
     }
     macros
 }
-/// Returns the values up to the end of a pair of braces, without spaces and comments.
+/// Returns the comma-separated values of `body` up to the closing brace, without spaces
+/// and comments.
 fn values(body: &str) -> Vec<String> {
     let (mut all, mut depth) = (vec![String::new()], 0);
     let mut rest = body;
@@ -184,7 +187,7 @@ fn values(body: &str) -> Vec<String> {
     all
 }
 
-/// Returns the header without comments and without the preprocessor's lines.
+/// Returns the header without comments and preprocessor directives.
 fn plain(header: &str) -> String {
     let mut is_directive = false;
     let mut text = String::new();
@@ -299,14 +302,14 @@ impl Abi {
             writeln!(self.enumerators, "    {} = {},", names[names.len() - 1], value).unwrap();
             self.takes(",");
         }
-        // The crate has its own enumeration for status codes.
+        // The crate itself defines `Code` for swy_status_code.
         if name != "swy_status_code" {
             self.write_values(&name, &names);
         }
         self.expect(";")
     }
-    /// Writes an enumeration. Leaves out the words with which all enumerators begin,
-    /// so that SWY_SCORE_SQRT_SOFTPLUS becomes `Score::SqrtSoftplus`.
+    /// Writes an enumeration. The names of its members lack the words with which all C
+    /// enumerators begin: SWY_SCORE_SQRT_SOFTPLUS becomes `Score::SqrtSoftplus`.
     fn write_values(&mut self, name: &str, names: &[String]) {
         let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
         let is_shared = |i: usize| words.iter().all(|w| w.len() > i + 1 && w[i] == words[0][i]);
@@ -325,7 +328,7 @@ impl Abi {
     }
     fn doc(&self, of: &str) -> String {
         let comment = self.comment(of);
-        // If the comment begins with an enumeration, that is the type of the field.
+        // A comment that begins with "enum NAME" gives the type of the field.
         let (of, comment) = match comment.strip_prefix("enum ") {
             Some(rest) => rest.split_once(", ").unwrap_or((rest, "")),
             None => (of, comment),
@@ -358,7 +361,7 @@ impl Abi {
         Ok(())
     }
 
-    /// Returns a C constant in Rust.
+    /// Returns the Rust expression for the C constant `value` of type `kind`.
     fn value(&self, kind: &str, value: &str) -> Result<String, String> {
         if let Some(of) = self.structs.iter().find(|of| of.name == kind) {
             let list = match self.macros.get(value) {
@@ -390,7 +393,8 @@ impl Abi {
             value => value.replace("(uint32_t)sizeof(", "size_of::<").replace(')', ">()"),
         })
     }
-    /// Writes the constant for a struct's macro, and the struct's safe twin.
+    /// Writes the constant for the macro that initialises a struct, and the safe Rust
+    /// struct.
     fn write_struct(&mut self, of: &Struct) -> Result<(), String> {
         let of_name = of.name.trim_start_matches("swy_").to_uppercase();
         let names = [format!("SWY_{}_INIT", of_name), format!("SWY_NO_{}", of_name)];
@@ -431,8 +435,8 @@ impl Abi {
         }
         text
     }
-    /// Returns the type of a field. An int32_t is the enumeration that its comment
-    /// names, or a flag.
+    /// Returns the Rust type of a field. An int32_t is the enumeration that the field's
+    /// comment names or, without a name there, a flag.
     fn plain_kind(&self, kind: &str, name: &str) -> String {
         match kind {
             "i32" => {
@@ -460,8 +464,8 @@ impl Abi {
         self.options += &text;
     }
     fn write_views(&mut self, of: &Struct) {
-        // The library reads inputs and their nested structs, except structs that only
-        // outputs use.
+        // Structs of inputs, and structs nested in them, become views that are only read.
+        // Structs that only outputs use become views that the library writes.
         let is_read = of.name.ends_with("_inputs")
             || (of.fields[0].name != "size" && of.name != "swy_map_rows");
         let fields = self.write_fields(of, |field, name| {
@@ -512,8 +516,8 @@ impl Abi {
         self.config = format!("config! {{\n{}}}\n", fields);
     }
 
-    /// Reads a declaration like `typedef void (*swy_body)(...)`. The function may not
-    /// be null.
+    /// Reads a declaration like `typedef void (*swy_body)(...)`. The Rust type cannot be
+    /// null.
     fn read_function_type(&mut self) -> Result<(), String> {
         let result = self.read_type()?;
         let declared = self.read_declarator(&result)?;
@@ -536,8 +540,8 @@ impl Abi {
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
     }
-    /// Writes the safe twin of a function, if all its structs have a safe twin and
-    /// Rust does not have to check its inputs first.
+    /// Writes the safe Rust function for a C function, if all of its structs have a
+    /// generated safe struct and Rust does not have to check its inputs first.
     fn write_safe_function(&mut self, name: &str, parameters: &[Declared]) {
         let structs: Vec<&str> = parameters
             .iter()
@@ -616,7 +620,7 @@ pub fn {}(
         }
     }
 
-    /// Reads the type in front of a name, with its stars.
+    /// Reads the type in front of a name, including pointer stars.
     fn read_type(&mut self) -> Result<String, String> {
         let is_const = self.takes("const");
         let name = self.next();
@@ -642,8 +646,8 @@ pub fn {}(
         }
         Ok(kind)
     }
-    /// Reads a name of type `kind`, an array of that type, or a pointer to a function
-    /// that returns it.
+    /// Reads a declared name, whose type is `kind`, an array of `kind`, or a pointer to a
+    /// function that returns `kind`.
     fn read_declarator(&mut self, kind: &str) -> Result<Declared, String> {
         if self.takes("(") {
             self.expect("*")?;
@@ -659,7 +663,7 @@ pub fn {}(
             return Ok(Declared { name, kind });
         }
         let name = match self.next() {
-            // These are keywords in Rust but not in C.
+            // These names are keywords in Rust but not in C.
             name if ["in", "match", "move", "ref", "type", "use", "where"].contains(&&name[..]) => {
                 format!("r#{}", name)
             }

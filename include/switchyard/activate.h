@@ -16,12 +16,14 @@
 
 namespace switchyard {
 
-// The function to compute. g is a value of the gate product, u the same value
-// of the up product.
+// The function to compute. g is a value of the gate product, u the value of
+// the up product at the same row and column.
 enum class Activation : uint8_t {
-  kSilu,      // silu(g) * u, silu(x) = x / (1 + exp(-x)): SwiGLU, most models
-  kGelu,      // gelu(g) * u, gelu(x) = x / 2 * (1 + erf(x / sqrt(2)))
-  kGeluTanh,  // kGelu with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) for erf; Gemma
+  kSilu,  // silu(g) * u, silu(x) = x / (1 + exp(-x)): SwiGLU, most models
+  kGelu,  // gelu(g) * u, gelu(x) = x / 2 * (1 + erf(x / sqrt(2)))
+  // kGelu with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf(...);
+  // Gemma
+  kGeluTanh,
   kRelu,      // max(g, 0) * u; Switch and NLLB have no u (kUngated)
   kRelu2,     // max(g, 0)^2 * u; Nemotron has no u (kUngated)
   kIdentity,  // g * u
@@ -38,7 +40,7 @@ enum class GateUpLayout : uint8_t {
   kSplit,         // two matrices, `gate` and `up`
   kConcatenated,  // `gate` holds both: [gate | up]; most models' fused GEMM
   kInterleaved,   // `gate` holds both: gate, up, gate, up, ...; gpt-oss
-  kUngated,       // there is no up: f(g) replaces f(g) * u
+  kUngated,       // the expert has no up: the result is f(g), not f(g) * u
 };
 
 // Whether a step (the limit, row_scale) runs before or after the activation.
@@ -62,10 +64,11 @@ enum class ActivateStores : uint8_t {
   kStreaming,
 };
 
-// kAuto streams above this size, because out is then no longer in the caches
-// near the core when it is read. On one core with 2 MB of L2 and a share of a
-// large L3, streaming takes 1.17 times as long as cached stores at 19 MB,
-// 0.93 times at 28 MB, 0.76 times at 38 MB and 0.71 times from 57 MB on.
+// ActivateStores::kAuto streams above this size, because a larger out is no
+// longer in the caches near the core when the down product reads it. On one
+// core with 2 MB of L2 and a share of a large L3, streaming takes 1.17 times
+// as long as cached stores at 19 MB, 0.93 times at 28 MB, 0.76 times at 38 MB
+// and 0.71 times from 57 MB on.
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Inputs of Activate(). Matrices are f32, bf16 or f16, each with its own
@@ -90,8 +93,8 @@ struct ActivateInputs {
   // computed. To compute only some of the experts, pass their part of the
   // list.
   Span<const int32_t> offsets = {};
-  // Optional [num_experts], for padded buckets in place of offsets, as
-  // BucketStrided writes it. Each expert has rows / num_experts rows, and the
+  // Optional [num_experts], as BucketStrided writes it: for padded buckets,
+  // in place of offsets. Each expert has rows / num_experts rows, and the
   // first tokens_per_expert[e] rows of expert e are computed.
   Span<const int32_t> tokens_per_expert = {};
 };
@@ -128,9 +131,9 @@ struct ActivateOptions {
 // expert's gate/up GEMMs and its down GEMM. A row is a (token, expert) pair.
 // The number of columns is the expert's intermediate size.
 //
-// With every optional input, it computes the following. s is row_scale. The
-// biases are those of the row's expert; without offsets and
-// tokens_per_expert, all rows belong to one expert.
+// With every optional input, Activate computes the following. s is the row's
+// row_scale, and each bias is the row of the row's expert. Without offsets
+// and tokens_per_expert, all rows belong to one expert.
 //   g = min(gate * s + gate_bias, limit)
 //   u = clamp(up * s + up_bias, -limit, limit)
 //   out = activation(g, u)
@@ -164,16 +167,17 @@ struct ActivateOptions {
 //   that product is rounded before the exponential. If alpha g is -87.33655 or
 //   less, g * sigmoid(alpha * g) is -0, and out is a zero with the sign of
 //   -(u + 1), or NaN if u is infinite.
-// * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, it is a
+// * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, out is a
 //   zero with the sign of -u.
-// The bounds of kSwigluOai and kSitu hold if neither out nor a step on the way
-// is denormal or infinite. Their steps are g * sigmoid(alpha * g), g / beta,
-// u / linear_beta and beta * linear_beta. A function itself produces denormals
-// only next to its zero.
+// The bounds of kSwigluOai and kSitu hold if neither out nor a step on the
+// way is denormal or infinite. Their steps are g * sigmoid(alpha * g), g /
+// beta, u / linear_beta and beta * linear_beta. An activation itself produces
+// denormals only next to its zero.
 //
-// Bits: every ISA with FMA and every layout give the same bits, except for the
-// sign and payload of a NaN: of two NaNs, AVX2 and AVX-512 pass on different
-// ones. ISAs without FMA differ by a few ulp; in gelu below 0, by up to 80.
+// Bits: every ISA with FMA and every layout give the same bits, except for
+// the sign and payload of a NaN: if both operands are NaN, AVX2 and AVX-512
+// return different ones. ISAs without FMA differ by a few ulp; in gelu below
+// 0, by up to 80.
 //
 // Errors, after which nothing has been written:
 // * kInvalidArgument names the argument: null data, strides, types and shapes

@@ -1,7 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sorts (token, slot) pairs by expert.
+// Sorts pairs by expert. A pair is a token and one of its top_k slots, and
+// each slot holds the id of a selected expert. The pairs of an expert are its
+// bucket.
 
 #ifndef SWITCHYARD_BUCKET_H_
 #define SWITCHYARD_BUCKET_H_
@@ -20,11 +22,11 @@ namespace switchyard {
 enum class BucketOrder : uint8_t {
   // In the order of pair indices; the same for any number of threads.
   kAscending,
-  // Threads claim slots with atomic adds, for a block of tokens at a time.
-  // Each bucket has the same pairs as with kAscending, but in any order if
-  // several threads run. Up to 1024 experts this needs no scratch. With more
-  // experts, the call uses kAscending. This is the only option of the library
-  // with which bits may differ between runs.
+  // Threads claim positions in the buckets with atomic adds, for a block of
+  // tokens at a time. Each bucket has the same pairs as with kAscending, but
+  // in any order if several threads run. This order needs no scratch for up
+  // to 1024 experts. With more experts, the call uses kAscending. kClaim is
+  // the only option of the library that lets bits differ between runs.
   kClaim,
 };
 
@@ -33,7 +35,7 @@ struct BucketInputs {
   // [tokens, top_k] of int32, uint32 or int64 with a stride, as RouteTopK
   // writes them; tokens * top_k < 2^31. Pair p = token * top_k + slot.
   ConstAnyMatrix topk_ids;
-  // Optional working memory. With at least BucketScratchSize elements,
+  // Optional working memory. With at least BucketScratchSize() elements,
   // several threads sort; with fewer, one thread does. The results are the
   // same.
   Span<int32_t> scratch = {};
@@ -65,19 +67,19 @@ struct PackedBuckets {
   // Optional [tokens, top_k] of int32: the position of each pair in `pairs`,
   // or -1 if the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
-  Report* report = nullptr;  // optional: sets max_rows and dropped
+  Report* report = nullptr;  // optional: gets max_rows and dropped
 };
 
 // Strided buckets, for the GEMMs of Metal kernels: expert e owns ids[e *
 // row_stride + s] for s < tokens_per_expert[e].
 //
-// Speed: every stride is fast, without scratch too. A pair takes 0.6 ns if
+// Speed: every stride is fast, even without scratch. A pair takes 0.6 ns if
 // rows spread over the cache. If row_stride is a multiple of 1024, or of 256
 // with many experts (as ggml's tokens * top_k is), rows collide in the cache.
-// Storing pair by pair would then take up to 10 ns a pair. To avoid this, up
-// to 1024 experts are sorted through 40 KB of stack, which takes 0.8 to 1.2
-// ns a pair. The best choice is a row_stride that is 16 elements longer,
-// because its rows do not collide.
+// Storing pair by pair would then take up to 10 ns a pair. To avoid this, the
+// call sorts up to 1024 experts through 40 KB of stack, which takes 0.8 to
+// 1.2 ns a pair. It is best to make such a row_stride 16 elements longer,
+// because the rows then do not collide.
 struct StridedBuckets {
   // [num_experts], at least 1: the number of pairs of each expert.
   Span<int32_t> tokens_per_expert = {};
@@ -86,9 +88,9 @@ struct StridedBuckets {
   // exceed 2^31.
   Span<int32_t> ids = {};
   // Elements from the start of one expert's row to the start of the next.
-  // tokens * top_k is always enough, and one thread then reads the ids only
-  // once. With kTightStride the call itself finds the least stride, max(1,
-  // the busiest expert's count), and reports it.
+  // tokens * top_k is always enough, and with this stride one thread reads
+  // the ids only once. With kTightStride the call itself finds the least
+  // stride, max(1, the busiest expert's count), and reports it.
   size_t row_stride = 0;
   // The value of row_stride that makes the call find the least stride.
   static constexpr size_t kTightStride = 0;
@@ -117,10 +119,11 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 //
 // Errors: kInvalidArgument names the argument, and nothing is written (null,
 // stride, size, type, overlap, a table beyond the address space).
-// kFailedPrecondition is returned for pairs that allow_dropped would allow.
-// BucketStrided also returns it if rows are too short (row_stride < max_rows,
-// or ids is too small). In that case it has written tokens_per_expert and the
-// report, which has the stride that is needed, but not ids.
+// kFailedPrecondition is returned for ids outside [0, num_experts) without
+// allow_dropped. BucketStrided also returns it if rows are too short
+// (row_stride < max_rows, or ids is too small). In that case it has written
+// tokens_per_expert and the report, which has the stride that is needed, but
+// not ids.
 //
 // The functions follow moe_compute_ids_tpe_f32 (ferrum: worst-case stride,
 // claim order) and its host reference compute_ids_tpe (kTightStride,
@@ -128,8 +131,8 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options = {},
                     Executor& executor = SerialExecutor()) noexcept;
-// Sorts pairs into a table with a row for each expert. Bits, errors and the
-// source are as BucketPacked() says.
+// Sorts pairs into a table with a row for each expert. The comment on
+// BucketPacked() above covers both functions.
 Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
                      const BucketOptions& options = {},
                      Executor& executor = SerialExecutor()) noexcept;
@@ -146,12 +149,13 @@ struct AlignedInputs {
 };
 // Options of BucketAligned().
 struct AlignedOptions {
-  // The rows of a block of the GEMM. It need not be a power of two.
+  // The number of rows in a block of the GEMM. It need not be a power of two.
   size_t block_size = 1;
   // The value of `capacity` for which no pair is dropped.
   static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
-  // An expert keeps its first `capacity` pairs, in the order of pairs, and
-  // the others are dropped: the capacity of the Switch Transformer.
+  // The most pairs that an expert keeps, as in the Switch Transformer. Its
+  // first `capacity` pairs are kept, in the order of pairs, and the others
+  // are dropped.
   size_t capacity = kNoCapacity;
   // After the last block, write the sentinel to the other elements of
   // `pairs`, and -1 to the other elements of block_experts. Otherwise these
@@ -163,10 +167,10 @@ struct AlignedOptions {
 };
 
 // Packed buckets that begin at multiples of block_size: expert e owns
-// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). After them, up to
-// offsets[e + 1], `pairs` is filled with the sentinel tokens * top_k, which
-// is not a pair: GatherRows with allow_invalid writes zeros for it. An expert
-// without pairs has no block.
+// pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]). After the expert's
+// pairs, up to offsets[e + 1], `pairs` is filled with the sentinel tokens *
+// top_k, which is not a pair. GatherRows with allow_invalid writes a row of
+// zeros for it. An expert without pairs has no block.
 struct AlignedBuckets {
   // [num_experts]: the number of pairs that each expert keeps.
   Span<int32_t> tokens_per_expert = {};
@@ -208,9 +212,10 @@ size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
 // as in vLLM. Differences:
 // * An expert's pairs are always in ascending order. vLLM's CUDA kernels claim
 //   positions with atomics.
-// * Ids outside [0, num_experts), and ids that the map sends to no expert, are
-//   dropped and counted, as under vLLM's ignore_invalid_experts. Without it,
-//   vLLM sorts other nodes' pairs, too, and marks their blocks -1.
+// * Ids outside [0, num_experts), and ids that the map sends to no expert,
+//   are dropped and counted, as in vLLM with ignore_invalid_experts. Without
+//   that option, vLLM sorts other nodes' pairs, too, and marks their blocks
+//   -1.
 // * Elements of block_experts after the last block are -1 or not written. vLLM
 //   writes 0, or -1 with LoRA.
 // * There may be any number of experts.
@@ -239,16 +244,17 @@ struct DispatchOutputs {
 // The size of the GEMM's output tiles. A tile has tile_pairs pairs (columns
 // of the grid) and tile_features output features.
 struct DispatchOptions {
-  uint32_t tile_pairs = 32;     // pairs of a tile, which are columns in x
-  uint32_t tile_features = 64;  // output features of a tile, which lie in y
+  uint32_t tile_pairs = 32;     // pairs in a tile, along x
+  uint32_t tile_features = 64;  // output features in a tile, along y
 };
 
 // Writes the numbers of threadgroups of an indirect dispatch over (pair
 // tiles, feature tiles, experts): {max(1, ceil(max_rows / tile_pairs)),
 // ceil(features / tile_features), num_experts}. For gate and up, `features`
 // is the expert's intermediate size; for down, it is the hidden size.
-// Errors: kInvalidArgument for null args or a size other than 3, a zero tile,
-// zero experts, or a count that does not fit 32 bits; nothing is written.
+// Errors: kInvalidArgument if args is null or does not have size 3, if a size
+// of the tile is 0, if num_experts is 0, or if a count does not fit 32 bits;
+// nothing is written.
 Status MakeDispatchArgs(const DispatchInputs& inputs,
                         const DispatchOutputs& outputs,
                         const DispatchOptions& options = {}) noexcept;

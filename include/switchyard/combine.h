@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weighted sum of the experts' outputs, with shared expert, residual and norm.
+// Computes the weighted sum of the experts' outputs of each token, with
+// shared experts, residual and norm.
 
 #ifndef SWITCHYARD_COMBINE_H_
 #define SWITCHYARD_COMBINE_H_
@@ -17,9 +18,9 @@ namespace switchyard {
 
 // The factor of the shared experts' output.
 enum class SharedGate : uint8_t {
-  kLogit,   // sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
-  kScalar,  // gate[t] itself
-  kNone,    // 1; gate is empty: DeepSeek, Granite
+  kLogit,   // the factor is sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
+  kScalar,  // the factor is gate[t] itself
+  kNone,    // the factor is 1, and gate is empty: DeepSeek, Granite
 };
 
 // The shared experts, which every token passes through. The default is a
@@ -47,7 +48,7 @@ struct IdentityExperts {
 };
 
 // Weights of the RMSNorms that run before the residual is added. Each is
-// optional, and without it there is no such norm.
+// optional; a norm without a weight is left out.
 struct BlockNorms {
   // [1, hidden]: weight of the norm of the routed sum (Gemma 4).
   ConstAnyMatrix routed = {};
@@ -57,8 +58,8 @@ struct BlockNorms {
   ConstAnyMatrix block = {};
 };
 
-// Learned vectors, each optional. ZAYA has all of them, Doge residual_scale,
-// JetMoE block_bias, and Muse Spark the two scales.
+// Learned vectors, each optional. ZAYA has all four, Doge has residual_scale,
+// JetMoE block_bias, and Muse Spark block_scale and residual_scale.
 struct CombineVectors {
   ConstAnyMatrix block_bias = {};  // [1, hidden]: added to all experts' sum
   // [1, hidden]: multiplies the sum of all experts, after block_bias.
@@ -69,8 +70,8 @@ struct CombineVectors {
 };
 
 // Tells Combine which row belongs to each (token, slot). It has no default,
-// and Combine refuses a call without it, because rows sorted by expert that
-// are read as rows sorted by token give a wrong result without any sign of
+// and Combine refuses a call without it: if Combine read rows sorted by
+// expert as rows sorted by token, results would be wrong without any sign of
 // it.
 struct RowIndex : ConstAnyMatrix {
   // [tokens, top_k] of int32, as BucketPacked writes it; -1 skips the slot.
@@ -79,21 +80,22 @@ struct RowIndex : ConstAnyMatrix {
   using ConstAnyMatrix::ConstAnyMatrix;
   constexpr RowIndex(const ConstAnyMatrix& m) noexcept  // NOLINT
       : ConstAnyMatrix(m) {}
-  // The pair (token, slot) has row token * top_k + slot, and num_rows is
-  // tokens * top_k.
+  // States that the pair (token, slot) has row token * top_k + slot. num_rows
+  // is then tokens * top_k.
   enum TokenOrder { kTokenOrder };
   constexpr RowIndex(TokenOrder) noexcept : token_order(true) {}  // NOLINT
-  constexpr RowIndex() noexcept = default;  // given neither way: refused
+  constexpr RowIndex() noexcept = default;  // no index: Combine refuses it
 
-  bool token_order = false;  // true if made of kTokenOrder
+  bool token_order = false;  // true if constructed from kTokenOrder
 };
 
 // How a norm uses its weight w.
 enum class NormKind : uint8_t {
-  kWeight,       // (x * scale) * w
-  kWeightInF32,  // as kWeight, but with round_like_unfused the norm is not
-                 // rounded before it is multiplied by w: Gemma 4, gpt-oss
-  kPlusOne,      // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
+  kWeight,  // (x * scale) * w
+  // As kWeight, except that round_like_unfused does not round x * scale
+  // before the multiplication by w: Gemma 4, gpt-oss.
+  kWeightInF32,
+  kPlusOne,  // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
   // y * scale, the norm of y = x * (1 + w): Muse Spark's post norms. It is
   // for CombineOptions::block_norm only.
   kPlusOneFirst,
@@ -101,11 +103,13 @@ enum class NormKind : uint8_t {
 
 // Factors of sums. A factor of 1 leaves its multiplication out.
 struct CombineScales {
-  float routed = 1.0f;    // for the routed sum: Beam, Laguna, MiniMax-M3, Step
-  float block = 1.0f;     // 0.5 averages (Cohere2), residual_multiplier
-                          // (Granite), beta (MiniMax, Beam)
-  float residual = 1.0f;  // alpha (MiniMax, Beam)
-  float out = 1.0f;       // layer_scalar (Gemma 4)
+  // Multiplies the routed sum: Beam, Laguna, MiniMax-M3, Step.
+  float routed = 1.0f;
+  // Multiplies the sum of all experts: 0.5 to average routed and shared experts
+  // (Cohere2), residual_multiplier (Granite), beta (MiniMax, Beam).
+  float block = 1.0f;
+  float residual = 1.0f;  // multiplies the residual: alpha (MiniMax, Beam)
+  float out = 1.0f;       // multiplies the result: layer_scalar (Gemma 4)
 };
 
 // Inputs of Combine(). Every matrix is f32, bf16 or f16, unless its comment
@@ -120,7 +124,7 @@ struct CombineInputs {
   ConstAnyRows rows;
   ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
   RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
-  ConstAnyMatrix residual = {};  // optional [tokens, hidden]
+  ConstAnyMatrix residual = {};  // optional [tokens, hidden]: added to the sum
   // [1, hidden]: weight of the norm of CombineOutputs::normed, given if and
   // only if `normed` is.
   ConstAnyMatrix norm_weight = {};
@@ -138,13 +142,13 @@ struct CombineOutputs {
   // [tokens, hidden] in any format of quantize.h. Without `out` it may lie in
   // place as `out` may.
   AnyRows normed = {};
-  Report* report = nullptr;  // optional: sets skipped
+  Report* report = nullptr;  // optional: gets skipped
 };
 // Options of Combine().
 struct CombineOptions {
   float eps = 1e-6f;  // eps of the norm of `normed`, >= 0
-  // Accept values of row_index outside [-1, num_rows). Otherwise the call
-  // returns kFailedPrecondition if it has met any.
+  // Accept values of row_index outside [-1, num_rows). If this is false and
+  // the call meets such a value, it returns kFailedPrecondition.
   bool allow_skipped = false;
   // Round each step to out's type, like an engine that runs one operation
   // after the other. Combine() lists the steps.
@@ -185,8 +189,8 @@ struct CombineOptions {
 //   residual = residual * residual_scale[h],
 //   residual = residual * scales.residual;
 //   out = residual + block, out = out * scales.out.
-// Norm() is the norm above with block_eps and block_norm. A step is left out if
-// its input is not given or its factor is 1.
+// Norm() is the formula of `normed` with block_eps and block_norm. A step is
+// left out if its input is not given or its factor is 1.
 //
 // Rounding: the computation is in f32, and `normed` is computed from the sum
 // before the sum is rounded to out. With round_like_unfused, each step is

@@ -15,7 +15,8 @@
 namespace switchyard {
 
 // The library uses threads only through this class. To lend it your engine's
-// own pool, derive a class. Results do not depend on the executor.
+// own threads, derive a class from Executor. Results do not depend on the
+// executor.
 //
 // A call that divides its work among threads checks that the executor keeps
 // the contract below.
@@ -34,9 +35,10 @@ class Executor {
   // Destroys the executor. No call of the library may still use it.
   virtual ~Executor() = default;
 
-  // Returns how many threads may run bodies at the same time: at least 1, and
-  // the same number for the executor's life. Every worker's number is
-  // smaller. Results never depend on it.
+  // Returns the number of threads that may run bodies at the same time: at
+  // least 1, and the same number for the executor's life. Workers are
+  // numbered from 0 to Concurrency() - 1. Results never depend on this
+  // number.
   virtual size_t Concurrency() const noexcept = 0;
 
   // The function that ParallelFor() calls. It does the work of indices
@@ -45,19 +47,19 @@ class Executor {
   using Body = void (*)(void* context, size_t worker, size_t begin, size_t end);
 
   // Calls body(context, worker, begin, end) for ranges that together cover
-  // [0, count), each index exactly once, and returns when all are done. Ranges
-  // may be split, merged, reordered and run on any thread, the caller's
-  // included.
+  // [0, count), each index exactly once, and returns when all are done. An
+  // executor may split, merge and reorder ranges, and may run them on any
+  // thread, including the caller's.
   //
   // Bodies of one call that run at the same time get different `worker`
   // numbers, all < Concurrency(), so that data kept per worker needs no lock.
   // Two calls may use the same numbers at the same time.
   //
-  // `grain` >= 1 is the number of indices that take ForkNs() on one thread,
-  // on the ISA in use; it may be above count. Less work is not worth a
-  // thread, so run the whole loop on the calling thread if count <= grain. If
-  // count is at most Concurrency() and grain is 1, give each index to a
-  // different thread, as far as threads are free. pieces.h cuts loops by
+  // `grain` >= 1 is the number of indices whose work takes ForkNs() on one
+  // thread, on the ISA in use; grain may be above count. Less work is not
+  // worth a thread, so run the whole loop on the calling thread if count <=
+  // grain. If grain is 1 and count is at most Concurrency(), give each index
+  // to a different thread, as far as threads are free. pieces.h cuts loops by
   // these rules.
   //
   // A body neither throws nor calls ParallelFor. Several threads may call
@@ -69,8 +71,9 @@ class Executor {
   // The default of ForkNs(): 30 us.
   static constexpr size_t kForkNs = 30'000;
   // Returns the current cost of a fork and join, in nanoseconds of serial
-  // work. It decides which loops run on several threads, and never changes
-  // results. The library calls this before each loop of 6 us of work or more.
+  // work. This cost decides which loops run on several threads. It never
+  // changes results. The library calls ForkNs() before each loop with 6 us of
+  // work or more.
   virtual size_t ForkNs() const noexcept { return kForkNs; }
 };
 
@@ -79,14 +82,14 @@ class Executor {
 Executor& SerialExecutor() noexcept;
 
 // Makes an executor on oneTBB's threads, with its own task arena. The arena
-// has `max_concurrency` threads including the caller, or as many as TBB has
-// if TBB has fewer (because of its global_control or the cores that it
-// finds). -1 means as many as TBB has.
+// has `max_concurrency` threads including the caller, or fewer if TBB has
+// fewer (because of its global_control or the number of cores that it finds).
+// -1 means as many threads as TBB has.
 //
-// A fork costs 30 us, or 10 (two threads: 5) if a call of 10 us of work ended
-// within the last 20 us. If such calls follow each other, the second one
-// wakes the workers, and they are still awake for the next ones. While the
-// caller waits, it runs tasks of its own call but never unrelated TBB tasks.
+// A fork costs 30 us. It costs only 10 us (5 us with two threads) if a call
+// with 10 us of work or more ended within the last 20 us, because TBB's
+// workers are then still awake. While the caller waits, it runs tasks of its
+// own call but never unrelated TBB tasks.
 //
 // Returns nullptr if max_concurrency is 0 or below -1, if the library was
 // built with SWITCHYARD_TBB=OFF, or if memory is out. If memory runs out in

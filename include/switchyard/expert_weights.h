@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Multiplies rows with the weights of a layer's experts, in the usual
-// formats. It is an ExpertGemm (layer.h) for engines that have no GEMM for
-// quantised weights. It reads weights as a GGUF or a checkpoint stores them,
-// or packed weights, which are faster and are packed once. Both give the same
-// bits, on every ISA with fused multiply-add and for every cut by rows and
-// columns.
+// formats. LayerWeights is an ExpertGemm (layer.h) for engines that have no
+// GEMM for quantised weights. It reads weights as a GGUF or a checkpoint
+// stores them, or packed weights, which are faster and are packed once.
+// Stored and packed weights give the same bits, on every ISA with fused
+// multiply-add and for every cut by rows and columns.
 //
 //   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
 //   stored.format = WeightFormat::kQ4_0;
@@ -42,7 +42,7 @@ namespace switchyard {
 // weight, and the term that a block of weights adds to the product of one
 // output column with a row. x is the row, with codes q and scales dx. w is
 // the column of weights. dot is the exact int32 sum of the products of the
-// two codes. Every other operation is f32.
+// codes of x and w. Every other operation is f32.
 //
 // | format       | block | weight               | a block's term             |
 // |--------------|-------|----------------------|----------------------------|
@@ -62,15 +62,15 @@ namespace switchyard {
 // sum of m times the sum of the part's q. dw and d are f16 (mxfp4: a power of
 // two, e8m0; int8: f32).
 //
-// With int8 weights, a row may have several scales, each for a group of
-// columns. Each group then has a term, as a block of q8_0 has, and dw is the
-// scale of the output column. int8 and floats take any number of columns up
-// to 131,072; the others take multiples of their block.
+// With int8 weights, a row x may have several scales, each for a group of
+// columns. Each group then adds a term, as a block of q8_0 does, and dw is
+// the scale of the output column. int8 and floats take any number of columns
+// up to 131,072; the others take multiples of their block.
 //
-// Use the float formats for few rows: up to about 4 rows take as long as
-// reading the weights. Use them for more rows only if the bits matter more
-// than the time, because the GEMM of another library is faster but rounds in
-// another order.
+// Use the float formats for few rows: for up to about 4 rows, a product takes
+// as long as reading the weights. For more rows, use them only if the bits
+// matter more than the time, because the GEMM of another library is faster
+// but rounds in another order.
 enum class WeightFormat : uint8_t {
   kInt8,   // int8 codes, with an f32 scale for each row
   kQ8_0,   // GGML's q8_0
@@ -102,18 +102,19 @@ enum class WeightLayout : uint8_t {
   //   the bits of elements i, i + 32, i + 64 and i + 96, from its lowest bits
   //   on. Then 16 int8 s and an f16 d.
   kStored,
-  // Version 1, the same on every machine. It has groups of 16 rows, and extra
-  // rows fill up the last group. A group of R blocks consists of
+  // Version 1 of the packed layout, the same on every machine. It has groups
+  // of 16 rows, and extra rows fill up the last group. A group whose rows
+  // have R blocks consists of
   //   codes of block 0, ..., codes of block R - 1, scales,
   // and zeros up to a multiple of 64 bytes.
   //
-  // Codes of a block are lines of 64 bytes. The first line has bytes 0 to 3 of
-  // the block's stored codes for each of the 16 rows, the next line has bytes 4
-  // to 7, and so on. Int8 codes (kInt8, kQ8_0) are code + 128. kQ6_K has
-  // another order of lines. For each 128 columns, three lines follow each
-  // other: bytes 0 to 3 of the first 32 bytes of low bits, of the next 32 bytes
-  // of low bits, and of the high bits. Then come the lines with bytes 4 to 7 of
-  // each, and so on.
+  // Codes of a block are lines of 64 bytes. The first line has bytes 0 to 3
+  // of the block's stored codes for each of the 16 rows, the next line has
+  // bytes 4 to 7, and so on. Int8 codes (kInt8, kQ8_0) are stored as code +
+  // 128. kQ6_K has another order of lines. For each 128 columns, three lines
+  // follow each other: bytes 0 to 3 of the first 32 bytes of low bits, of the
+  // next 32 bytes of low bits, and of the high bits. Then come the lines with
+  // bytes 4 to 7 of each, and so on.
   //
   // Scales: for each block, the d of the 16 rows; in kInt8, the f32 scales of
   // the 16 rows, once for all blocks. In kQ4_K, each block then has the dmin of
@@ -138,14 +139,15 @@ struct ExpertWeights {
   // expert. May have any stride and address; packed weights are faster if
   // both are multiples of 64 bytes.
   ConstAnyMatrix data = {};
-  // f32 [num_experts, rows], for kInt8 with kStored only: a scale per row.
+  // f32 [num_experts, rows], for kInt8 with kStored only: a scale for each
+  // row.
   ConstAnyMatrix scales = {};
 };
 
 // Returns the number of bytes of one expert, computed from format, layout,
-// rows and cols alone. A loader compares them with the size of its file.
-// Returns SIZE_MAX if the size overflows or the format does not take this
-// number of columns.
+// rows and cols alone. A loader can compare this size with the size of its
+// file. Returns SIZE_MAX if the size overflows or the format does not take
+// this number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // Returns the bytes of one expert in the layout kPacked, for any
 // weights.layout. Returns SIZE_MAX if this size overflows or the format does
@@ -182,12 +184,12 @@ struct PackWeightsOptions {};
 //   magnitude, d = m / -8, and codes are min(15, int(x * (1 / d) + 8.5)).
 // * mxfp4: as OCP defines it. The scale is the power of two that is two binary
 //   places below amax; codes are the nearest e2m1, at most 6 in magnitude.
-// * q4_K: for each part, low = min(0, x), high = max(x), scale = (high - low) /
-//   15 and min = -low. If it gives a smaller sum of squared errors, the least
-//   squares fit of the codes for 1 / 0.94, 0.965, 0.99 or 1.02 of that scale
-//   replaces them. d = the largest scale / 63, dmin = the largest min / 63; s
-//   and m are rounded to nearest, up to 63, and codes are (x + dmin * m) /
-//   (d * s), to nearest.
+// * q4_K: for each part, low = min(0, x), high = max(x), scale = (high - low)
+//   / 15 and min = -low. Codes are also computed with scale / r, for r =
+//   0.94, 0.965, 0.99 and 1.02. A least squares fit to such codes replaces
+//   scale and min if its sum of squared errors is smaller. d = the largest
+//   scale / 63, dmin = the largest min / 63; s and m are rounded to nearest,
+//   up to 63, and codes are (x + dmin * m) / (d * s), to nearest.
 // * q6_K: for each part, scale = m / -32, with m as in q4_0. d = the scale of
 //   the largest magnitude / -128; s is rounded to nearest, up to 127, and codes
 //   are x / (d * s), to nearest.
@@ -197,29 +199,29 @@ struct PackWeightsOptions {};
 // or block with a NaN or an infinity has scale NaN and codes for 0. f16
 // scales beyond 65504 are infinite.
 //
-// The bytes are the same on every ISA with FMA and every executor.
-// Overlap: memory must not overlap an input.
-// Errors: kInvalidArgument for null data, sizes, types, an overlap; nothing
-// is written. Codes and scales are not checked, because any bytes are valid
-// weights.
+// The bytes are the same on every ISA with FMA and every executor. Overlap:
+// memory must not overlap an input.
+// Errors: kInvalidArgument for null data, wrong sizes or types, or an
+// overlap; nothing is written. Codes and scales are not checked, because any
+// bytes are valid weights.
 Status PackWeights(const PackWeightsInputs& inputs,
                    const PackWeightsOutputs& outputs,
                    const PackWeightsOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;
 
-// Returns the format of the rows that products with weights of `format` read:
-// the value for ExpertsOptions::operands and, if the weights of the down
-// product need another format, for down_operands.
+// Returns the format of the rows that products with weights of `format` read.
+// It is the value for ExpertsOptions::operands and, if the weights of the
+// down product need another format, for down_operands.
 // * kQ8_0, kQ4_0, kMXFP4: i8 with an f32 scale for each 32 columns
 // * kInt8: i8 with an f32 scale for each row
 // * kQ4_K, kQ6_K: q8_k
 // * floats: the type of the weights
 RowFormat OperandsOf(WeightFormat format) noexcept;
 
-// Sets tile_columns and the costs for weights of `format`. Reading an
-// expert's weights then costs as much as 3 rows (kF32: 6 rows). The default
-// of ExpertsPlanOptions is 32 rows, which suits the bf16 GEMM of another
-// library.
+// Sets tile_columns and the costs of `options` for weights of `format`.
+// Reading an expert's weights then costs as much as multiplying 3 rows (kF32:
+// 6 rows). The default of ExpertsPlanOptions is 32 rows, which suits the bf16
+// GEMM of another library.
 void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 
 // Computes tile.out = tile.rows * weights^T for the tile's columns, on the
@@ -257,7 +259,7 @@ struct LayerWeights {
   // The weights of the shared expert.
   ExpertWeights shared_gate_up, shared_gate, shared_up, shared_down;
 
-  // Calls MultiplyTile() with these weights.
+  // Computes a tile: calls MultiplyTile() with these weights.
   Status operator()(const ExpertTile& tile) const noexcept;
 };
 

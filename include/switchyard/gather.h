@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Copies rows of tokens into the order of experts, and back.
+// Copies rows of tokens into the order of experts, and back. A pair is a
+// token and one of its top_k slots: pair = token * top_k + slot.
 
 #ifndef SWITCHYARD_GATHER_H_
 #define SWITCHYARD_GATHER_H_
@@ -19,20 +20,21 @@ namespace switchyard {
 // Inputs of GatherRows().
 struct GatherInputs {
   ConstAnyRows tokens;        // [num_tokens, hidden]: a row for each token
-  Span<const int32_t> pairs;  // [n], as BucketPacked writes them
+  Span<const int32_t> pairs;  // [n]: pairs, as BucketPacked writes them
   // [num_tokens, top_k], the ids given to BucketPacked. Only the shape is
   // read: pair = token * top_k + slot.
   ConstAnyMatrix topk_ids;
   // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`.
-  // With it, each token is converted once, and its other rows are copies of
-  // the first. Results are the same as without row_index, for any of its
-  // values. Give it with the whole pair list, not with a part of the list.
+  // With row_index, each token is converted once, and the token's other rows
+  // are copies of that row. The results are the same as without row_index,
+  // whatever its values are. Give it with the whole list of pairs, not with a
+  // part of the list.
   ConstAnyMatrix row_index = {};
 };
 // Outputs of GatherRows().
 struct GatherOutputs {
   AnyRows rows;              // [n, hidden]: a row for each pair
-  Report* report = nullptr;  // optional: sets invalid
+  Report* report = nullptr;  // optional: gets invalid
 };
 // Options of GatherRows().
 struct GatherOptions {
@@ -49,12 +51,11 @@ struct GatherOptions {
 // GEMM, while the rows are still in the cache.
 //
 // Types: rows has any format of quantize.h. tokens are f32, bf16 or f16, or
-// i8, u8, f8e4m3 or f8e5m2 with f32 scales. If tokens have the same format as
-// rows, whichever it is, they are copied byte for byte, NaN payloads
-// included. topk_ids are int32, uint32 or int64; row_index is int32.
-// Shapes: as in GatherInputs and GatherOutputs, each matrix with its own
-// stride. With n = 0 or hidden = 0, the call does nothing. rows may not
-// overlap an input.
+// i8, u8, f8e4m3 or f8e5m2 with f32 scales. If tokens and rows have the same
+// format, which may be any, rows are copied byte for byte, NaN payloads
+// included. topk_ids are int32, uint32 or int64; row_index is int32. Shapes:
+// as in GatherInputs and GatherOutputs, each matrix with its own stride. With
+// n = 0 or hidden = 0, the call does nothing. rows may not overlap an input.
 //
 // Speed: if top_k is 8, a token is quantised once with row_index, and 8 times
 // without it. Quantize on the tokens and then GatherRows on its result would
@@ -78,7 +79,7 @@ struct ScatterInputs {
 // Outputs of ScatterRows().
 struct ScatterOutputs {
   AnyRows rows;              // [tokens * top_k, hidden]: a row for each pair
-  Report* report = nullptr;  // optional: sets skipped
+  Report* report = nullptr;  // optional: gets skipped
 };
 // Options of ScatterRows().
 struct ScatterOptions {
@@ -96,8 +97,8 @@ struct ScatterOptions {
 //
 // Types, shapes, overlaps and errors are those of GatherRows; row_index is
 // int32. Where row_index is -1, because the pair was dropped, the row becomes
-// zeros. A value outside [-1, num_rows) gives zeros too, so that a stale row
-// is never read, and is counted.
+// zeros. A value outside [-1, num_rows) gives zeros, too, so that a stale row
+// is never read. The report counts such values.
 Status ScatterRows(const ScatterInputs& inputs, const ScatterOutputs& outputs,
                    const ScatterOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;

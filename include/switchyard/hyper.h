@@ -22,14 +22,16 @@ struct HyperInputs {
   // Optional [tokens, hidden]: the output of the block (attention or
   // experts), which is added to the streams. Give block and post, or neither.
   ConstAnyMatrix block = {};
-  // Optional [tokens, n]: the factor of the block for each stream. Give block
-  // and post, or neither.
+  // Optional [tokens, n]: the factor with which `block` is added to each
+  // stream. Give block and post, or neither.
   ConstAnyMatrix post = {};
-  // Optional [tokens, n * n]: mixes streams. Adds stream j to stream i with
-  // the factor comb[t, j * n + i]. Without comb, streams are not mixed.
+  // Optional [tokens, n * n]: factors that mix streams. Stream j is added to
+  // stream i with the factor comb[t, j * n + i]. Without comb, streams are
+  // not mixed.
   ConstAnyMatrix comb = {};
-  // Optional [tokens, n] or [tokens * n, hidden]: sums a token's streams to
-  // one row, with a factor for each stream or for each element.
+  // Optional: factors with which a token's streams are summed to one row.
+  // They are [tokens, n], one for each stream, or [tokens * n, hidden], one
+  // for each element.
   ConstAnyMatrix pre = {};
   // Optional [1, hidden]: weight of the norm of HyperOutputs::normed.
   ConstAnyMatrix norm_weight = {};
@@ -49,15 +51,15 @@ struct HyperOutputs {
 struct HyperOptions {
   size_t num_streams = 0;      // n, the streams of a token; required
   float eps = 1e-6f;           // eps of the norms, >= 0
-  bool comb_by_row = false;    // the factor from j to i is comb[t, i * n + j]
+  bool comb_by_row = false;    // use comb[t, i * n + j] as factor from j to i
   bool norm_plus_one = false;  // the norm's weight is 1 + norm_weight
   // Round each step to the streams' type, like an engine that runs one
   // operation after the other. HyperConnect() lists the steps.
   bool round_like_unfused = false;
 };
 
-// DeepSeek-V4, GLM-5.3, Hy4 and Qwen4 have hyper-connections in place of the
-// residual. A call does one or both of two halves:
+// Computes the hyper-connections that DeepSeek-V4, GLM-5.3, Hy4 and Qwen4
+// have in place of the residual. A call does one or both of two halves:
 // * After a block, it adds the block's output to the streams (block, post,
 //   comb).
 // * Before the next block, it sums the streams to the input of that block

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The experts of a layer, from the router's ids to the residual stream.
+// Runs the experts of a layer, from the router's ids to the residual stream.
 // RunExperts() does all steps in one parallel region, and calls the engine
 // for the matrix products.
 //
@@ -50,7 +50,8 @@ enum class ExpertProduct : uint8_t {
   kDown,  // the down product
 };
 
-// A part of a product. The thread that receives a tile computes
+// A part of an expert's product, for one call of the engine's ExpertGemm. The
+// engine computes
 //   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
 // `weights` are the weights of `product` of `expert`.
 struct ExpertTile {
@@ -62,14 +63,14 @@ struct ExpertTile {
   // The tile's first column in the output of the product, a multiple of
   // ExpertsPlanOptions::tile_columns.
   size_t first_column;
-  // The worker's number, which is below the executor's Concurrency(). No two
-  // tiles have the same number at the same time, so an engine can use it to
-  // index data that it keeps for each thread.
+  // The number of the worker that computes the tile, below the executor's
+  // Concurrency(). No two tiles have the same number at the same time, so an
+  // engine can use it to index data that it keeps for each thread.
   size_t worker;
   // Input of the product: [m, hidden], or [m, intermediate] for kDown.
   ConstAnyRows rows;
-  // Output of the product: [m, columns], with a stride. If it has all columns
-  // of the product, rows have no gaps between them.
+  // Output of the product: [m, columns], with a stride. If the tile has all
+  // columns of the product, its rows have no gaps between them.
   AnyMatrix out;
 };
 
@@ -82,29 +83,30 @@ struct ExpertTile {
 
 // The engine's matrix product: a function, or an object such as a lambda,
 // that computes one tile on the calling thread and returns a Status.
-// RunExperts() calls it for each tile. It writes all of tile.out, may add a
-// bias, and does not throw. If it returns an error, RunExperts() ends and
-// returns this error.
+// RunExperts() calls the function for each tile. The function writes all of
+// tile.out, may add a bias, and does not throw. If it returns an error,
+// RunExperts() ends and returns this error.
 //
 // An ExpertGemm refers to an object without a copy, so the object must live
 // longer. Several threads call the object as const at the same time.
 // RunExperts() refuses a null function, and an object with an operator bool
 // that returns false, such as an empty std::function.
 //
-// The layer's bits are the same for any cut and executor if out[r, c] depends
-// on rows[r] and column first_column + c alone, and not on the number of rows
-// or columns of a tile. If a GEMM chooses its kernel by the number of rows,
-// the bits are the same on every executor for equal
-// ExpertsPlanOptions::workers.
+// A layer's result has the same bits for any cut into tiles and any executor
+// if out[r, c] depends on rows[r] and column first_column + c alone, and not
+// on the number of rows or columns of a tile. If a GEMM chooses its kernel by
+// the number of rows, the bits are the same only for equal
+// ExpertsPlanOptions::workers, but still on every executor.
 class ExpertGemm {
  public:
-  // A function that computes `tile`. `context` is a pointer of the engine's.
+  // A function that computes `tile`. `context` is the pointer that the engine
+  // gave to the constructor.
   using Function = Status (*)(void* context, const ExpertTile& tile);
 
-  // Calls function(context, tile) for each tile.
+  // Makes an ExpertGemm that calls function(context, tile).
   constexpr ExpertGemm(Function function, void* context) noexcept
       : function_(function), context_(context) {}
-  // Calls a function, which is given by its name or address.
+  // Makes an ExpertGemm that calls a function, given by its name or address.
   template <class Result, class... Tile>
   ExpertGemm(Result (*multiply)(Tile...)) noexcept  // NOLINT(runtime/explicit)
       : function_(nullptr), context_(reinterpret_cast<void*>(multiply)) {
@@ -117,7 +119,8 @@ class ExpertGemm {
       };
     }
   }
-  // Calls the operator() of an object, which must outlive the ExpertGemm.
+  // Makes an ExpertGemm that calls the operator() of an object. The object
+  // must outlive the ExpertGemm.
   template <class F, class = std::enable_if_t<
                          !std::is_function_v<std::remove_pointer_t<F>>>>
   ExpertGemm(const F& multiply  // NOLINT(runtime/explicit)
@@ -165,18 +168,18 @@ class ExpertGemm {
   void* context_;
 };
 
-// A format of rows, which is a line of the table in quantize.h.
+// A format of rows: one of the lines of the table in quantize.h.
 struct RowFormat {
   Type type = Type::kF32;  // the type of an element, a code or a block
   // For codes: the number of columns that share a scale, 32, 64 or 128. 0
-  // means that all columns of a row share one.
+  // means that all columns of a row share one scale.
   size_t scale_columns = 0;
   Type scale_type = Type::kF32;  // for codes: the type of the scales
   bool has_sums = false;         // for i8 and u8: rows have sums of codes
 };
 
-// Rows of one expert that go through its products together. An ExpertTile has
-// the rows of a block, and all or some of a product's columns.
+// A block: rows of one expert that go through its products together. An
+// ExpertTile has the rows of a block, and all or some of a product's columns.
 struct ExpertBlock {
   // The first row of the block: a packed row or, for the shared expert, a
   // token.
@@ -194,8 +197,9 @@ struct ExpertBlock {
 };
 // A piece of work that a worker claims.
 struct ExpertTask {
-  // The work of a task: all steps of a block that is not cut, a part of a cut
-  // block's gate and up products, or a part of its down product.
+  // The work of a task: all steps of a block that is not cut (kBlock), a part
+  // of a cut block's gate and up products (kGateUp), or a part of a cut
+  // block's down product (kDown).
   enum Kind : int32_t { kBlock, kGateUp, kDown };
   int32_t block;  // index into ExpertsPlan::blocks
   Kind kind;      // the work of the task
@@ -204,13 +208,12 @@ struct ExpertTask {
 
 // A plan of the work on a layer's experts. PlanExperts() makes it from ids,
 // in memory that the caller provides, and RunExperts() reads it. Any number
-// of calls may read a plan at the same time. Do not change its fields. If
-// another plan was made in the same memory later, RunExperts() refuses the
-// first one.
+// of calls may read a plan at the same time. Do not change its fields.
+// RunExperts() refuses a plan if a later plan was made in the same memory.
 //
 // Callers may read tokens_per_expert, offsets, pairs and row_index, which
-// have the values that BucketPacked() writes, and the lists of blocks and
-// tasks.
+// have the values that BucketPacked() writes, and the lists `blocks` and
+// `tasks`.
 struct ExpertsPlan {
   Span<int32_t> memory;  // the memory of all lists of the plan
   // The sizes that PlanExperts() was called with.
@@ -225,20 +228,21 @@ struct ExpertsPlan {
   // The cost of all products, and the least cost that is worth a separate
   // task, in the unit of ExpertsPlanOptions::weight_cost.
   size_t total_cost = 0, least_cost = 0;
-  // The lists of BucketPacked(), and in rows_per_token the number of rows that
+  // The lists of BucketPacked(). rows_per_token is the number of rows that
   // are summed for each token.
   Span<int32_t> tokens_per_expert, offsets, pairs, rows_per_token;
   AnyMatrix row_index;  // as BucketPacked() writes it
   // All blocks. Cut blocks come after the blocks that are not cut.
   Span<ExpertBlock> blocks;
-  // All tasks, in the order in which workers claim them: blocks that are not
-  // cut, the largest first; then the parts of gate and up; then the parts of
-  // down, which wait until gate and up of their block are done.
+  // All tasks, in the order that workers claim them: first the blocks that
+  // are not cut, the largest first; then the parts of gate and up; then the
+  // parts of down, which wait until gate and up of their block are done.
   Span<ExpertTask> tasks;
-  // Only PlanExperts() writes generation and mark. generation is the number
-  // of the call in this process. mark is written last, and also stored in
-  // memory. RunExperts() refuses a plan that has no mark, or a mark that
-  // differs from the one in memory.
+  // Only PlanExperts() writes generation and mark. generation counts the
+  // plans that were made in this process. mark is computed from generation
+  // and the address of `memory`. It is written last, here and in `memory`.
+  // RunExperts() refuses a plan if the mark is missing or differs from the
+  // mark in `memory`.
   uint64_t generation = 0, mark = 0;
 };
 
@@ -251,7 +255,7 @@ struct ExpertsPlanInputs {
 struct ExpertsPlanOutputs {
   Span<int32_t> memory;         // at least [ExpertsPlanSize]
   ExpertsPlan* plan = nullptr;  // the plan, which points into memory
-  Report* report = nullptr;     // optional: sets max_rows, dropped and tiles
+  Report* report = nullptr;     // optional: gets max_rows, dropped and tiles
 };
 // Options of PlanExperts(): the layer's sizes, which have no default, and how
 // its work is cut.
@@ -259,26 +263,27 @@ struct ExpertsPlanOptions {
   size_t num_experts = 0;   // required: experts, without the shared expert
   size_t hidden = 0;        // required: columns of a token
   size_t intermediate = 0;  // required: columns between an expert's products
-  // Columns of the shared expert; 0 means that there is none.
+  // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate = 0;
   // The number of workers for which the work is cut. RunExperts() may run
   // with more or fewer.
   size_t workers = 1;
-  // The rows of the GEMM's block. Tiles begin at multiples of min(tile_rows,
-  // max_rows) rows of their expert.
+  // The number of rows that the GEMM multiplies at once. Tiles begin at
+  // multiples of min(tile_rows, max_rows) rows of their expert.
   size_t tile_rows = 16;
-  // The columns of the GEMM's block. Tiles begin at multiples of tile_columns
-  // columns of their product. With 0 a tile has all columns, for weights that
-  // are packed as a whole.
+  // The number of columns that the GEMM multiplies at once. Tiles begin at
+  // multiples of tile_columns columns of their product. With 0 a tile has all
+  // columns, for weights that are packed as a whole.
   size_t tile_columns = 16;
   // The largest number of rows in a tile. It is limited because a worker
-  // keeps these rows in its cache from one product to the next. Above
-  // tile_rows it is rounded down to a multiple of tile_rows. (2048 x 768 in
-  // f32 on an AVX-512 core: 86 us a row at 64 rows, 70 at 128, 61 at 256.)
+  // keeps these rows in its cache from one product to the next. If it is
+  // above tile_rows, it is rounded down to a multiple of tile_rows. (2048 x
+  // 768 in f32 on an AVX-512 core took 86 us a row with 64 rows, 70 us with
+  // 128, and 61 us with 256.)
   size_t max_rows = 256;
-  // The time to read an expert's weights, in any unit; by default the time of
-  // 32 rows. The plan assumes that an expert's products of m rows take the
-  // time weight_cost + row_cost * max(m, min_rows).
+  // The time to read an expert's weights, in any unit. The default is the
+  // time of 32 rows. The plan assumes that an expert's products of m rows
+  // take the time weight_cost + row_cost * max(m, min_rows).
   size_t weight_cost = 512;
   // The time to multiply a row with an expert's weights, in the unit of
   // weight_cost.
@@ -299,23 +304,24 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
                        const ExpertsPlanOptions& options) noexcept;
 
 // Sorts pairs by expert as BucketPacked() does, and cuts the experts'
-// products into tiles, which `workers` workers claim. It cuts the rows of
-// experts that have many. If a worker would then have no work (one token has
-// only top_k tiles), it also cuts columns, into parts that get smaller
-// towards the end.
+// products into tiles for options.workers workers. PlanExperts cuts the rows
+// of experts that have many rows. If a worker would then have no work (one
+// token has only top_k tiles), it also cuts columns, into parts that get
+// smaller towards the end.
 //
-// If each worker has the work of four tiles, the last one finishes within
-// 1.05 times the mean time of all. For a single token the factor is 1.15 on
-// 2, 4, 8, ... 128 workers, with a shared expert or without, and 1.23 on any
-// other number below 128, if products have as many column tiles as 2048 x 768
-// has (1.54 for 4 experts of 2048 x 1408 on 122 workers). `swy plan`
-// simulates it; docs/speed.md has a table.
+// Balance: if each worker has the work of four tiles, the last worker
+// finishes within 1.05 times the mean time of all. For a single token the
+// factor is 1.15 on 2, 4, 8, ... 128 workers, with or without a shared
+// expert. It is 1.23 on any other number below 128, if products have as many
+// column tiles as 2048 x 768 has, and 1.54 for 4 experts of 2048 x 1408 on
+// 122 workers. `swy plan` simulates a plan; docs/speed.md has a table.
 //
-// The sort runs on the executor, and the rest on the calling thread: about 25
-// ns a block, and up to 6 us more for a few tokens on more than 60 workers.
+// Speed: the sort runs on the executor. The rest runs on the calling thread,
+// and takes about 25 ns a block, and up to 6 us more for a few tokens on more
+// than 60 workers.
 // Bits: the plan depends on the ids and options, but not on the executor.
-// Errors: kInvalidArgument for null data, sizes, types, an overlap or an
-// option out of range, with nothing written. kFailedPrecondition is returned
+// Errors: kInvalidArgument for null data, wrong sizes or types, an overlap or
+// an option out of range; nothing is written. kFailedPrecondition is returned
 // for pairs that need allow_dropped, after all outputs are written, and for
 // costs beyond 63 bits.
 Status PlanExperts(const ExpertsPlanInputs& inputs,
@@ -357,19 +363,20 @@ struct ExpertsOptions {
   // another format, each token is converted once. If the type has blocks, the
   // plan's hidden is a multiple of the block.
   RowFormat operands;
-  // The format of rows that the activation writes and the down product reads;
-  // if not set, `operands`. Set it if the weights of the down product need
-  // another format than gate and up. For example, gate reads q8_k, but the
-  // down product has 1408 columns and reads q8_0, because blocks of q8_k have
-  // 256 columns. If the type has blocks, the plan's intermediate and
-  // shared_intermediate are multiples of the block.
+  // The format of rows that the activation writes and the down product reads.
+  // If it is not set, the format is `operands`. Set it if the weights of the
+  // down product need another format than the weights of gate and up. For
+  // example, gate may read q8_k, while a down product with 1408 columns reads
+  // q8_0, because 1408 is no multiple of 256, the columns of a q8_k block. If
+  // the type has blocks, the plan's intermediate and shared_intermediate are
+  // multiples of the block.
   std::optional<RowFormat> down_operands;
   // The type of the gate and up products in memory: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
   // The type of the down product in memory: f32, bf16 or f16.
   Type down_type = Type::kF32;
-  // Let combine.topk_weights scale an expert's input instead of its output,
-  // before the activation: Llama 4.
+  // If true, combine.topk_weights scale an expert's input, before the
+  // activation, instead of its output: Llama 4.
   bool weights_on_input = false;
   // The activation of the shared expert, and the layout of its gate and up
   // products.
@@ -385,9 +392,9 @@ struct ExpertsOptions {
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
-// Returns a size that is enough for every plan of `tokens` tokens, for
-// engines that allocate memory before they know the ids. Returns SIZE_MAX
-// also if ExpertsPlanSize() does.
+// Returns a size of scratch that is enough for every plan of `tokens` tokens,
+// for engines that allocate memory before they know the ids. Also returns
+// SIZE_MAX if ExpertsPlanSize() returns SIZE_MAX.
 size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsPlanOptions& shape,
                           const ExpertsOptions& options,
@@ -396,8 +403,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // Runs a layer's experts. For token t, slot s and the slot's expert e:
 //   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
 //   outputs = Combine(rows, topk_weights, ...)
-// It does the work of GatherRows, the products, Activate, the down products
-// and Combine, with the contract of each.
+// RunExperts does the work of GatherRows, the gate and up products, Activate,
+// the down products and Combine, with the contract of each.
 //
 // The call makes one loop on the executor, with at most Concurrency()
 // indices. Each index runs a worker, which claims tiles. There is no barrier:
@@ -409,8 +416,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // Overlap: no output and no part of scratch may overlap hidden; outputs and
 // inputs.combine are as in Combine.
 //
-// Bits: as described at ExpertGemm. The five steps called one after the other
-// give the same bits.
+// Bits: as described at ExpertGemm. If an engine calls the five steps one
+// after the other, the results have the same bits.
 //
 // Errors: kInvalidArgument names the argument ("Activate: ..." for
 // options.activate, "Combine: ..." for inputs.combine, and so on), and only
@@ -427,9 +434,9 @@ struct ExpertsRows {
   AnyMatrix shared;  // [tokens, hidden]; empty without a shared expert
 };
 // Returns the outputs of the down products of a finished call of RunExperts()
-// with these arguments, to check a GEMM. They are parts of inputs.scratch and
-// live as long as it does. They are empty if RunExperts() refuses the plan or
-// scratch.
+// with these arguments, to check a GEMM. The outputs are parts of
+// inputs.scratch and live as long as it does. They are empty if RunExperts()
+// refuses the plan or scratch.
 ExpertsRows RowsOfExperts(const ExpertsInputs& inputs,
                           const ExpertsOptions& options) noexcept;
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists the pairs and tokens to send to each rank, node or device. Before that,
-// chooses among the replicas of an expert. After that, computes how many rows
+// Plans the exchange of tokens between ranks, nodes or devices. MapReplicas
+// chooses among the replicas of an expert, MapPairs lists the pairs and
+// tokens to send to each destination, and MapCounts computes how many rows
 // each rank receives.
 
 #ifndef SWITCHYARD_MAP_H_
@@ -22,8 +23,8 @@ namespace switchyard {
 struct MapInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
   // [num_experts]: the destination of each expert, in [0, num_destinations),
-  // or -1 for none. A destination is a rank, a node or a local expert,
-  // depending on the table. Leave it empty if options.experts_per_destination
+  // or -1 for none. The caller decides if a destination is a rank, a node or
+  // a local expert. Leave the table empty if options.experts_per_destination
   // replaces it.
   Span<const int32_t> destinations = {};
   // Optional working memory. With BucketScratchSize(tokens * top_k,
@@ -32,15 +33,14 @@ struct MapInputs {
   Span<int32_t> scratch = {};
 };
 
-// A list of rows sorted by destination: destination d gets
-// rows[offsets[d] .. offsets[d + 1]), in ascending order. The other fields
-// are arguments of an all-to-all. With a row as the datatype, counts and
-// offsets are sendcounts and sdispls of MPI_Alltoallv. element_counts and
-// element_offsets are the arguments of MPI_Alltoallv_c, or of one ncclSend
-// per destination.
+// A list of rows sorted by destination: destination d gets rows[offsets[d] ..
+// offsets[d + 1]), in ascending order. All fields but rows are arguments of
+// an all-to-all. With a row as the datatype, counts and offsets are
+// sendcounts and sdispls of MPI_Alltoallv. element_counts and element_offsets
+// are the arguments of MPI_Alltoallv_c, or of one ncclSend per destination.
 struct MapRows {
-  Span<int32_t> counts = {};   // [num_destinations]
-  Span<int32_t> offsets = {};  // [num_destinations + 1]
+  Span<int32_t> counts = {};   // [num_destinations]: rows of each
+  Span<int32_t> offsets = {};  // [num_destinations + 1]: prefix sums
   Span<int32_t> rows = {};     // at least the size given in MapOutputs
   // Optional [num_destinations] and [num_destinations + 1]: counts and
   // offsets times options.row_elements, in 64 bits.
@@ -59,7 +59,8 @@ struct MapOutputs {
   AnyMatrix pair_index = {};
   // Optional: lists each token once per destination, even if several of its
   // experts live there. tokens.rows, [tokens * min(top_k, num_destinations)],
-  // has tokens. Give all of counts, offsets and rows, or none.
+  // has tokens. Give all of tokens.counts, tokens.offsets and tokens.rows, or
+  // none.
   MapRows tokens = {};
   // Optional, with `tokens`, [tokens, top_k]: the position in tokens.rows of
   // the copy of the token that the pair's expert reads, or -1 if the pair is
@@ -104,10 +105,11 @@ struct MapOptions {
 //
 // Each destination's rows are in ascending order, whatever the executor,
 // scratch and ISA. A pair has no destination if its id is outside the table
-// (or outside [0, num_destinations * experts_per_destination)), or if the
-// table's entry is outside [0, num_destinations). Such a pair is dropped and
-// counted. Unless the options allow such pairs, the call then returns
-// kFailedPrecondition, after everything is written.
+// `destinations` (or outside [0, num_destinations *
+// experts_per_destination)), or if the table's entry is outside [0,
+// num_destinations). Such a pair is dropped and counted. Unless the options
+// allow such pairs, the call then returns kFailedPrecondition, after
+// everything is written.
 //
 // Types: topk_ids int32, uint32 or int64; indices int32.
 // Shapes: as in MapInputs, MapRows and MapOutputs. num_destinations is
@@ -163,14 +165,15 @@ struct ReplicaOptions {
 // Replaces logical experts by physical ones, if some experts have several
 // replicas. A busy expert has replicas on several ranks, to share its tokens.
 //
-// Pairs are in the order of tokens, and of slots within a token. The n-th pair
-// of expert e in this call, counted from 0, gets replicas[e][(first_replica +
-// n) % replica_counts[e]]. So replicas of an expert differ by at most one pair
-// in each call. The rule needs no random numbers and no messages, and its
-// result does not depend on executor, scratch or ISA. With 32 tokens on each
-// of 8 ranks, the busiest replica has 1.3 % more pairs than the mean of its
-// expert, on average over 16 busy experts of 128. It has 8 % more if the
-// token's number chooses the replica, and 16 % more if a hash does.
+// Pairs are in the order of tokens, and of slots within a token. The n-th
+// pair of expert e in this call, counted from 0, gets
+// replicas[e][(first_replica + n) % replica_counts[e]]. So replicas of an
+// expert differ by at most one pair in each call. The rule needs no random
+// numbers and no messages, and its result does not depend on executor,
+// scratch or ISA. With 32 tokens on each of 8 ranks, the busiest replica has
+// 1.3 % more pairs than the mean of its expert, on average over 16 busy
+// experts of 128. The busiest replica has 8 % more if the token's number
+// chooses the replica, and 16 % more if a hash chooses it.
 //
 // The physical ids then go to MapPairs, with a table of the physical experts'
 // ranks, and to BucketAligned. The result of a layer has the same bits for
@@ -207,21 +210,22 @@ struct CountsInputs {
 // The spans count elements: rows times options.row_elements.
 struct CountsOutputs {
   Span<int64_t> recv_counts = {};   // [ranks]: from each rank to this one
-  Span<int64_t> recv_offsets = {};  // [ranks + 1]: their sums, from 0
-  // Optional:
-  Span<int64_t> send_counts = {};   // [ranks]: from this rank to each one
-  Span<int64_t> send_offsets = {};  // [ranks + 1]: their sums, from 0
-  // [ranks]: where the rows of this rank begin in the receive buffer of each
-  // rank, for a one-sided put (MPI_Put, or a write through RDMA).
+  Span<int64_t> recv_offsets = {};  // [ranks + 1]: prefix sums of recv_counts
+  // Optional [ranks]: from this rank to each one.
+  Span<int64_t> send_counts = {};
+  // Optional [ranks + 1]: prefix sums of send_counts.
+  Span<int64_t> send_offsets = {};
+  // Optional [ranks]: where the rows of this rank begin in the receive buffer
+  // of each rank, for a one-sided put (MPI_Put, or a write through RDMA).
   Span<int64_t> put_offsets = {};
-  // The call sets max_rows, which is the number of rows that the busiest rank
-  // receives.
+  // Optional. The call sets max_rows, which is the number of rows that the
+  // busiest rank receives.
   Report* report = nullptr;
 };
 struct CountsOptions {
   size_t rank = 0;          // this rank
   size_t row_elements = 1;  // elements in a row, such as the hidden size
-  // The rows that the receive buffer of each rank holds.
+  // The number of rows that each rank's receive buffer can hold.
   size_t capacity = AlignedOptions::kNoCapacity;
 };
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An executor on OpenMP's threads, for engines that already use OpenMP, as
-// torch, oneDNN and ggml do with libgomp. It avoids a second pool of threads
-// on the same cores. It is header-only, so that it runs on the OpenMP runtime
-// for which the including file is compiled (-fopenmp). Without OpenMP this
-// header declares nothing.
+// torch, oneDNN and ggml do with libgomp. OpenMpExecutor avoids a second pool
+// of threads on the same cores. It is header-only, so that it runs on the
+// OpenMP runtime for which the including file is compiled (-fopenmp). Without
+// OpenMP this header declares nothing.
 
 #ifndef SWITCHYARD_OPENMP_EXECUTOR_H_
 #define SWITCHYARD_OPENMP_EXECUTOR_H_
@@ -23,11 +23,11 @@
 namespace switchyard {
 
 // The executor's only state is its number of threads, so you may make one per
-// thread, per call or per process. Inside a parallel region, a loop runs on
-// the calling thread alone, as worker 0. So does a loop of less than two
-// grains. Every other loop starts a region of all threads, even if it has
-// work for only two, because libgomp ends and restarts threads whenever their
-// number changes.
+// thread, per call or per process. A loop runs on the calling thread alone,
+// as worker 0, inside a parallel region or if it has less than two grains.
+// Every other loop starts a region of all threads, even if it has work for
+// only two, because libgomp ends and restarts threads whenever their number
+// changes.
 //
 // OpenMP reports no errors: if libgomp cannot start a thread, it ends the
 // process. After fork(), the child process has none of libgomp's threads, so
@@ -48,10 +48,11 @@ class OpenMpExecutor final : public Executor {
   // Returns the number of threads that the constructor chose.
   size_t Concurrency() const noexcept override { return threads_; }
 
-  // While the threads spin, a fork of sixteen threads takes 5 us, or 7 us if
-  // the pieces take 10 us. Threads spin for some milliseconds after each
-  // region, also after the engine's own regions. If there are more threads
-  // than cores, they do not spin.
+  // Returns 6 us if the threads spin, and 30 us if they do not, because there
+  // are more threads than cores. Spinning threads wait for work for some
+  // milliseconds after each region, also after the engine's own regions. A
+  // fork of sixteen such threads takes 5 us, or 7 us if the pieces take 10
+  // us.
   size_t ForkNs() const noexcept override { return fork_ns_; }
 
   // Runs the loop in a parallel region, or on the calling thread alone.

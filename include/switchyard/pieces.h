@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts a loop into pieces for threads. This library's executors use it, and
-// your own executor may too. Results never depend on the cut.
+// Cuts a loop into pieces for threads. This library's executors use these
+// classes, and your own executor may, too. Results never depend on how a loop
+// is cut.
 
 #ifndef SWITCHYARD_PIECES_H_
 #define SWITCHYARD_PIECES_H_
@@ -28,12 +29,12 @@ inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
 // Two threads are faster than one from two grains on. The fork is paid once
 // for all threads, so pieces may be as small as half a grain, until each
 // thread has one. If each thread has eight grains or more, pieces have four
-// grains. With only one piece each, threads would wait for the slowest one,
-// and a prompt on sixteen threads would take 1.3 times as long.
+// grains. If each thread had only one piece, all would wait for the slowest
+// thread, and a prompt on sixteen threads would take 1.3 times as long.
 class Pieces {
  public:
-  // The largest number of pieces, unless there are more threads: each thread
-  // always gets a piece.
+  // The largest number of pieces. A loop has more pieces only for more
+  // threads than this, because each thread gets a piece.
   static constexpr size_t kMostShared = 1024;
 
   // Cuts the loop for `threads` threads.
@@ -76,15 +77,15 @@ class SharedLoop {
   // Returns the pieces of the loop.
   const Pieces& pieces() const noexcept { return pieces_; }
 
-  // Runs the share of worker number `first` of `workers` workers. There may
-  // be fewer of them than pieces().workers(). Bodies get `worker` as their
-  // worker number.
+  // Runs the share of worker number `first`, if `workers` workers share the
+  // loop. `workers` may be smaller than pieces().workers(). Bodies get
+  // `worker` as their worker number.
   //
-  // It first runs this worker's own pieces. A worker has the same pieces in
-  // every loop of the same size, so that their rows are still in the core's
-  // cache. Then it runs pieces of other workers that nobody has claimed. When
-  // workers claimed pieces in order of arrival instead, gathering 512 tokens
-  // on two threads took 1.6 times as long.
+  // Run() first runs this worker's own pieces. A worker has the same pieces
+  // in every loop of the same size, so that their rows are still in the
+  // core's cache. Then Run() takes over unclaimed pieces of other workers.
+  // When workers claimed pieces in order of arrival instead, gathering 512
+  // tokens on two threads took 1.6 times as long.
   void Run(size_t first, size_t workers, size_t worker) {
     const size_t number = pieces_.number();
     const size_t begin = PartBegin(number, workers, first);
@@ -109,8 +110,8 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // In its own cache lines, because claims write to it while all threads read
-  // the other fields.
+  // The bit of each claimed piece. The bits have their own cache lines,
+  // because claims write to them while all threads read the other fields.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Presets: the options for the calls of a model family's MoE layer.
-// FindPreset() finds them by the family's name. docs/models.md lists the
+// FindPreset() finds a preset by the family's name. docs/models.md lists the
 // families and how each one compares with transformers.
 //
 //   Preset preset;
@@ -36,31 +36,31 @@ namespace switchyard {
 // Tells which inputs Combine needs in a family's layer, and where the
 // router's weights apply.
 struct CombineForm {
-  // False if the residual is not added by Combine, but after a convolution,
-  // two sublayers later, or to the streams of hyper-connections
+  // True if Combine adds the residual. False if the model adds it after a
+  // convolution, two sublayers later, or to the streams of hyper-connections
   // (HyperConnect).
   bool has_residual = true;
-  // The number of shared experts (0: none). If a model stores several shared
-  // experts as one wider expert, they count as one, with one row per token.
+  // The number of shared experts (0: none). Several shared experts that a
+  // model stores as one wider expert count as one, with one row per token.
   size_t num_shared_experts = 0;
   // The factor of the shared experts' output.
   SharedGate shared_gate = SharedGate::kNone;
   // True if the layer needs CombineInputs::identity.
   bool has_identity_experts = false;
-  bool has_routed_norm = false;  // true if it needs BlockNorms::routed
-  bool has_shared_norm = false;  // true if it needs BlockNorms::shared
-  bool has_block_norm = false;   // true if it needs BlockNorms::block
-  bool has_vectors = false;      // true if it needs some of CombineVectors
-  // The experts' products have biases. Pass gate_bias to Activate; the engine
-  // itself adds the bias of the down product.
+  bool has_routed_norm = false;  // the layer needs BlockNorms::routed
+  bool has_shared_norm = false;  // the layer needs BlockNorms::shared
+  bool has_block_norm = false;   // the layer needs BlockNorms::block
+  bool has_vectors = false;      // the layer needs some of CombineVectors
+  // True if the experts' products have biases. Pass gate_bias to Activate;
+  // the engine itself adds the bias of the down product.
   bool has_expert_biases = false;
   // True if an engine has to pass the router's weights to Activate as
   // row_scale, and weights of 1 to Combine.
   bool has_weights_on_input = false;
 };
 
-// The options of a family's layer. They are the defaults of the family's
-// configuration class until ApplyConfig() replaces them with the values of a
+// The options of a family's layer. They have the defaults of the family's
+// configuration class until ApplyConfig() replaces these with the values of a
 // checkpoint's config.json.
 struct Preset {
   // The family's name: the model_type of config.json, or of its text_config,
@@ -74,19 +74,20 @@ struct Preset {
   bool correction_bias = false;
   // True if the layer needs RouteInputs::expert_scale.
   bool expert_scale = false;
-  // The family's config.json has norm_topk_prob, which sets
+  // True if the family's config.json has norm_topk_prob, which sets
   // route.renormalize.
   bool norm_topk_prob = false;
-  // The family computes scores and weights in the model's type. To round as
-  // the model does, set route.round_to to that type. Other families round
-  // only the logits, and at the end the weights to the type of topk_weights.
+  // True if the family computes scores and weights in the model's type. To
+  // round as the model does, set route.round_to to that type. If false, the
+  // family rounds only the logits and, at the end, the weights, to the type
+  // of topk_weights.
   bool in_model_type = false;
 
-  // The columns of RouteTopK's logits, including route.num_zero_experts. 0 if
-  // the number is only known from a config.json.
+  // The columns of RouteTopK's logits, including route.num_zero_experts. It
+  // is 0 if only a config.json has the number.
   size_t num_experts = 0;
-  // The number of experts that RouteTopK selects for each token. 0 if it is
-  // only known from a config.json.
+  // The number of experts that RouteTopK selects for each token. It is 0 if
+  // only a config.json has the number.
   size_t top_k = 0;
 
   // The options of Activate(). activate.layout is the layout of transformers'
@@ -111,9 +112,9 @@ struct ConfigNames {
 // The fields of a config.json (or of its text_config) that a layer's options
 // depend on. The members have the names that most families use;
 // docs/models.md and `swy presets --markdown` list the other names. A
-// member's comment names the family that has the field. Leave a member unset
-// if the file does not have the field, or has null (see SetNull()). Texts
-// must live until ApplyConfig() returns.
+// member's comment ("for ...") names the family that has the field. Leave a
+// member unset if the file does not have the field, or has null (see
+// SetNull()). Texts must live until ApplyConfig() returns.
 struct ModelConfig {
   std::optional<size_t> num_experts;
   std::optional<size_t> num_experts_per_tok;
@@ -123,31 +124,32 @@ struct ModelConfig {
   std::optional<size_t> topk_group;
   std::optional<const char*> topk_method;
   std::optional<const char*> scoring_func;
-  std::optional<const char*> expert_selection_fn;     // Cohere2
-  std::optional<bool> use_expert_bias;                // LFM2 decides by layer
-  std::optional<float> moe_normalize_expert_weights;  // DBRX; null is 0
-  std::optional<float> moe_norm_min;                  // ERNIE
-  std::optional<float> output_multiplier;             // Muse Spark
-  std::optional<float> moe_router_logit_softcapping;  // Laguna
-  std::optional<float> router_jitter_noise;           // Phi-3.5-MoE
-  std::optional<size_t> zero_expert_num;              // LongCat-Flash, ZEDA
+  std::optional<const char*> expert_selection_fn;  // for Cohere2
+  std::optional<bool> use_expert_bias;             // for LFM2
+  std::optional<float>
+      moe_normalize_expert_weights;        // for DBRX; null becomes 0
+  std::optional<float> moe_norm_min;       // for ERNIE
+  std::optional<float> output_multiplier;  // for Muse Spark
+  std::optional<float> moe_router_logit_softcapping;  // for Laguna
+  std::optional<float> router_jitter_noise;           // for Phi-3.5-MoE
+  std::optional<size_t> zero_expert_num;              // for LongCat-Flash, ZEDA
   std::optional<size_t> n_shared_experts;
-  // Granite; 0: no shared expert
+  // For Granite; 0 means no shared expert.
   std::optional<size_t> shared_intermediate_size;
-  std::optional<const char*> shared_expert_combination_strategy;  // Cohere2
-  std::optional<bool> moe_apply_router_weight_on_input;           // Laguna
+  std::optional<const char*> shared_expert_combination_strategy;  // for Cohere2
+  std::optional<bool> moe_apply_router_weight_on_input;           // for Laguna
   std::optional<const char*> hidden_act;
   std::optional<float> swiglu_limit;
   std::optional<float> swiglu_alpha;
-  std::optional<float> mlp_gate_softcap;  // Inkling-2, Kimi K3
-  std::optional<float> mlp_up_softcap;    // Inkling-2, Kimi K3
+  std::optional<float> mlp_gate_softcap;  // for Inkling-2, Kimi K3
+  std::optional<float> mlp_up_softcap;    // for Inkling-2, Kimi K3
   std::optional<float> rms_norm_eps;
-  std::optional<float> post_norm_eps;        // Muse Spark
-  std::optional<float> residual_multiplier;  // Granite, IQuest-Q1
-  std::optional<float> mlp_alpha_factor;     // MiniMax
-  std::optional<float> mlp_beta_factor;      // MiniMax
+  std::optional<float> post_norm_eps;        // for Muse Spark
+  std::optional<float> residual_multiplier;  // for Granite, IQuest-Q1
+  std::optional<float> mlp_alpha_factor;     // for MiniMax
+  std::optional<float> mlp_beta_factor;      // for MiniMax
   ConfigNames names;                         // written by SetField() only
-  std::optional<bool> moe_primary_router_apply_softmax;  // SmallThinker
+  std::optional<bool> moe_primary_router_apply_softmax;  // for SmallThinker
 };
 
 // Returns all presets, sorted by the bytes of their names.
@@ -175,7 +177,7 @@ Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 // OK.
 //
 // Returns kInvalidArgument and writes nothing in the following cases. The
-// message has the key, or both names.
+// message has the key or, in the last case, both names.
 // * A pointer is null.
 // * The value is not of the field's kind: counts are whole numbers from 0 to
 //   2^31 - 1, flags are 0 or 1, and numbers are finite.
@@ -207,13 +209,13 @@ struct PresetOption {
 // Returns option number `index` of all options of the preset. If there is no
 // such option, name is null.
 PresetOption OptionAt(const Preset& preset, size_t index) noexcept;
-// Sets the option with that name, for bindings and tools that take options as
-// text. If several parts have an option of that name, sets the one of
-// "route"; for another part, write "combine.eps". Enumerators may be given by
-// name, such as "sqrt_softplus". Returns kInvalidArgument and writes nothing
-// if a pointer is null, if no option has the name, or if the option's type
-// cannot hold the value. This call does not check the option's range; the
-// call that reads the option does.
+// Sets the option with the name `name`, for bindings and tools that take
+// options as text. If several parts have such an option, sets the one in
+// "route". To name another part, write "combine.eps", for example.
+// Enumerators may be given by name, such as "sqrt_softplus". Returns
+// kInvalidArgument and writes nothing if a pointer is null, if no option has
+// the name, or if the option's type cannot hold the value. SetOption() does
+// not check the option's range. The call that reads the option checks it.
 Status SetOption(const char* name, double value, Preset* preset) noexcept;
 Status SetOption(const char* name, const char* enumerator,
                  Preset* preset) noexcept;

@@ -48,11 +48,12 @@ namespace switchyard {
 // infinite, and a block of 32 values of 2048.0 makes s infinite, because s
 // would be 65536. GGML gives the same bits, and products with such a block
 // are infinite or NaN. Quantize counts these blocks, and clamps their d and s
-// if clamp_overflow is set; other functions do neither. The d of q8_k and the
-// scales of codes are f32.
+// if clamp_overflow is set. Other functions neither count nor clamp. The d of
+// q8_k and the scales of codes are f32.
 //
-// In f8 a zero keeps its sign. vLLM's fp8 computes x / scale instead, which
-// may give the neighbouring code if x lies between two codes.
+// In f8 a zero keeps its sign. vLLM's fp8 computes x / scale instead of x *
+// (448 / amax), which may give the neighbouring code if x lies between two
+// codes.
 //
 // A group of zeros has codes for 0 and scale 0 (e8m0: 2^-127). A group with a
 // NaN or an infinity has codes for 0 and scale NaN, so that products with the
@@ -84,11 +85,12 @@ struct QuantizeOptions {
 //
 // Types: `from` is f32, bf16 or f16, or i8, u8, f8e4m3 or f8e5m2 with f32
 // scales, in which a value is scale * code, rounded to f32. `rows` has any
-// format of the table. If both have the same format, rows are copied byte for
-// byte, unless `rows` has sums and `from` does not: then codes are computed
-// again.
+// format of the table. If `from` and `rows` have the same format, rows are
+// copied byte for byte. If only `rows` has sums, codes are computed again
+// instead.
 // Shapes: `from` and `rows` are [rows, cols], each with its own stride. With
-// zero rows or columns, the call does nothing. Nothing may overlap an output.
+// zero rows or columns, the call does nothing. No output may overlap another
+// view.
 // Values: NaN stays NaN in f32, bf16 and f16, but its payload may change.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
 // not match, scales or sums for a type that does not have them, overlap,

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts that a call reports beside its results, such as invalid ids.
+// Defines Report, which has counts that a call reports beside its results,
+// such as invalid ids.
 
 #ifndef SWITCHYARD_REPORT_H_
 #define SWITCHYARD_REPORT_H_
@@ -17,31 +18,34 @@ namespace switchyard {
 // so. It leaves the other fields unchanged, so one Report may serve a whole
 // layer.
 struct Report {
-  // RouteTopK: invalid values in given_ids and bias_index.
+  // Set by RouteTopK: the number of invalid values in given_ids and bias_index.
   size_t invalid_ids = 0;
-  // RouteTopK: selected experts with -1 in expert_map.
+  // Set by RouteTopK: the number of selected experts with -1 in expert_map.
   size_t elsewhere = 0;
-  // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts: pairs
-  // of the busiest expert or destination.
+  // Set by BucketPacked, BucketStrided, BucketAligned, MapPairs, MapReplicas
+  // and PlanExperts: the number of pairs of the busiest expert or destination.
+  // Set by MapCounts: the number of rows that the busiest rank receives.
   size_t max_rows = 0;
-  // BucketStrided: the stride in use or needed: see StridedBuckets::report.
+  // Set by BucketStrided: the stride that it used or, if rows were too short,
+  // the least stride.
   size_t row_stride = 0;
-  // BucketPacked, BucketStrided, BucketAligned, MapPairs, PlanExperts:
-  // dropped pairs, with an id outside [0, num_experts) or without a
-  // destination.
+  // Set by BucketPacked, BucketStrided, BucketAligned, MapPairs, MapReplicas
+  // and PlanExperts: the number of dropped pairs, which have an id outside [0,
+  // num_experts), or no destination or replica.
   size_t dropped = 0;
-  // GatherRows: pairs outside [0, num_tokens * top_k).
+  // Set by GatherRows: the number of pairs outside [0, num_tokens * top_k).
   size_t invalid = 0;
-  // Combine, RunExperts, ScatterRows: row_index values outside [-1,
-  // num_rows).
+  // Set by Combine, RunExperts and ScatterRows: the number of row_index values
+  // outside [-1, num_rows).
   size_t skipped = 0;
-  // BucketAligned: pairs beyond their expert's capacity.
+  // Set by BucketAligned: the number of pairs beyond their expert's capacity.
   size_t over_capacity = 0;
-  // BucketAligned: experts that have pairs.
+  // Set by BucketAligned: the number of experts that have pairs.
   size_t active_experts = 0;
-  // PlanExperts: tiles in all tasks of the plan.
+  // Set by PlanExperts: the number of tiles in all tasks of the plan.
   size_t tiles = 0;
-  // Quantize: blocks of finite values with an infinite d or s.
+  // Set by Quantize: the number of blocks of finite values with an infinite d
+  // or s.
   size_t overflowed_blocks = 0;
 };
 

@@ -23,14 +23,16 @@ enum class Score : uint8_t {
   kSigmoid,       // 1 / (1 + exp(-logit)): DeepSeek-V3, GLM, MiniMax
   kSqrtSoftplus,  // sqrt(log(1 + exp(logit))): DeepSeek-V4
   kRaw,           // the logit itself: Granite, gpt-oss, Llama 4
-  kSparsemixer,   // Phi-3.5-MoE: two rounds, see RouteTopK()
+  kSparsemixer,   // two rounds, which RouteTopK() describes: Phi-3.5-MoE
 };
 
 // The value to which correction_bias is added. The sum is an expert's key,
 // and the experts with the largest keys are selected.
 enum class BiasPlace : uint8_t {
-  kScore,  // DeepSeek-V3 and most others
-  kLogit,  // Kolibri; with bias_in_weight, a bias of the router's matmul
+  kScore,  // the score: DeepSeek-V3 and most other models
+  // The logit, before it becomes a score: Kolibri. With bias_in_weight, this
+  // is a bias of the router's matrix product.
+  kLogit,
 };
 
 // The value from which a selected expert's weight is computed.
@@ -57,13 +59,13 @@ struct RouteInputs {
   // Optional [num_biases, num_experts] of floats: the e_score_correction_bias
   // of DeepSeek-V3. It usually has one row, which is used for every token.
   ConstAnyMatrix correction_bias = {};
-  // Optional [tokens, 1] or [1, tokens] of int32, uint32, int64 or uint8:
-  // the row of correction_bias that each token uses (DeepSeek-V4.1 has a
-  // separate row for images). An index that correction_bias does not have is
-  // counted as invalid, and gives a bias of 0.
+  // Optional [tokens, 1] or [1, tokens] of int32, uint32, int64 or uint8: the
+  // row of correction_bias that each token uses (DeepSeek-V4.1 has a separate
+  // row for images). An index that is not a row of correction_bias is counted
+  // as invalid, and gives a bias of 0.
   ConstAnyMatrix bias_index = {};
-  // Optional [1, num_experts] of floats: each weight is at last multiplied by
-  // its expert's value (Gemma 4).
+  // Optional [1, num_experts] of floats: the last step multiplies each weight
+  // by its expert's value (Gemma 4).
   ConstAnyMatrix expert_scale = {};
   // Optional [tokens, 1] or [1, tokens] of uint8 (torch.bool): 0 marks a
   // padding token, which gets ids of -1 and weights of 0.
@@ -72,10 +74,10 @@ struct RouteInputs {
   // experts are used instead of a selection (hash layers, replay of a
   // record), and the call only computes their weights. given_ids may be the
   // first top_k columns of topk_ids. An id outside [0, num_experts) becomes
-  // -1 with weight 0, and is counted as invalid. In uint8 and uint16, 255 and
-  // 65535 mark a slot without an expert: it becomes -1 with weight 0 and is
-  // not counted. So uint8 is refused with more than 255 experts, and uint16
-  // with more than 65535.
+  // -1 with weight 0, and is counted as invalid. In uint8, 255 marks a slot
+  // without an expert, and in uint16, 65535 does: the slot becomes -1 with
+  // weight 0 and is not counted. So uint8 is refused with more than 255
+  // experts, and uint16 with more than 65535.
   ConstAnyMatrix given_ids = {};
   // Optional [1, num_experts] of int32: the id that is written to topk_ids
   // for each expert, such as its index on this node. -1 marks an expert on
@@ -86,19 +88,20 @@ struct RouteInputs {
 struct RouteOutputs {
   // [tokens, top_k + num_shared_experts] of int32, uint32 or int64.
   AnyMatrix topk_ids;
-  AnyMatrix topk_weights;  // of topk_ids's shape, of floats
+  AnyMatrix topk_weights;  // floats in the shape of topk_ids
   // Optional [tokens, 1] or [1, tokens] of floats, with num_zero_experts: for
   // each token, the sum of the weights of its selected zero experts. Combine
   // reads it.
   AnyMatrix identity_weights = {};
   // Optional. The call sets invalid_ids (for given_ids and bias_index) and
-  // elsewhere, without padding tokens of token_mask.
+  // elsewhere. Padding tokens of token_mask are not counted.
   Report* report = nullptr;
   // Optional [tokens, top_k] of int32, uint32, int64, uint8 (up to 255
   // experts) or uint16 (up to 65535). Gets the index of the expert in each
-  // slot, as selected or given: before expert_map, and also of zero experts.
-  // All bits of a slot without an expert are 1 (255, 65535, -1): the slots of
-  // a padding token, and of a given id that becomes -1.
+  // slot, as selected or given, before expert_map changes it. Zero experts
+  // are recorded, too. All bits of a slot without an expert are 1 (255,
+  // 65535, -1): the slots of a padding token, and of a given id that becomes
+  // -1.
   //
   // In a record [tokens, layers, top_k] of several layers, the rows of a
   // layer start layers * top_k elements apart, the first one at element
@@ -116,11 +119,12 @@ struct RouteOutputs {
 struct RouteOptions {
   // Divide the selected weights by their sum (Hugging Face: norm_topk_prob).
   bool renormalize = true;
-  // A lower bound for that sum, as a share of the sum over all experts, in
-  // [0, 1]; 0 means no bound. llama.cpp and the Metal kernels that follow it
-  // use 2^-14. Only kMaxOfSumAndShare uses it. With softmax it has an effect
-  // only if it is above top_k / num_experts, because the top_k largest have
-  // at least that share.
+  // A lower bound for the sum that `renormalize` divides by, as a share of
+  // the sum over all experts, in [0, 1]; 0 means no bound. llama.cpp and the
+  // Metal kernels that follow it use 2^-14. Only kMaxOfSumAndShare uses
+  // clamp. With softmax it has an effect only if it is above top_k /
+  // num_experts, because the top_k largest scores have at least that share of
+  // the sum.
   float clamp = 0x1p-14f;
   Score score = Score::kSoftmax;  // how a logit becomes a score
   // The divisor of the weights, with renormalize.
@@ -130,28 +134,30 @@ struct RouteOptions {
   bool zero_sum_is_zero = false;
   WeightOf weight_of = WeightOf::kScore;     // the value that becomes a weight
   BiasPlace bias_place = BiasPlace::kScore;  // the value that gets the bias
-  // The bias is added to the weight too, not only to the key. Needs
+  // Add the bias to the weight, too, not only to the key. Needs
   // correction_bias. With BiasPlace::kScore it also needs WeightOf::kScore.
   bool bias_in_weight = false;
-  // Select by the rounded score, as PyTorch code does, even if the scores are
-  // equal and the logits differ (an f32 sigmoid is 1 from 16.6 on).
+  // Select by the rounded score, as PyTorch code does, even if scores are
+  // equal although their logits differ (an f32 sigmoid is 1 for every logit
+  // from 16.6 on).
   bool select_on_rounded_score = false;
   // Multiplies weights after the division.
   float routed_scaling_factor = 1.0f;
 
-  // First, every logit is replaced by softcap * tanh(logit * logit_scale /
-  // softcap), clipped to [-logit_clip, logit_clip]. logit_scale must not be
-  // 0. A softcap or clip of 0 leaves that step out.
+  // A factor of logits, not 0. First, every logit is replaced by
+  // logit_softcap * tanh(logit * logit_scale / logit_softcap), clipped to
+  // [-logit_clip, logit_clip]. A logit_softcap or logit_clip of 0 leaves that
+  // step out.
   float logit_scale = 1.0f;
-  float logit_softcap = 0.0f;  // softcap in the formula of logit_scale
-  float logit_clip = 0.0f;     // the clip in the formula of logit_scale
+  float logit_softcap = 0.0f;  // the bound of the tanh; 0: none
+  float logit_clip = 0.0f;     // the largest magnitude of a logit; 0: none
 
   // Groups of num_experts / num_expert_group experts each (0 or 1: none).
   // Experts are selected from the topk_group groups with the largest scores.
   // A group's score is the sum of its group_score_of largest keys
-  // (DeepSeek-V3: 2; DeepSeek-V2: 1, the maximum). An expert of any other
-  // group gets the key -inf, or 0 with dropped_key_is_zero, and 0 is above
-  // negative keys.
+  // (DeepSeek-V3: 2; DeepSeek-V2: 1, the maximum). The other groups are
+  // dropped: their experts get the key -inf, or 0 with dropped_key_is_zero.
+  // Such a 0 is above negative keys.
   size_t num_expert_group = 0;
   size_t topk_group = 0;             // the number of groups to select from
   size_t group_score_of = 2;         // the number of keys in a group's score
@@ -208,11 +214,11 @@ struct RouteOptions {
 //   topk_weights = v / divisor * routed_scaling_factor * expert_scale[id]
 //
 // Selection compares x, not s, if s grows with x and no option needs s. If
-// two logits round to the same score, other routers pick by index; this
-// function picks the larger logit. kSoftmaxOfSelected is divided by its own
-// sum only, with or without `renormalize`. Softmax with kSum or
-// kMaxOfSumAndShare skips the division by the sum over all experts, unless a
-// step is rounded or has a bias:
+// two logits round to the same score, other routers pick by index, but
+// RouteTopK picks the larger logit. Weights of kSoftmaxOfSelected are divided
+// by their own sum only, with or without `renormalize`. With renormalize and
+// kSum or kMaxOfSumAndShare, softmax skips the division by the sum over all
+// experts, unless a step is rounded or has a bias:
 //
 //   S_all = the sum of exp(x - max) over all experts,
 //   S_sel = the same sum over the selected experts.
@@ -243,18 +249,18 @@ struct RouteOptions {
 //   weight NaN (0x7FC00000).
 // * With softmax, experts with x = +inf share equally, and an expert with x =
 //   -inf gets 0.
-// * If all x of a row are -inf (masked, padded), weights are 0. The same
-//   holds for kSoftmaxOfSelected if all selected x are -inf. If keys are
-//   scores, the scores of such a row are 1 / num_experts (softmax), 0
-//   (sigmoid and sqrt-softplus) or -inf (raw), so that a bias and groups
+// * If all x of a row are -inf (masked, padded), weights are 0. With
+//   kSoftmaxOfSelected, weights are also 0 if all selected x are -inf. If
+//   keys are scores, the scores of such a row are 1 / num_experts (softmax),
+//   0 (sigmoid and sqrt-softplus) or -inf (raw), so that a bias and groups
 //   still select.
 // * A NaN in a bias makes the key NaN, but no weight.
 // * A divisor of 0 gives infinity, or NaN if v is 0, as in the models.
 // * kMaxOfSumAndShare with a clamp of 0 divides by the sum itself, which may
 //   be negative with raw scores.
-// * A token with an invalid bias_index has a bias of 0. Its keys are the
-//   values without the bias. With BiasPlace::kScore they are therefore s,
-//   even if s has ties and x does not.
+// * A token with an invalid bias_index has a bias of 0, so its keys are the
+//   values without the bias. With BiasPlace::kScore these keys are s, even if
+//   s has ties and x does not.
 //
 // Bits: results do not depend on the batch, on threads or, among ISAs with
 // FMA, on the ISA. If keys are x, ids are the same on every ISA. Sums over

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Status, which a call returns: success, or an error with its message.
+// Status, the result of a call: success, or an error with its message.
 
 #ifndef SWITCHYARD_STATUS_H_
 #define SWITCHYARD_STATUS_H_
@@ -60,11 +60,11 @@ class [[nodiscard]] Status {
   constexpr const char* message() const noexcept { return message_; }
 
   // Returns the numbers of the error, or "" if it has none. For the message
-  // "RouteTopK: topk_ids: is not [tokens, top_k]" they are "got [15, 2],
-  // needs [16, 2]". Each thread keeps only the numbers of its last error. So
-  // call this on the thread that made the failed call, before that thread's
-  // next call, and copy the text. Later or on another thread it returns "",
-  // and never the numbers of another error.
+  // "RouteTopK: topk_ids: is not [tokens, top_k]" the numbers are "got [15,
+  // 2], needs [16, 2]". Each thread keeps only the numbers of its last error.
+  // So call details() on the thread that made the failed call, before that
+  // thread's next call, and copy the text. Later, or on another thread,
+  // details() returns "", and never the numbers of another error.
   const char* details() const noexcept { return DetailsOf(*this); }
 
  private:
@@ -75,7 +75,8 @@ class [[nodiscard]] Status {
 
   const char* message_ = "";
   StatusCode code_ = StatusCode::kOk;
-  // number of the error that has the details; 0: no details
+  // The number of this error, by which details() finds its text; 0 if the
+  // error has no details.
   uint32_t number_ = 0;
 };
 static_assert(sizeof(Status) == 16 || sizeof(void*) != 8,

@@ -22,8 +22,8 @@
 // later versions. Initialise them with their ..._INIT macro, which sets the
 // size and the defaults.
 // * If an older caller passes a shorter struct, the missing fields have their
-//   defaults. A size that no version had is refused, such as 5, or 8, which
-//   is the size of a pointer.
+//   defaults. A size that the struct had in no version is refused, such as 5,
+//   or 8, which is the size of a pointer.
 // * If a newer caller passes a longer struct, it is refused unless all bytes
 //   that this version does not know are zero. A struct of more than
 //   SWY_MAX_STRUCT_SIZE, 4096 bytes, is always refused.
@@ -31,8 +31,8 @@
 // Structs without `size` never change, and the values of enumerators never
 // change. A flag is 0 or 1; any other value is refused.
 //
-// Functions do not throw, print or allocate, and a failed call returns the
-// reason. Any thread may call them.
+// Functions do not throw, print or allocate. A failed call returns the
+// reason. Any thread may call any function.
 
 #ifndef SWITCHYARD_SWITCHYARD_H_
 #define SWITCHYARD_SWITCHYARD_H_

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An Executor on threads that the engine already runs. It is for engines that
-// call one function on every thread, with the thread's number (llama.cpp's
-// ith and nth), and have a barrier. It neither creates nor wakes threads. It
-// is header-only and needs only executor.h and pieces.h.
+// An Executor on threads that the engine already runs. TeamExecutor is for
+// engines that call one function on every thread, with the thread's number
+// (llama.cpp's ith and nth), and have a barrier. It neither creates nor wakes
+// threads. It is header-only and needs only executor.h and pieces.h.
 
 #ifndef SWITCHYARD_TEAM_EXECUTOR_H_
 #define SWITCHYARD_TEAM_EXECUTOR_H_
@@ -29,8 +29,8 @@ namespace switchyard {
 //
 // Thread 0 runs work(), which makes the calls. The other threads do their
 // share of each call until work() returns. work() may call every function of
-// the library, sorts too. While thread 0 runs a call alone, the others wait
-// in the barrier.
+// the library. While thread 0 runs a call alone, the others wait in the
+// barrier.
 class TeamExecutor final : public Executor {
  public:
   // The engine's barrier. It returns when all threads of the team have called
@@ -41,7 +41,7 @@ class TeamExecutor final : public Executor {
   using Barrier = void (*)(void* context);
 
   // Makes an executor on `num_threads` threads of the engine, which all call
-  // Run(). Calls barrier(context).
+  // Run(). The executor synchronises them with barrier(context).
   TeamExecutor(size_t num_threads, Barrier barrier,
                void* context = nullptr) noexcept
       : num_threads_(num_threads), barrier_(barrier), context_(context) {}
@@ -49,13 +49,13 @@ class TeamExecutor final : public Executor {
   TeamExecutor& operator=(const TeamExecutor&) = delete;
 
   // Each of the threads 0 to num_threads - 1 must call Run once. On thread 0,
-  // Run calls work(). On all threads it returns after work() has ended, and
-  // they see everything that work() wrote. After that, the threads may call
-  // Run again. If work() throws, thread 0's Run throws the exception on.
+  // Run calls work(). On all threads Run returns after work() has ended, and
+  // the threads see everything that work() wrote. They may then call Run
+  // again. If work() throws, thread 0's Run throws the exception on.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();
-    if (barrier_ == nullptr) {  // ParallelFor() refuses it
+    if (barrier_ == nullptr) {  // ParallelFor() returns an error
       if (thread == 0) work();
       return;
     }
@@ -67,16 +67,17 @@ class TeamExecutor final : public Executor {
       loop_->Run(thread, num_threads_, thread);
       Wait();
     }
-    Wait();  // all have read through_ before thread 0 resets it
+    Wait();  // all threads read through_ before thread 0 resets it
   }
 
   size_t Concurrency() const noexcept override { return num_threads_; }
 
-  // A fork takes two barriers: 3 us for sixteen threads that spin.
+  // Returns the time of two barriers, which a fork takes: 3 us for sixteen
+  // threads that spin.
   size_t ForkNs() const noexcept override { return 3000; }
 
-  // The functions of the library call it, on thread 0 in work(). Outside of
-  // Run(), the calling thread does all of the work.
+  // The library's functions call ParallelFor() on thread 0, inside work().
+  // Outside of Run(), the calling thread does all of the work.
   Status ParallelFor(size_t count, size_t grain, Body body,
                      void* context) noexcept override {
     if (num_threads_ > 1 && barrier_ == nullptr) {

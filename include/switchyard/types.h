@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The element types that views carry at run time.
+// The types of elements: C++ structs for small floats and GGML's blocks, and
+// the enum Type, which tells a view's element type at run time.
 
 #ifndef SWITCHYARD_TYPES_H_
 #define SWITCHYARD_TYPES_H_
@@ -14,8 +15,8 @@
 
 namespace switchyard {
 
-// Floats of 16 and 8 bits, which are only stored here. Code that computes
-// with them converts them first.
+// Floats of 16 and 8 bits. The structs only store the bits and have no
+// arithmetic: convert them to float to compute.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -33,7 +34,8 @@ struct Scale8E8M0 {  // 2^(bits - 127); 255 is NaN
   uint8_t bits;
 };
 
-// GGML's blocks, byte for byte.
+// Blocks of quantised values, with the same bytes as GGML's block_q8_0,
+// block_q8_1 and block_q8_K.
 struct BlockQ8_0 {
   Float16 d;
   int8_t qs[32];  // value = d * qs
@@ -70,9 +72,10 @@ enum class Type : uint8_t {
   kU16,  // for recorded ids only: see route.h
 };
 
-// TypeOf<float>::value is Type::kF32, and so on; other C++ types have no
-// value. Blocks have no value either, because the sizes of a view count
-// values, and the sizes after a pointer to blocks would seem to count blocks.
+// TypeOf<T>::value is the Type of a C++ type: Type::kF32 for float, and so
+// on. Types that are never elements of a view have no value. Blocks have no
+// value either: a view's sizes count values, but beside a pointer to blocks
+// they would seem to count blocks.
 template <class T>
 struct TypeOf {};
 template <class T>
@@ -148,9 +151,9 @@ constexpr size_t BlockOf(Type type) noexcept {
 // Returns the bytes of `values` values. `values` must be a multiple of
 // BlockOf(type).
 constexpr size_t BytesOf(Type type, size_t values) noexcept {
-  // The constant holds the binary logarithms of SizeOf(), four bits each.
-  // This is a table in a register, because each call of the library computes
-  // sizes for two dozen views.
+  // The constant is a table of log2(SizeOf(type)), with four bits for each
+  // type. It avoids a branch or a load, because each call of the library
+  // computes sizes for two dozen views.
   if (type < Type::kQ8_0) {
     return values << (uint64_t{0x322112} >> 4 * static_cast<unsigned>(type) &
                       3);

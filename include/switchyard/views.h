@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Non-owning views. The library never reads or writes a byte outside them and
-// needs no alignment beyond the element type's. Sizes may have any integer
-// type (ggml's are int64_t). A negative size becomes a huge one, which calls
-// refuse.
+// Views: pointers to data that the caller owns, with the data's sizes. The
+// library never reads or writes a byte outside a view and needs no alignment
+// beyond the element type's. Sizes may have any integer type (ggml's are
+// int64_t). A negative size becomes a huge one, which calls refuse.
 //
 // All structs of inputs, outputs and options are aggregates. Write their
 // fields in braces in order, assign them one by one or, from C++20 on, use
@@ -31,13 +31,13 @@ inline constexpr bool kAreSizes = ((std::is_integral_v<I> ||
 template <class... I>
 using IfSizes = std::enable_if_t<kAreSizes<I...>>;
 
-// The functions below give better compiler errors for wrong braces, because
-// GCC 12 says only "could not convert ... from <brace-enclosed initializer
+// The functions below give clearer compiler errors for wrong braces, because
+// GCC 12 reports only "could not convert ... from <brace-enclosed initializer
 // list>". BasicAnyMatrix has private constructors that accept wrong
-// arguments, and explain the right ones in a static_assert. They are private
-// so that std::is_convertible and similar traits stay false. Span has no such
-// constructors, because functions overloaded for Spans of several types would
-// become ambiguous.
+// arguments, and name the right ones in a static_assert. These constructors
+// are private so that std::is_convertible and similar traits stay false. Span
+// has no such constructors, because functions overloaded for Spans of several
+// types would become ambiguous.
 namespace refused {
 
 template <class T, class = void>
@@ -46,7 +46,7 @@ template <class T>
 inline constexpr bool kHasType<T, std::void_t<decltype(TypeOf<T>::value)>> =
     true;
 
-// True if a matrix of Void may have elements of T.
+// True if a BasicAnyMatrix<Void> may have elements of T.
 template <class Void, class T>
 inline constexpr bool kTakes = kHasType<T> &&
                                (std::is_const_v<Void> || !std::is_const_v<T>);
@@ -156,8 +156,8 @@ struct Matrix {
 
 // A matrix with an element type that is known at run time, for functions that
 // accept several types. Each function documents the types of its arguments,
-// and returns kInvalidArgument for any other type. A Matrix converts to it,
-// and it can be written like a Matrix:
+// and returns kInvalidArgument for any other type. A Matrix converts to this
+// type, which takes the braces of a Matrix, too:
 //
 //   RouteTopK({{logits, tokens, 128}},
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
@@ -203,7 +203,8 @@ struct BasicAnyMatrix {
         cols(other.cols),
         stride(other.stride),
         type(other.type) {}
-  // For types that are known at run time only (torch, ggml).
+  // Takes the element type as an argument, for types that are known at run
+  // time only (torch, ggml).
   template <class R, class C, class S, class = IfSizes<R, C, S>>
   constexpr BasicAnyMatrix(Void* data_in, Type type_in, R rows_in, C cols_in,
                            S stride_in) noexcept
@@ -212,7 +213,7 @@ struct BasicAnyMatrix {
         cols(static_cast<size_t>(cols_in)),
         stride(static_cast<size_t>(stride_in)),
         type(type_in) {}
-  // A matrix of one row.
+  // Makes a matrix of one row.
   template <class T, class = IfElement<T>>
   constexpr BasicAnyMatrix(Span<T> s) noexcept  // NOLINT(runtime/explicit)
       : BasicAnyMatrix(s.size == 0 ? nullptr : s.data, 1, s.size) {}
@@ -229,7 +230,7 @@ struct BasicAnyMatrix {
   Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
   }
-  // Returns the first element of a row, with the same T as As().
+  // Returns the first element of a row. T is as for As().
   template <class T>
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
@@ -309,8 +310,8 @@ template <class Void>  // void or const void
 struct BasicAnyRows : BasicAnyMatrix<Void> {
   using Base = BasicAnyMatrix<Void>;
 
-  Base scales;  // of codes: [rows, 1] or [rows, groups of columns]
-  Base sums;    // optional, of i8 and u8: [rows, 1], sums of a row's codes
+  Base scales;  // scales of codes: [rows, 1] or [rows, groups of columns]
+  Base sums;    // optional, for i8 and u8: [rows, 1], sums of a row's codes
 
   using Base::Base;
   constexpr BasicAnyRows() noexcept = default;

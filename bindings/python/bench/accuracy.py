@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the logits of a model with quantised experts with those of float experts.
+"""Compares the logits of a model with quantised experts and with float experts.
 
 Prints for each format: the KL divergence of the next token's probabilities, in nats; how often the
 likeliest token is the same; and the perplexity of the tokens.

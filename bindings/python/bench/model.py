@@ -4,11 +4,11 @@
 """Times prefill and steps of decoding of a model of transformers, as it is and patched.
 
 The model has four layers of Qwen3-30B-A3B's shape, with random weights. It has no product with the
-vocabulary, because beside four layers this product would take much more of the time than beside the
-real model's 48. The implementations run in turns, each time in another order. The program prints
-medians, and ratios that are above 1 if Switchyard is faster. transformers runs attention and norms
-in all of them. With --experts-dtype, a copy of the model with quantised experts is also compared,
-and its memory is printed first.
+vocabulary, because this product would take a larger share of the time with four layers than with
+the real model's 48. The implementations run in turns, each time in another order. The program
+prints medians, and ratios that are above 1 if Switchyard is faster. In each implementation,
+transformers runs attention and norms. With --experts-dtype, a copy of the model with quantised
+experts is also compared, and its memory is printed first.
 
 Exits with 0, or for wrong input with 2 and a line on stderr.
 """

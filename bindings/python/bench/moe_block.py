@@ -6,7 +6,7 @@
 Weights are random, at the shapes of known models. The implementations run in turns, each time in
 another order. The ratio of medians is above 1 if Switchyard is faster. The last column has the
 middle half of the ratios of single rounds: if this range is wider than the ratio's distance from 1,
-the ratio shows no difference. With --experts-dtype, the ratios are those of the first format.
+the ratio shows no difference. With --experts-dtype, the ratios are for the first format.
 Weights of several layers are used in turns, so that they come from memory, as in a model.
 
 Exits with 0, or for wrong input with 2 and a line on stderr.
@@ -34,16 +34,16 @@ SHAPES = {
 }
 
 
-# Names in transformers: the stem of the classes' names, and the options for the number and the
-# width of experts.
+# Names in transformers: the start of the classes' names, and the configuration's fields for the
+# number and the width of experts.
 _FAMILIES = {"qwen3_moe": ("Qwen3Moe", "num_experts", "moe_intermediate_size"),
              "deepseek_v3": ("DeepseekV3", "n_routed_experts", "moe_intermediate_size"),
              "gpt_oss": ("GptOss", "num_local_experts", "intermediate_size")}
 
 
 def fill(module):
-    """Fills parameters with the same million random numbers again and again. Their number is prime,
-    so that rows differ."""
+    """Fills parameters with a list of random numbers, repeated. The list's length is a prime near a
+    million, so that rows differ."""
     with torch.no_grad():
         for p in module.parameters():
             flat = p.view(-1)
@@ -78,7 +78,7 @@ def run(module, name, *inputs):
 
 
 def middle_half(ratios):
-    """Returns the least and the largest of the middle half of the rounds' ratios."""
+    """Returns the bounds of the middle half of the ratios of single rounds."""
     ratios = sorted(ratios)
     quarter = (len(ratios) - 1) // 4
     return ratios[quarter], ratios[-1 - quarter]

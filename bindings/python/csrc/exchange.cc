@@ -22,8 +22,8 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Returns a view of a tensor's rows and their scales. Both may be columns of a
-// larger message.
+// Returns a view of a tensor's rows and their scales. Rows and scales may be
+// columns of a larger tensor, a message.
 AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
                const char* scales_argument, const OptionalTensor& scales) {
   AnyRows rows = MatrixOf(op, argument, tensor);
@@ -51,8 +51,8 @@ ConstAnyMatrix IndexOf(const char* op, const char* argument,
 }
 
 // True if an element of `column` shares bytes with an id. Ids have id_bytes
-// bytes and any strides. Each element is compared, not only the ranges of
-// memory, because both may be columns of the same tensor.
+// bytes and any strides. Compares each element, not only the ranges of
+// memory, because column and ids may be columns of the same tensor.
 bool Overlaps(const AnyMatrix& column, const Tensor& ids, int64_t id_bytes) {
   const Shape shape(ids);
   const int64_t last_row = shape.sizes[0] - 1, top_k = shape.sizes[1];
@@ -202,8 +202,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> CountsOfRank(
 }
 
 // Calls GatherRows: writes rows[r] = tokens[pairs[r] / top_k] to the caller's
-// memory, in the dtype of `rows`. float8 and int8 have scales, float32 of
-// [rows, 1].
+// memory, in the dtype of `rows`. Rows of float8 and int8 have scales:
+// float32 [rows, 1].
 void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                 int64_t top_k, const OptionalTensor& token_scales,
                 const OptionalTensor& row_scales,
@@ -226,8 +226,8 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
                    {}, pool));
 }
 
-// Calls Combine. Returns the weighted sum of each token's rows, in `dtype`, or
-// in the dtype of the rows if none is given.
+// Calls Combine. Returns the weighted sum of each token's rows, in `dtype`,
+// or in the dtype of the rows if `dtype` is not given.
 Tensor CombineRows(const Tensor& rows, const Tensor& topk_weights,
                    const Tensor& row_index, const OptionalTensor& row_scales,
                    std::optional<ScalarType> dtype) {

@@ -53,7 +53,8 @@ struct Rows {
            activate.layout == GateUpLayout::kInterleaved;
   }
 };
-// Owns contiguous copies of arguments that have gaps within a row.
+// Owns contiguous copies of arguments with elements that are not contiguous
+// within a row.
 struct RowsKeepers {
   Tensor hidden, ids, weights;
 };
@@ -81,7 +82,7 @@ void CheckHasGate(const char* op, const Rows& rows, bool has_gate) {
                         : "given, and the layout is not 'split'");
 }
 
-// The weights of a layer for products that torch computes.
+// The weights of a layer's products, if torch computes them.
 struct Layer {
   const Projection* gate;  // null unless the layout is kSplit
   const Projection& up;
@@ -111,8 +112,9 @@ void CheckLayer(const Rows& rows, const Layer& layer) {
         kOp, "gate", "not of the shape and dtype of up");
 }
 
-// Multiplies tiles of the layer's products, each on the calling thread. If this
-// throws, the exception is kept for the thread that called the operator.
+// Multiplies tiles of the layer's products, each on the calling thread. If a
+// product throws, the exception is kept for the thread that called the
+// operator.
 class Products {
  public:
   explicit Products(const Layer& layer) : layer_(layer) {}
@@ -153,8 +155,8 @@ void AddBias(const T* bias, const AnyMatrix& out) {
   }
 }
 
-// Multiplies tiles with weights in a format of the library. Results are f32;
-// down's bias may have any float type.
+// Multiplies tiles with weights in a format of the library. The products are
+// f32; down's bias may have any float type.
 struct QuantizedProducts {
   LayerWeights weights;
   ConstAnyMatrix down_bias;
@@ -187,8 +189,8 @@ struct QuantizedProducts {
   void Rethrow() const {}  // products do not throw
 };
 
-// Plans and runs a layer with the products `gemm`. `shape` has the number,
-// sizes and costs of experts, and `options` has the formats of rows.
+// Plans and runs a layer. `gemm` computes the products. `shape` has the
+// number, sizes and costs of experts, and `options` has the formats of rows.
 template <class Gemm>
 Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
            ExpertsOptions options, const ConstAnyMatrix& up_bias,
@@ -204,9 +206,9 @@ Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,
   shape.hidden = rows.hidden.cols;
   shape.workers = pool.Concurrency();
   shape.allow_dropped = true;
-  // With few tokens, cuts a worker's share into only about two parts, because a
-  // product of one row takes longer if transposed weights are cut by columns:
-  // 5.2 ms instead of 3.3 for bf16 of 2880 x 5760.
+  // With few tokens, cuts a worker's share into only about two parts: a
+  // product of one row takes longer if transposed weights are cut by columns,
+  // 5.2 ms instead of 3.3 ms for bf16 of 2880 x 5760.
   shape.least_cost = shape.weight_cost *
                      std::min(tokens * rows.top_k(), shape.num_experts) /
                      (2 * shape.workers);
@@ -321,7 +323,7 @@ Tensor QuantizedExperts(const Tensor& hidden, const Tensor& topk_ids,
   SetCosts(ups, &shape);
   shape.num_experts = up_weights.data.rows;
   shape.intermediate = static_cast<size_t>(intermediate);
-  ExpertsOptions types;  // products are f32
+  ExpertsOptions types;  // by default, products are f32
   types.operands = OperandsOf(ups);
   types.down_operands = OperandsOf(downs);
   return Run(kQuantized, rows, shape, types, up_biases, products);

@@ -18,8 +18,8 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// Deletes the handle of a tensor over memory that it does not own. Such tensors
-// are plain handles here, because a torch::stable::Tensor would add a
+// Deletes the handle of a tensor that does not own its memory. This file uses
+// plain handles for such tensors, because a torch::stable::Tensor would add a
 // shared_ptr.
 struct DeleteHandle {
   void operator()(AtenTensorHandle handle) const {
@@ -43,7 +43,8 @@ Handle Over(const ConstAnyMatrix& m) {
   const int64_t strides[] = {static_cast<int64_t>(m.stride), 1};
   return Over(m.data, m.type, 2, sizes, strides);
 }
-// Makes a tensor over `count` columns of one row, from `first` on.
+// Makes a tensor that views `count` columns of one row of `m`, from `first`
+// on.
 Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
   const size_t begin = static_cast<size_t>(row) * m.stride + first;
   const int64_t size = static_cast<int64_t>(count), stride = 1;
@@ -51,9 +52,9 @@ Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
               1, &size, &stride);
 }
 
-// True if oneDNN would convert bf16 to floats. It accepts bf16 on any AVX-512
-// CPU, but only later ones have instructions to multiply bf16. On AVX2 torch
-// does not ask oneDNN.
+// True if oneDNN would convert bf16 to floats to multiply. oneDNN accepts
+// bf16 on any AVX-512 CPU, but only newer CPUs have instructions to multiply
+// bf16. On AVX2 torch does not use oneDNN for bf16.
 bool OneDnnConvertsBF16() {
 #if defined(__x86_64__)
   static const bool does = [] {
@@ -68,12 +69,12 @@ bool OneDnnConvertsBF16() {
   return false;
 #endif
 }
-// torch multiplies bf16 and f16 by oneDNN if the CPU has instructions for
-// them. Otherwise it computes a dot product for each output, which reads all
-// weights for each row; for transposed weights it runs a scalar loop. The
-// library's tile reads weights once for all rows. (AVX2, 2048 x 768 in bf16,
-// two threads, torch over ours: 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32 rows
-// 4.25.)
+// True if torch multiplies `type` slowly. torch multiplies bf16 and f16 by
+// oneDNN if the CPU has instructions for these types. Otherwise it computes a
+// dot product for each output, which reads all weights for each row; for
+// transposed weights it runs a scalar loop. The library's tile reads weights
+// once for all rows. (AVX2, 2048 x 768 in bf16, two threads, torch over ours:
+// 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32 rows 4.25.)
 bool TorchHasNoGemmFor(Type type) {
 #if defined(__x86_64__)
   const auto asks = [](const char* name) {
@@ -92,10 +93,10 @@ bool TorchHasNoGemmFor(Type type) {
 }
 constexpr size_t kFewestTileRows = 2;
 
-// If oneDNN converts bf16 to floats, a product of two or three rows takes
-// longer than a product for each row. So up to this many rows are multiplied
-// one by one. (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a Zen 4, 2880 x 5760: 1
-// row 2.2 ms, 2 rows 6.4, 3 rows 7.1, 4 rows 8.1.)
+// The most rows that are multiplied one by one if oneDNN converts bf16 to
+// floats, because oneDNN then takes longer for a product of two or three rows
+// than for a product of each row. (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a
+// Zen 4, 2880 x 5760: 1 row 2.2 ms, 2 rows 6.4, 3 rows 7.1, 4 rows 8.1.)
 constexpr size_t kMostSingleRows = 3;
 
 }  // namespace
@@ -144,9 +145,9 @@ void Projection::UsePacked(const char* op, const PackedProduct& packed) {
   packed_ = &packed.experts;
 }
 
-// torch allocates the result of this product, and the result is copied to
-// `out`. For 32 rows the copy takes a hundredth of the product's time. Calls
-// torch's dispatcher, because torch's stable ABI does not have the function.
+// torch allocates the product, which is then copied to `out`. For 32 rows the
+// copy takes a hundredth of the product's time. The product is called through
+// torch's dispatcher, because torch's stable ABI does not have it.
 void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
                                 const AnyMatrix& out, bool add_bias) const {
   using torch::stable::detail::from;
@@ -215,8 +216,8 @@ void Projection::MultiplyTiles(int64_t expert, const ConstAnyMatrix& rows,
 void Projection::Multiply(int64_t expert, const ConstAnyMatrix& rows,
                           size_t first_column, const AnyMatrix& out,
                           bool add_bias) const {
-  // A single row of f32 does not use packed weights, because with them it takes
-  // 1.1 of the time with plain weights.
+  // A single row of f32 is not multiplied with packed weights, because this
+  // takes 1.1 times as long as with plain weights.
   if (packed_ != nullptr && (rows.rows > 1 || type_ != Type::kF32)) {
     return MultiplyPacked(expert, rows, out, add_bias);
   }

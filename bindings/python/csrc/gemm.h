@@ -18,7 +18,8 @@
 namespace switchyard {
 namespace python {
 
-// The weights of one projection of all experts, in the caller's tensor.
+// The weights of all experts for one product (gate, up or down), in the
+// caller's tensor.
 class Projection {
  public:
   // `weights` are [experts, out, in], or [experts, in, out] if transposed.
@@ -27,8 +28,8 @@ class Projection {
              const OptionalTensor& bias, const char* bias_argument,
              bool transposed);
 
-  // Uses `packed`, which has the same weights packed by oneDNN and must outlive
-  // this object.
+  // Makes products use `packed`, which has the same weights packed by oneDNN.
+  // It must outlive this object.
   void UsePacked(const char* op, const PackedProduct& packed);
 
   int64_t experts() const { return experts_; }
@@ -46,9 +47,9 @@ class Projection {
   // Returns the bias [experts, out], or an empty view.
   const ConstAnyMatrix& bias() const { return bias_; }
 
-  // Computes out = rows * weights of the expert, and adds the bias if add_bias.
-  // Rounds once. Computes as many columns of the product as `out` has, from
-  // first_column on.
+  // Computes out = rows * weights of the expert, for as many columns as `out`
+  // has, from first_column on. Adds the bias if add_bias. Each result is
+  // rounded once.
   void Multiply(int64_t expert, const ConstAnyMatrix& rows, size_t first_column,
                 const AnyMatrix& out, bool add_bias) const;
 

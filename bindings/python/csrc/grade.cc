@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Operators that give out the cases of programs/conformance, and grade answers.
-// switchyard/grade.py calls a router between them.
+// Operators for switchyard/grade.py: one returns the cases of
+// programs/conformance, and one grades a router's answers to the cases.
 
 #include "programs/conformance/grade.h"
 
@@ -28,9 +28,10 @@ namespace {
 
 constexpr char kOp[] = "grade";
 
-// Returns the cases with names like `only`.
+// Returns the cases with names that match `only`, a shell pattern.
 std::vector<conformance::Case> CasesLike(const std::string& only) {
-  // Making them takes longer than grading a router.
+  // All cases are made once per process, because making them takes longer
+  // than grading a router.
   static const std::vector<conformance::Case> all = conformance::MakeCases();
   try {
     return conformance::CasesLike(only, all);
@@ -70,8 +71,8 @@ std::string OptionsAsText() {
   return text.str();
 }
 
-// Returns the report on these answers to CasesLike(only), and whether the
-// router is right.
+// Returns the report on `answers` to CasesLike(only), and whether the router
+// is right.
 std::tuple<std::string, bool> Grade(const std::string& answers,
                                     const std::string& only) {
   conformance::Grader grader(CasesLike(only));

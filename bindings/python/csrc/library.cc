@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The library of operators torch.ops.switchyard.*. Each file registers its
-// operators at load time.
+// The library of operators torch.ops.switchyard.*. Each source file registers
+// its own operators when the library is loaded.
 
 #include <torch/csrc/stable/library.h>
 

@@ -16,19 +16,21 @@
 #include <new>
 #include <sstream>
 
-// glibc 2.32: true if the process has one thread, so that shared_ptr counts
-// without atomics. Always false here, so shared_ptr always counts with atomics.
+// A symbol of glibc 2.32: true if the process has one thread, so that
+// shared_ptr counts without atomics. Here it is always false, so shared_ptr
+// always counts with atomics.
 extern "C" __attribute__((visibility("hidden"))) char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
-// GCC 9 declares these constructors `extern template`.
+// Symbols of GCC 9, whose headers declare these constructors `extern
+// template`.
 template std::basic_stringstream<char>::basic_stringstream();
 template std::basic_ostringstream<char>::basic_ostringstream();
 
-// GCC 11: functions that count references to an exception. The constructor and
-// destructor of exception_ptr are inline now and call these functions. They are
-// defined here by the constructor and destructor that libraries have exported
-// since GCC 4.4.
+// Symbols of GCC 11: functions that count the references to an exception. Its
+// inline constructor and destructor of exception_ptr call these functions.
+// The definitions below call the constructor and destructor that libraries
+// have exported since GCC 4.4.
 namespace older {
 void CopyPointer(void* to, const void* from) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
@@ -43,13 +45,13 @@ void std::__exception_ptr::exception_ptr::_M_release() noexcept {
   older::DropPointer(this);
 }
 
-// GCC 11: a new[] of too many elements calls this.
+// A symbol of GCC 11, which a new[] of too many elements calls.
 namespace std {
 void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 }  // namespace std
 
-// glibc 2.29: exp() without the checks of older versions. This one calls the
-// older version.
+// A symbol of glibc 2.29: exp() without the checks of older versions. The
+// definition below calls the older exp().
 extern "C" {
 double OlderExp(double x);
 #if defined(__x86_64__)
@@ -60,7 +62,8 @@ __asm__(".symver OlderExp, exp@GLIBC_2.17");
 double exp(double x) noexcept { return OlderExp(x); }
 }
 
-// GCC 11: floats as text, in the locale "C".
+// Symbols of GCC 11: from_chars() and to_chars() for floats, in the locale
+// "C".
 namespace older {
 namespace {
 
@@ -71,7 +74,7 @@ locale_t PlainLocale() {
 template <class Float>
 std::from_chars_result Read(const char* begin, const char* end, Float& value,
                             Float (*read)(const char*, char**, locale_t)) {
-  char text[128];  // because `end` is not a zero
+  char text[128];  // a copy, because no zero follows the text
   const size_t size = std::min<size_t>(end - begin, sizeof(text) - 1);
   std::copy(begin, begin + size, text);
   text[size] = '\0';
@@ -98,7 +101,7 @@ std::from_chars_result std::from_chars(const char* begin, const char* end,
                                        double& value, chars_format) noexcept {
   return older::Read(begin, end, value, &strtod_l);
 }
-// Writes as few digits as read back to the same float.
+// Writes the shortest text that reads back as the same float.
 std::to_chars_result std::to_chars(char* begin, char* end,
                                    float value) noexcept {
   char text[32];

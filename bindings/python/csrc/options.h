@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads the argument `options` of operators, "name=value name=value". Passes
-// names to SetOption(), so that a new option of the library needs no code here.
+// Reads the argument `options` of operators, a text "name=value name=value".
+// Passes the names to SetOption(), so that a new option of the library needs
+// no code here.
 
 #ifndef SWITCHYARD_PYTHON_OPTIONS_H_
 #define SWITCHYARD_PYTHON_OPTIONS_H_
@@ -17,8 +18,8 @@
 namespace switchyard {
 namespace python {
 
-// Calls set(name, value). The value is a double if it is a number, otherwise a
-// text.
+// Calls set(name, value), with a double if the value is a number, and with a
+// text otherwise.
 template <class Set>
 Status SetByText(const std::string& name, const char* value, const Set& set) {
   char* end = nullptr;
@@ -27,7 +28,8 @@ Status SetByText(const std::string& name, const char* value, const Set& set) {
                                         : set(name.c_str(), value);
 }
 
-// Sets options of one part of `preset`. `part` is "route" or "activate".
+// Sets the options of `text` in one part of `preset`. `part` is "route" or
+// "activate".
 inline void SetOptions(const char* op, const std::string& part,
                        const std::string& text, Preset* preset) {
   std::istringstream words(text);

@@ -19,8 +19,8 @@ struct All {
   int64_t last = 0;
 };
 All& all() {
-  // The table is never destroyed, because Python may drop entries until the
-  // process ends.
+  // The table is never destroyed, because Python may still drop entries while
+  // the process ends.
   static All& instance = *new All;
   return instance;
 }

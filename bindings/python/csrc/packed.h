@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of weights packed by oneDNN, which gives each entry a number.
-// torch.compile cannot handle such opaque tensors, so operators take the number
-// instead.
+// A table of weights packed by oneDNN. Each entry has a number, which
+// operators take instead of the tensors, because torch.compile cannot handle
+// oneDNN's opaque tensors.
 
 #ifndef SWITCHYARD_PYTHON_PACKED_H_
 #define SWITCHYARD_PYTHON_PACKED_H_
@@ -23,15 +23,15 @@ struct PackedProduct {
   Type type;
   int64_t out, in;
 };
-// A layer's two products.
+// The packed weights of a layer's two products.
 struct Packed {
   PackedProduct up, down;
 };
 
 // Adds an entry and returns its number, which is not 0. Any thread may call
-// this. It is an error if a tensor is not oneDNN's, or if the tensors of a
-// product differ in shape or dtype, because oneDNN reads weights by their own
-// shape, not by the layer's.
+// KeepPacked. A tensor that is not oneDNN's is an error. So are tensors of a
+// product that differ in shape or dtype, because oneDNN reads weights by the
+// tensor's shape, not by the layer's.
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down);
 // Removes an entry. If a call still uses the weights, it frees them at its end.
 void DropPacked(int64_t number);

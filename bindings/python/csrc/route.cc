@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Operators for RouteTopK with a preset's options.
+// Operators that call RouteTopK with the options of a preset.
 
 #include "switchyard/route.h"
 
@@ -38,8 +38,8 @@ void PutOptions(const Preset& preset, std::ostream& text) {
   }
 }
 
-// Returns the preset of this name. If there is none, the error suggests the
-// nearest name.
+// Returns the preset with the name `name`. The error for an unknown name
+// suggests the nearest name.
 Preset FindNamed(const char* op, const char* argument,
                  const std::string& name) {
   Preset preset;
@@ -58,8 +58,8 @@ ConstAnyMatrix RowOf(const char* op, const char* argument,
   return MatrixOf(op, argument, row, keeper);
 }
 
-// Drops the options and inputs that only selection uses. RouteTopK refuses them
-// with given_ids.
+// Drops the options and inputs that only selection uses, because RouteTopK
+// refuses them with given_ids.
 void DropSelection(RouteInputs* in, RouteOptions* options) {
   if (options->num_expert_group > 1) options->num_expert_group = 1;
   options->topk_group = 0;
@@ -118,7 +118,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
                  expert_scale, options, dtype, given_ids, token_mask);
 }
 
-// Route(), which also writes the selected experts to `record`.
+// Does the same as Route(), and also writes the selected experts to `record`.
 std::tuple<Tensor, Tensor, Tensor> RecordRoute(
     const Tensor& logits, const std::string& preset, int64_t top_k,
     const Tensor& record, const OptionalTensor& correction_bias,
@@ -151,7 +151,7 @@ std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);
   ModelConfig fields;
-  std::vector<std::string> texts;  // ModelConfig points into these
+  std::vector<std::string> texts;  // owns the texts of the ModelConfig
   std::istringstream lines(config);
   for (std::string line; std::getline(lines, line);) texts.push_back(line);
   for (const std::string& text : texts) {

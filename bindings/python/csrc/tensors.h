@@ -18,8 +18,9 @@
 #include "switchyard/types.h"
 #include "switchyard/views.h"
 
-// Throws if a call of torch's C interface failed. With torch 2.12 and later the
-// exception also has the cause; 2.10 and 2.11 have only the older macro.
+// Throws if a call of torch's C interface failed. With torch 2.12 and later
+// the exception also has the cause; torch 2.10 and 2.11 have only the older
+// macro, without the cause.
 #ifdef STABLE_TORCH_ERROR_CODE_CHECK
 #define SWITCHYARD_CHECK_TORCH(call) STABLE_TORCH_ERROR_CODE_CHECK(call)
 #else
@@ -84,8 +85,8 @@ inline void CheckFloat(const char* op, const char* argument, Type type) {
   Check(type == Type::kF32 || type == Type::kBF16 || type == Type::kF16, op,
         argument, "not float32, bfloat16 or float16");
 }
-// Returns the type of a result for the dtype that the caller chose, which must
-// be a float type.
+// Returns the library's type for the dtype of a result, which must be a float
+// type.
 inline Type FloatOf(const char* op, ScalarType dtype) {
   Check(dtype == ScalarType::Float || dtype == ScalarType::BFloat16 ||
             dtype == ScalarType::Half,
@@ -113,9 +114,10 @@ struct Shape {
         strides(tensor.strides().data()) {}
 };
 
-// Returns a view of a tensor. The elements of a row must be contiguous. If they
-// are not, makes a copy, stores it in `keeper` and returns a view of the copy.
-// Outputs have no `keeper`, and are an error in this case.
+// Returns a view of a tensor. The elements of a row must be contiguous. If
+// they are not, makes a copy, stores it in `keeper` and returns a view of the
+// copy. For an output, pass no `keeper`: rows that are not contiguous are
+// then an error.
 inline AnyMatrix MatrixOf(const char* op, const char* argument,
                           const Tensor& tensor, Tensor* keeper = nullptr) {
   const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
@@ -133,7 +135,7 @@ inline AnyMatrix MatrixOf(const char* op, const char* argument,
                    rows <= 1 ? cols : shape.strides[0]);
 }
 
-// Returns the id of a token's slot. Ids are int64 or int32.
+// Returns the id at (row, slot). Ids are int64 or int32.
 inline int64_t IdAt(const ConstAnyMatrix& ids, size_t row, size_t slot) {
   return ids.type == Type::kI64 ? ids.Row<int64_t>(row)[slot]
                                 : ids.Row<int32_t>(row)[slot];

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor on torch's own threads, so that two pools do not compete for the
-// cores. Works with any OpenMP with which torch was built.
+// An executor on torch's own threads, to avoid that two pools compete for the
+// cores. It works with whichever OpenMP torch was built with.
 
 #ifndef SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
 #define SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
@@ -29,7 +29,8 @@ class TorchExecutor final : public Executor {
   explicit TorchExecutor(size_t threads) : threads_(threads) {}
 
   size_t Concurrency() const noexcept override { return threads_; }
-  // A fork is cheap, because OpenMP's threads spin between torch's regions.
+  // Returns 6 us: a fork is cheap, because OpenMP's threads spin between
+  // torch's regions.
   size_t ForkNs() const noexcept override { return 6000; }
 
   Status ParallelFor(size_t count, size_t grain, Body body,
@@ -39,9 +40,9 @@ class TorchExecutor final : public Executor {
       loop.Run(0, 1, 0);
       return Status();
     }
-    // There are at most as many workers as threads, so torch runs one worker
-    // on each thread. Inside another parallel region, this thread runs all of
-    // them.
+    // The loop has at most as many workers as torch has threads, so torch
+    // runs one worker on each thread. Inside another parallel region, the
+    // calling thread runs all workers.
     const AOTITorchError error = torch_parallel_for(
         0, static_cast<int64_t>(loop.pieces().workers()), 1, &Run, &loop);
     return error == TORCH_SUCCESS

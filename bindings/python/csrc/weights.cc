@@ -14,7 +14,7 @@ namespace switchyard {
 namespace python {
 namespace {
 
-// A format's name for Python and for errors, and its types.
+// A format: its name in Python and in errors, and its types.
 struct Named {
   const char* name;
   WeightFormat format;
@@ -47,7 +47,8 @@ ExpertWeights Stored(WeightFormat format, int64_t rows, int64_t cols) {
   return weights;
 }
 
-// Returns the least number of columns that the format can have: one block.
+// Returns the columns of a block, the least number of columns that the format
+// can have.
 int64_t BlockColumns(WeightFormat format) {
   for (const int64_t cols : {1, 32, 64, 128, 256}) {
     if (ExpertWeightsSize(Stored(format, 1, cols)) != SIZE_MAX) return cols;
@@ -59,8 +60,8 @@ int64_t BlockBytes(WeightFormat format) {
       ExpertWeightsSize(Stored(format, 1, BlockColumns(format))));
 }
 
-// Returns the bytes of a packed expert. It is an error if the format cannot
-// have this number of columns.
+// Returns the bytes of a packed expert. A number of columns that the format
+// cannot have is an error.
 int64_t PackedSize(const char* op, const char* argument, WeightFormat format,
                    int64_t rows, int64_t cols) {
   Check(rows > 0 && cols > 0, op, argument, "empty");
@@ -92,7 +93,7 @@ Tensor EmptyBytes(int64_t rows, int64_t cols) {
 constexpr char kPack[] = "pack_weights";
 
 // Packs weights. A source of floats [experts, rows, cols] is quantised. A
-// source of any other dtype has weights as the format stores them, which are
+// source of any other dtype has weights as the format stores them, and is
 // packed without another rounding.
 Tensor Pack(const Tensor& source, const std::string& name,
             const OptionalTensor& scales) {
@@ -154,8 +155,8 @@ int64_t PackedWeightsSizeOf(const std::string& format, int64_t rows,
   return PackedSize(kOp, "cols", FormatOf(kOp, "format", format), rows, cols);
 }
 
-// Returns a line for each format: its name, the columns of a block and its
-// bytes.
+// Returns a line for each format: its name, and the columns and bytes of a
+// block.
 std::string WeightFormats() {
   std::string lines;
   for (const Named& named : kFormats) {

@@ -16,8 +16,8 @@
 namespace switchyard {
 namespace python {
 
-// Returns the format of a name such as "q4_0". For an unknown name, the error
-// of `op` lists the names.
+// Returns the format with a name such as "q4_0". For an unknown name, the
+// operator `op` raises an error that lists the names.
 WeightFormat FormatOf(const char* op, const char* argument,
                       const std::string& name);
 

@@ -18,8 +18,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 std::atomic<size_t> kept_bytes{size_t{256} << 20};
 
-// The memory that a thread keeps between two calls. A call takes it, so that a
-// nested call (from a hook, for example) gets other memory.
+// The memory that a thread keeps between two calls. A call takes the memory
+// while it runs, so that a nested call (from a hook, for example) gets other
+// memory.
 struct Kept {
   Bytes bytes;
   size_t size = 0;
@@ -49,7 +50,8 @@ Workspace::Workspace(Kind kind, size_t count)
   size_ = (count * sizeof(int32_t) + kHugePage) / kHugePage * kHugePage;
   bytes_.reset(std::aligned_alloc(kHugePage, size_));
   if (bytes_ == nullptr) throw std::bad_alloc();
-  // If the system refuses huge pages, the call only takes longer.
+  // Ignores an error: if the system refuses huge pages, the call only takes
+  // longer.
   (void)madvise(bytes_.get(), size_, MADV_HUGEPAGE);
 }
 

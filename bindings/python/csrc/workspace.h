@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Scratch memory of a call. The thread keeps it for its next call, up to a
-// limit.
+// Scratch memory of a call. The thread keeps the memory for its next call, up
+// to a limit.
 
 #ifndef SWITCHYARD_PYTHON_WORKSPACE_H_
 #define SWITCHYARD_PYTHON_WORKSPACE_H_
@@ -16,8 +16,8 @@
 namespace switchyard {
 namespace python {
 
-// The limit: the bytes of each kind that a thread keeps. When a call ends, it
-// frees the memory beyond this limit.
+// Returns or sets the limit: the bytes of each Workspace::Kind that a thread
+// keeps. When a call ends, it frees the memory beyond this limit.
 size_t KeptBytes();
 void SetKeptBytes(size_t bytes);
 

@@ -6,8 +6,8 @@
     python expert_parallel.py                     # one process: the same digest
     torchrun --standalone --nproc-per-node 2 expert_parallel.py --halves
 
-With --halves, a batch is also run as two half-batches: the rows of one are on their way while the
-experts of the other run.
+With --halves, a batch is also run as two half-batches: the rows of one half are on their way while
+the experts of the other half run.
 
 For each pair of a token and one of its experts, a row is sent, and a row comes back. Each token's
 rows are added in the order of its slots. So the results have the same bits for any number of
@@ -26,15 +26,15 @@ import torch.distributed as dist
 
 from switchyard import exchange
 
-# Bounds of the error, compared with float64 and divided by the largest result. They are three times
-# the error that rounding to these types makes at the default sizes.
+# Bounds of the error, compared with float64 and divided by the largest result. The bounds are three
+# times the error of rounding to these types at the default sizes.
 BOUNDS = {torch.int8: 0.06, torch.float8_e4m3fn: 0.2, torch.bfloat16: 0.03, torch.float32: 1e-5}
 TYPES = {str(t).removeprefix("torch."): t for t in BOUNDS}
 
 
 class Buffer:
-    """Memory for rows, kept from step to step: the first use of a new page takes 1.6 us, eight
-    times as long as filling it."""
+    """Memory for rows, which is kept from step to step, because the first use of a new page takes
+    1.6 us, eight times as long as filling the page."""
 
     def __init__(self, cols, dtype):
         self.all = torch.empty((0, cols), dtype=dtype)
@@ -76,7 +76,7 @@ class Batch:
         self.back, self.returned = Buffer(args.hidden, combine), Buffer(args.hidden, combine)
 
     def pack(self, layer, hidden, ids, watch):
-        """Sorts pairs by the process that has their expert, and quantises their rows straight into
+        """Sorts pairs by the process that has their expert, and writes their quantised rows into
         the message."""
         self.ids, self.dtype = ids, hidden.dtype
         sent = self.sent.of(ids.numel())
@@ -86,7 +86,7 @@ class Batch:
         watch("switchyard")
 
     def dispatch(self, layer, watch):
-        """Tells all processes the numbers of rows, and starts to send the rows."""
+        """Tells all processes how many rows they receive, and starts to send the rows."""
         counts = self.where.counts.new_empty(layer.ranks, layer.ranks)
         dist.all_gather_into_tensor(counts, self.where.counts.view(1, -1))
         watch("exchange")
@@ -119,17 +119,17 @@ class Batch:
         watch("products")
         activated = torch.ops.switchyard.activate(gate_up)
         watch("switchyard")
-        # Writes over the rows, which are no longer needed.
+        # Writes the results over the rows, which are no longer needed.
         for (_, down), x, y in zip(layer.weights, activated.split(split), rows.split(split)):
             if len(x) > 0:
                 torch.mm(x, down.T, out=y)
         watch("products")
-        # Returns the rows to the order of arrival.
+        # Puts the results back into the order in which the rows arrived.
         self.answer = exchange.gather_rows(rows, sorted_.pair_index, self.back(len(rows)))
         watch("switchyard")
 
     def reply(self, watch):
-        """Starts to send the results back, with the same counts swapped."""
+        """Starts to send the results back, with the counts of sent and received rows swapped."""
         returned = self.returned(self.ids.numel())
         self.work = dist.all_to_all_single(returned.view(torch.uint8), self.answer.view(torch.uint8),
                                            self.there, self.here, async_op=True)
@@ -168,8 +168,8 @@ class Layer:
         return batch.combine(topk_weights, watch)
 
     def step_in_halves(self, halves, watch, *, overlap):
-        """Runs two half-batches, each a tuple of hidden states, ids and weights. Without overlap, it
-        waits for each exchange before it goes on. The results are the same."""
+        """Runs two half-batches, each a tuple of hidden states, ids and weights. Without overlap,
+        waits for each exchange before the next step. The results have the same bits."""
         first, second = self.batches
         (x, ids, weights), (x2, ids2, weights2) = halves
 
@@ -211,7 +211,7 @@ class Stopwatch:
 
     def wait_for_others(self):
         """Waits for the other processes, so that the exchange's time does not contain this waiting.
-        An engine leaves this out."""
+        An engine does not need this."""
         dist.barrier()
         self("waiting")
 
@@ -255,14 +255,14 @@ def difference(args, hidden, ids, topk_weights, out):
 
 
 def of_all(values):
-    """Returns the largest of each value over all processes."""
+    """Returns, for each value, the largest of all processes."""
     values = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(values, dist.ReduceOp.MAX)
     return values.tolist()
 
 
 def digest(args, out):
-    """Returns the digest of all processes' results, in the order of tokens."""
+    """Returns the digest of the results of all processes, in the order of tokens."""
     parts = [None] * dist.get_world_size()
     dist.all_gather_object(parts, out.view(torch.uint8).numpy().tobytes())
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
@@ -276,7 +276,7 @@ def time_steps(args, step, say):
         watch = Stopwatch()
         step(watch)
         watches.append(watch.seconds | {"step": watch.last - watch.start})
-    # The time of a part is the time of the process that takes longest for it.
+    # A part takes as long as it takes in the slowest process.
     of_part = {part: [w[part] for w in watches] for part in watches[0]}
     medians = of_all([statistics.median(seconds) for seconds in of_part.values()])
     fastest = of_all([min(seconds) for seconds in of_part.values()])
@@ -307,8 +307,9 @@ def run(args, dispatch, say):
     if not args.halves:
         return good
 
-    # The tokens with even and with odd numbers, counted over all processes. Each half-batch then has
-    # the same tokens for any number of processes, and so each product has the same rows.
+    # One half-batch has the tokens with even numbers, the other the tokens with odd numbers,
+    # counted over all processes. So a half-batch has the same tokens for any number of processes,
+    # and each product has the same rows.
     odd = (args.tokens * layer.rank // layer.ranks) % 2
     halves = [tuple(tensor[i::2] for tensor in batch) for i in (odd, 1 - odd)]
 
@@ -326,7 +327,7 @@ def run(args, dispatch, say):
 
 def measure_link(args, say):
     """Prints the fastest time of an exchange of 4 bytes for each process, and the bytes that a process
-    sends to others in a second. `swy plan --nodes` takes both."""
+    sends to others in a second. `swy plan --nodes` takes both numbers."""
     ranks = dist.get_world_size()
 
     def fastest(row_bytes):

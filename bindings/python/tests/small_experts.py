@@ -1,8 +1,8 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes small modules of the classes in the package transformers whose experts other code may run.
+"""Makes small modules of the classes with the decorator use_experts_implementation.
 
-These classes have the decorator use_experts_implementation.
+transformers lets other code run the experts of these classes.
 """
 
 import importlib
@@ -16,7 +16,7 @@ import transformers
 MODELS = pathlib.Path(transformers.__file__).parent / "models"
 _DECORATED = re.compile(r"^@use_experts_implementation.*\nclass (\w+)", re.MULTILINE)
 EXPERTS, HIDDEN, INTERMEDIATE = 8, 64, 48
-# The names of the fields for these sizes in configurations.
+# The names that the fields for a size have in configurations, and the size in these tests.
 _SAYS = (
     (("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), EXPERTS),
     (("hidden_size", "moe_hidden_size", "moe_latent_size"), HIDDEN),
@@ -26,7 +26,7 @@ _SAYS = (
 
 
 def decorated():
-    """Returns (family, class) for each such class."""
+    """Returns (family, class) for each class of experts with the decorator."""
     found = []
     for path in sorted(MODELS.glob("*/modeling_*.py")):
         found += [(path.parent.name, name) for name in _DECORATED.findall(path.read_text())]
@@ -49,8 +49,8 @@ class _Small:
         try:
             many = isinstance(getattr(self._default, name), list)
         except AttributeError as error:
-            # An error means that the class has another name for this size, unless the size has a
-            # value for each layer.
+            # An error means that the class has another name for this size, unless the error says
+            # that the size has a value for each layer.
             if "per-layer" not in str(error):
                 raise
             many = False
@@ -58,7 +58,7 @@ class _Small:
 
 
 def _configurations(family, name):
-    """Returns the configuration classes of the family, with the likeliest for `name` first."""
+    """Returns the configuration classes of the family, the likeliest one for class `name` first."""
     module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
     classes = [c for n, c in vars(module).items() if n.endswith("Config") and isinstance(c, type)
                and c.__module__ == module.__name__]
@@ -73,7 +73,8 @@ def make(family, name, dtype=torch.float32):
     """Makes an experts module with random parameters."""
     code = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     cls = getattr(code, name)
-    # Ernie's vision experts have another width than its text experts, so it is an argument.
+    # Ernie's vision experts have another width than its text experts, so its class takes the width
+    # as an argument.
     asked = "intermediate_size" in inspect.signature(cls).parameters
     more = {"intermediate_size": INTERMEDIATE} if asked else {}
     for config in _configurations(family, name):

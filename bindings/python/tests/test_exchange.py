@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the calls around an exchange of rows between processes, and the example of one."""
+"""Tests switchyard.exchange, and examples/expert_parallel.py."""
 
 import pathlib
 import random
@@ -29,7 +29,7 @@ def run_example(processes, *arguments):
     # The last of four processes has no experts.
     ((1, 2, 4), "--tokens 33 --experts 9 --hidden 128 --intermediate 48 "
                 "--dispatch int8 float8_e4m3fn bfloat16 float32"),
-    # The first of four has no tokens, either.
+    # The first of four processes has no tokens, and the last has no experts.
     ((1, 4), "--tokens 3 --experts 5 --top-k 2 --hidden 68 --intermediate 7 --combine float32")])
 def test_processes_give_the_bits_of_one(processes, shape):
     arguments = [*shape.split(), "--rounds", "1", "--check", "--halves", "--link"]
@@ -128,7 +128,8 @@ def test_map_counts(dtype):
 
 @pytest.mark.parametrize("dtype", (torch.int32, torch.int64))
 def test_experts_may_lie_between_ids_but_not_in_them(dtype):
-    """Checks that ids and `experts` may be columns of one message, with any strides."""
+    """Checks that topk_ids and the argument `experts` may be columns of one tensor, with any
+    strides."""
     generator, outcomes = random.Random(1), set()
     width = dtype.itemsize // 4
     cells = torch.arange(128)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests transformers' own expert parallelism: two processes have the same result as one."""
+"""Tests transformers' own expert parallelism: two processes give the same result as one."""
 
 import subprocess
 import sys

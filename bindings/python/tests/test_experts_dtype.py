@@ -32,12 +32,13 @@ WIDE = {"hidden_size": 256, "moe_intermediate_size": 256, "intermediate_size": 2
 
 
 def wide(family, dtype=torch.float32):
-    # OLMoE's heads divide the whole width.
+    # OLMoE's attention heads divide the whole hidden size, so head_dim grows with it.
     return make(family, dtype, **WIDE, **({"head_dim": 64} if family == "olmoe" else {}))
 
 
-# The bound for logits, in units of a layer's bound, because two layers add up their errors. error()
-# takes the median of tokens, which ignores tokens that go to another expert.
+# The bound of the error of logits, in units of the bound of a layer. It is above 1, because two
+# layers add up their errors. error() takes the median of tokens, which ignores tokens that the
+# router sends to another expert.
 LOGITS_ERROR = 2.5
 
 
@@ -98,7 +99,7 @@ FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))
 @pytest.mark.parametrize("family, name, dtype", [
     (*which, dtype) for which, dtype in zip(small_experts.decorated(), FORMAT_OF)])
 def test_modules(family, name, dtype):
-    """Tests every decorated class, each with the next format."""
+    """Tests every class with the decorator. The classes take the formats in turn."""
     module = small_experts.make(family, name)
     kind = _families.DECORATED
     if getattr(module, "has_post_expert_norm", False):
@@ -379,7 +380,7 @@ def test_is_saved_and_loaded(family, tmp_path):
     assert torch.equal(logits_of(loaded), want)
     config = json.loads((tmp_path / "quantised/config.json").read_text())["quantization_config"]
     assert config["quant_method"] == "switchyard" and config["experts_dtype"] == name
-    # Quantising while loading gives the same bytes. The model can be saved again.
+    # Quantising while loading gives the same bytes as patch(). The loaded model can be saved again.
     other = AutoModelForCausalLM.from_pretrained(tmp_path / "floats",
                                                  quantization_config=ExpertsConfig(name))
     assert not [n for n, p in other.named_parameters() if p.device.type == "meta"]
@@ -420,7 +421,7 @@ def test_parts_in_formats_of_their_own_are_saved(tmp_path):
 
 
 def test_a_model_with_the_config_of_a_quantised_one_is_saved(tmp_path):
-    """Checks a folder with float experts, where from_pretrained() looked for packed ones."""
+    """Checks that float experts that share the config of a quantised model are saved as floats."""
     model = wide("qwen3_moe")
     other = type(model)(model.config).eval()
     patch(model, experts_dtype="q4_0")
@@ -456,7 +457,8 @@ def test_a_wrong_checkpoint_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("quantised", [True, False])
 def test_a_checkpoint_without_some_experts_is_an_error(quantised, tmp_path):
-    """transformers itself only warns here, and leaves memory uninitialised."""
+    """Checks the error for a checkpoint that lacks a tensor. transformers itself only warns, and
+    leaves memory uninitialised."""
     model = wide("qwen3_moe")
     if quantised:
         patch(model, experts_dtype="q4_0")

@@ -42,7 +42,8 @@ def config():
 
 
 def tensors_of(up, down):
-    """Returns {name: (GGML's type, shape, bytes)}. Experts have random blocks; the rest is f32."""
+    """Returns {name: (GGML's type, shape, bytes)}. Experts have random blocks; other tensors are
+    f32."""
     tensors = {}
     for name, tensor in fill(Qwen3_5MoeForCausalLM(config())).state_dict().items():
         if ".experts." in name:

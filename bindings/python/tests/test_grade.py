@@ -109,7 +109,7 @@ def test_a_right_router_passes():
     assert "unsupported" in result.report and " differs" not in result.report
 
 
-# Each mistake is named as the first cause of the case that is about it.
+# The report's first cause for the case that is about a mistake names this mistake.
 @pytest.mark.parametrize("router, case, cause", [
     (SelectsTwice, "bias_minus_infinity_all", "selects an expert twice, because"),
     (SubtractsNoise, "near_ties_sglang_31768", "subtracts 3e-7 * index"),
@@ -126,7 +126,7 @@ def test_each_known_bug_is_named(router, case, cause):
 
 
 def library(logits, top_k, options, correction_bias=None, expert_scale=None, **others):
-    """Switchyard's operator."""
+    """Routes with Switchyard's operator."""
     if others or options["num_shared_experts"]:
         raise NotImplementedError("an input that the operator does not have")
     return switchyard.route(logits, "mixtral", top_k, correction_bias, expert_scale,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that the binding compiles with the headers of each torch that pyproject.toml promises.
 
-The newest of these is the installed torch. The headers of the others are in the folder
-SWITCHYARD_TORCH_HEADERS, which has VERSION/torch/include for each (scripts/setup.sh engines).
+The newest version is the installed torch. The headers of the older versions are in the folder
+SWITCHYARD_TORCH_HEADERS, as VERSION/torch/include (scripts/setup.sh engines).
 """
 
 import concurrent.futures

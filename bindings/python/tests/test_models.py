@@ -38,7 +38,7 @@ FAMILIES = {
 
 
 def fill(model):
-    """Fills a model with random parameters, with which routing depends on each token."""
+    """Fills a model with random parameters that are so large that routing depends on the token."""
     with torch.no_grad():
         for p in model.parameters():
             if p.dim() > 1:
@@ -79,8 +79,8 @@ def test_says_the_same(family, dtype):
         sequence = torch.cat([prompt[0], want])[None, :-1]
         right = exact(sequence).logits[0, prompt.shape[1] - 1:].float()
     assert same == STEPS or (dtype != torch.float32 and same > 4)
-    # Compares the error that 80 % of the steps stay below, because if two experts' keys differ only
-    # by rounding, single steps may be far off, in eager and in ours.
+    # Compares the bound that 80 % of the steps' errors stay below. If two experts' keys differ only
+    # by rounding, single steps may be far off, both in eager and with Switchyard.
     error, eager_error = ((x[:same] - right[:same]).abs().amax(1).quantile(0.8)
                           for x in (ours, logits))
     assert error <= 1.5 * eager_error + 8 * torch.finfo(dtype).eps * right.abs().max()
@@ -114,7 +114,7 @@ def _warnings(caplog):
 @pytest.fixture
 def heard(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
-    # Switchyard's warnings have their own logger, which is not transformers'.
+    # Also collects Switchyard's warnings, which have a logger of their own.
     caplog.set_level(logging.WARNING)
     return lambda: _warnings(caplog)
 

@@ -69,13 +69,13 @@ def test_a_checkpoint_stays_mxfp4(checkpoint, tmp_path, caplog):
     experts = packed.model.layers[0].mlp.experts
     assert experts._packed_formats == ("mxfp4", "mxfp4", I)
     assert experts.gate_up_proj is None and experts.gate_up_proj_bias.dtype == torch.bfloat16
-    # A block has 17 bytes for 32 weights, 4.25 bits for each.
+    # A block has 17 bytes for 32 weights, which is 4.25 bits a weight.
     assert experts.packed_up.numel() == E * 2 * I * H * 17 // 32
     done = switchyard.transformers.patch(packed, experts_dtype="mxfp4")
     assert set(done.quantized.values()) == {("mxfp4", "mxfp4")}
     got = logits_of(packed)
 
-    # Converting transformers' floats to MXFP4 again is exact.
+    # Converting the floats of transformers back to MXFP4 is exact.
     floats = load(checkpoint, quantization_config=Mxfp4Config(dequantize=True))
     assert floats.model.layers[0].mlp.experts.gate_up_proj.dtype == torch.bfloat16
     want = logits_of(floats)

@@ -63,8 +63,8 @@ def test_biases_and_transposed_weights(tokens):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_rows_of_half_precision(dtype):
-    """Checks one row of an expert and many, which use different kernels, and that a bias is added
-    before rounding."""
+    """Checks that a bias is added before rounding, for one row of an expert and for many rows,
+    which use different kernels."""
     for tokens in (1, 2, 9, 70):
         named = arguments(dtype, tokens, up_bias=torch.randn(E, 2 * I).to(dtype),
                           down_bias=torch.randn(E, H).to(dtype))

@@ -177,7 +177,7 @@ def test_patch(family, heard):
     assert f"{len(done.experts)} x {type(experts_of(model)).__name__}: by switchyard, " \
         "its weights packed for oneDNN, beside their own memory" in str(done)
     torch.testing.assert_close(logits_of(model, tokens), want)
-    # A copy of a model has no packed weights.
+    # Copying a model does not copy its packed weights.
     experts = experts_of(model)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(experts))):
         assert not [m for m in other.modules() if m in _packed]

@@ -1,6 +1,6 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that patch() replaces the routers it should, and that results stay the same."""
+"""Tests that patch() replaces the right routers, and that results stay the same."""
 
 import copy
 import os
@@ -14,8 +14,8 @@ from switchyard import _routers
 from switchyard._experts import Unsupported
 from switchyard.transformers import _patch_router
 
-# tools/parity has the code that makes each family's router. That code reads the presets from a
-# library of the same build.
+# tools/parity has the code that makes each family's router, and reads the presets from a library of
+# the same build.
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "parity"))
 import families  # noqa: E402  isort: skip

@@ -111,7 +111,8 @@ def test_layouts_biases_and_two_formats():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_row_alone_has_the_bits_of_the_batch(name):
-    """Checks the promise of docs/conformance.md, for each row of 64, on 1 to 64 threads."""
+    """Checks the promise of docs/conformance.md about a token's bits, for each of 64 rows, on 1 to
+    64 threads."""
     before = torch.get_num_threads()
     rows, weights = rows_of(64, torch.bfloat16), floats(torch.bfloat16)
     packed = [switchyard.pack_weights(w, name) for w in weights.values()]

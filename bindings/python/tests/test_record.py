@@ -72,7 +72,7 @@ def test_operators(experts, dtype, preset, options):
     for i, (ids, weights, rest) in enumerate(kept):
         assert torch.equal(switchyard.route(logits[i], preset, TOP_K, bias, token_mask=mask,
                                             **named)[1], weights)
-        own = ids >= 0  # zero experts become -1, but are in the record
+        own = ids >= 0  # a zero expert has id -1 here, but its index in the record
         assert torch.equal(_ints(made[:, i])[own], ids[own])
         signed = made.view(torch.int16) if dtype == torch.uint16 else made
         given = signed[order, i].view(dtype)
@@ -190,7 +190,7 @@ def test_generate_gives_one_record():
                 do_sample=False))
     with pytest.raises(ValueError, match="record: 4 forwards were recorded"):
         recording.record
-    # The training step of the README.
+    # Runs the training step of the README.
     heard = Heard(model)
     mask = (~whole.is_padding).view(3, -1).long()
     with replay(model, whole):
@@ -223,13 +223,14 @@ def test_weights_have_derivatives(family):
         model(tokens)
     assert torch.equal(_records.signed(recording.record.ids).sort(2).values,
                        _records.signed(ours.record.ids).sort(2).values)
-    # If the replayed experts are the router's own, all derivatives equal those without a replay.
+    # If the replayed experts are the ones that the router selects, all derivatives equal those
+    # without a replay.
     with replay(model, recording.record):
         again, gradients = _loss_and_gradients(model, tokens)
     assert torch.equal(again, loss) and gradients.keys() == wanted.keys()
     for name, gradient in gradients.items():
         assert torch.equal(gradient, wanted[name]), name
-    # If they are others, the weights equal RouteTopK's, and the derivatives differ.
+    # If the replayed experts are others, the weights equal RouteTopK's, and the derivatives differ.
     heard = Heard(model)
     other = recording.record.take(torch.arange(18).roll(5))
     with replay(model, other):
@@ -263,7 +264,8 @@ def test_gradient_checkpointing():
 
 
 class OneLayer(torch.nn.Module):
-    """A model that has only one router, because some families' models are too large for a test."""
+    """A model that has only one router, because the models of some families are too large for a
+    test."""
 
     def __init__(self, router, more):
         super().__init__()
@@ -348,7 +350,7 @@ def test_a_file(tmp_path, experts):
     assert torch.equal(read.ids, made.ids) and read.ids.dtype == made.ids.dtype
     for field in ("layers", "family", "num_experts", "sequences"):
         assert getattr(read, field) == getattr(made, field)
-    # A program without Switchyard can read it.
+    # A program without Switchyard can read the file.
     assert torch.equal(safetensors.torch.load_file(path)["ids"], made.ids)
 
     whole = path.read_bytes()

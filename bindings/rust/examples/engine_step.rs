@@ -15,7 +15,8 @@ const INTERMEDIATE: usize = 192;
 const EXPERTS: usize = 32;
 const TOP_K: usize = 4;
 
-/// The weights of a layer. Each vector has the experts one after the other.
+/// The weights of a layer. The vectors of gate, up and down have the experts' matrices
+/// one after the other.
 struct Weights {
     router: Vec<f32>, // [HIDDEN, EXPERTS]
     gate: Vec<f32>,   // EXPERTS of [HIDDEN, INTERMEDIATE]
@@ -24,8 +25,8 @@ struct Weights {
     norm: Vec<f32>,   // [HIDDEN]
 }
 
-/// Computes out = x * weights. The weights have `cols` columns per row. `out` starts
-/// at column `first`.
+/// Computes out = x * weights, for the columns of `weights` from `first` on. A row of the
+/// weights has `cols` columns.
 fn multiply_row(x: &[f32], weights: &[f32], cols: usize, first: usize, out: &mut [f32]) {
     out.fill(0.0);
     for (x, row) in x.iter().zip(weights.chunks_exact(cols)) {
@@ -98,8 +99,8 @@ impl MoeBlock {
         })
     }
 
-    /// Computes `residual += experts(hidden)`, and `normed`, which the next layer
-    /// reads.
+    /// Computes `residual += experts(hidden)`, and `normed`, the norm of the new
+    /// residual, which the next layer reads.
     fn run(
         &mut self,
         weights: &Weights,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Functions, inputs and outputs that the build script writes from the C headers. Other
-//! files have the functions that need more code.
+//! Functions, inputs and outputs that the build script generates from the C headers.
+//! Functions that need more code than a call are in the other files.
 
 use crate::error::with_report;
 use crate::options::*;

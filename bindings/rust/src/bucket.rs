@@ -8,14 +8,14 @@ use crate::{
     sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error, Pool, Report,
 };
 
-/// Returns the number of i32 elements of scratch that a sort on several threads needs, or
-/// 0 if one thread is best.
+/// Returns the number of i32 elements of scratch with which `bucket_packed`,
+/// `bucket_strided` and `bucket_aligned` use several threads, or 0 if one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
-    // SAFETY: numbers, and a pool that is borrowed during the call.
+    // SAFETY: the call takes numbers, and a pool that is borrowed during the call.
     pool.with(|pool| unsafe { sys::swy_bucket_scratch_size(num_pairs, num_experts, pool) })
 }
 
-/// Returns the largest `offsets[num_experts]` that this number of pairs can give, or
+/// Returns the largest `offsets[num_experts]` that num_pairs pairs can give, or
 /// `usize::MAX` if block_size is 0 or the result overflows.
 pub fn bucket_aligned_size(
     num_pairs: usize,
@@ -26,8 +26,8 @@ pub fn bucket_aligned_size(
     unsafe { sys::swy_bucket_aligned_size(num_pairs, num_experts, &options.to_c()) }
 }
 
-/// Sorts pairs into packed buckets of whole blocks. vLLM and SGLang call this
-/// moe_align_block_size.
+/// Sorts pairs by expert into dense lists that begin at multiples of block_size. vLLM and
+/// SGLang call this step moe_align_block_size.
 pub fn bucket_aligned(
     inputs: AlignedInputs<'_>,
     outputs: AlignedBuckets<'_>,
@@ -44,8 +44,8 @@ pub fn bucket_aligned(
     })
 }
 
-/// Writes the numbers of threadgroups of an indirect dispatch over (pair tiles, feature
-/// tiles, experts).
+/// Returns the numbers of threadgroups, in x, y and z, of an indirect dispatch over (pair
+/// tiles, feature tiles, experts).
 pub fn make_dispatch_args(
     max_rows: usize,
     num_experts: usize,

@@ -8,12 +8,12 @@ use crate::{sys, BlockNorms, CombineOptions, CombineOutputs, CombineVectors, Err
 use crate::{HyperInputs, HyperOptions, HyperOutputs, IdentityExperts, Matrix, Pool};
 use crate::{Report, Rows, SharedExpert, Source};
 
-/// The row of each (token, slot).
+/// Tells `combine` which row belongs to each (token, slot).
 #[derive(Clone, Copy)]
 pub enum RowIndex<'a> {
     /// The pair (token, slot) has row token * top_k + slot.
     TokenOrder,
-    /// i32 `[tokens, top_k]`; -1 skips the slot.
+    /// i32 `[tokens, top_k]`: the row of each (token, slot); -1 skips the slot.
     Rows(Matrix<'a>),
 }
 /// Inputs of `combine`.
@@ -21,30 +21,31 @@ pub enum RowIndex<'a> {
 pub struct CombineInputs<'a> {
     /// `[num_rows, hidden]`: the outputs of the down product.
     pub rows: Rows<'a>,
-    /// `[tokens, top_k]`.
+    /// `[tokens, top_k]`: the weights of the rows, as `route_top_k` writes them.
     pub topk_weights: Matrix<'a>,
-    /// The row of each (token, slot).
+    /// Tells which of `rows` belongs to each (token, slot).
     pub row_index: RowIndex<'a>,
-    /// Optional `[tokens, hidden]`. With `Source::InPlace`, the residual is read from out
-    /// or, if only normed is written, from normed.
+    /// Optional `[tokens, hidden]`. With `Source::InPlace`, the residual is read from the
+    /// output `out` or, without `out`, from `normed`.
     pub residual: Source<'a>,
-    /// `[1, hidden]`, given if normed is.
+    /// `[1, hidden]`: the weight of the norm of the output `normed`. Give both or
+    /// neither.
     pub norm_weight: Matrix<'a>,
-    /// Optional.
+    /// Optional: the shared experts.
     pub shared: SharedExpert<'a>,
-    /// Optional.
+    /// Optional: the zero experts.
     pub identity: IdentityExperts<'a>,
-    /// Optional.
+    /// Optional: norms before the residual.
     pub norms: BlockNorms<'a>,
-    /// Optional.
+    /// Optional: learned biases and factors.
     pub vectors: CombineVectors<'a>,
 }
 impl<'a> CombineInputs<'a> {
-    /// Makes inputs for `run_experts`, which sets rows and row_index itself.
+    /// Makes inputs for `run_experts`, which itself provides rows and row_index.
     pub fn of_experts(topk_weights: Matrix<'a>) -> Self {
         CombineInputs::new(Rows::default(), topk_weights, RowIndex::Rows(Matrix::default()))
     }
-    /// Makes inputs for the weighted sum of rows alone.
+    /// Makes inputs for the weighted sum of rows, without the optional inputs.
     pub fn new(rows: Rows<'a>, topk_weights: Matrix<'a>, row_index: RowIndex<'a>) -> Self {
         CombineInputs {
             rows,
@@ -67,7 +68,7 @@ pub(crate) fn raw_inputs(
         RowIndex::TokenOrder => (1, sys::SWY_NO_MATRIX),
         RowIndex::Rows(matrix) => (0, matrix.raw),
     };
-    // If there is no out, the library accepts a residual that lies in normed.
+    // Without the output `out`, the library accepts a residual that lies in `normed`.
     let written =
         if outputs.out.raw.data.is_null() { outputs.normed.values.raw } else { outputs.out.raw };
     let residual =

@@ -6,8 +6,8 @@ use crate::json::{self, Value};
 use crate::{sys, Error, Preset, Report};
 use std::ffi::{CStr, CString};
 
-/// A field of a configuration, which converts to its C form. C strings point into
-/// `texts`.
+/// A field of a `ModelConfig`, which converts to and from its C type. C strings point
+/// into `texts`.
 trait Field: Sized {
     type C;
     fn to_c(&self, texts: &mut Vec<CString>) -> Result<Self::C, Error>;
@@ -44,8 +44,8 @@ impl Field for Option<String> {
             Some(text) => CString::new(text.as_str())
                 .map_err(|_| Error::invalid("ModelConfig: a text has a zero byte"))?,
         };
-        // The pointer is taken after the move into texts. A later push does not move the
-        // bytes.
+        // The pointer is taken after the move into `texts`. It stays valid, because a
+        // later push does not move a string's bytes.
         texts.push(text);
         Ok(texts.last().map_or(std::ptr::null(), |text| text.as_ptr()))
     }
@@ -53,7 +53,7 @@ impl Field for Option<String> {
         if c.is_null() {
             return None;
         }
-        // SAFETY: the caller guarantees this.
+        // SAFETY: `c` is not null, and the caller guarantees that it ends with a zero.
         Some(unsafe { CStr::from_ptr(c) }.to_string_lossy().into_owned())
     }
 }
@@ -75,7 +75,7 @@ macro_rules! config {
             /// # Safety
             /// Texts must be null or end with a zero.
             unsafe fn from_c(c: &sys::swy_model_config) -> Self {
-                // SAFETY: the caller guarantees this.
+                // SAFETY: the caller guarantees that texts are null or end with a zero.
                 unsafe { ModelConfig { $($field: Field::from_c(c.$field)),* } }
             }
         }
@@ -86,7 +86,7 @@ include!(concat!(env!("OUT_DIR"), "/config.rs"));
 /// Names of the objects in a config.json that may have the text model's fields.
 const TEXT: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
 
-/// Returns the fields of the text model, and the family. The family is the file's
+/// Returns the fields of the text model, and the family's name. The name is the file's
 /// model_type if the library knows it, or else the model_type beside the fields.
 fn text_part(config: &Value) -> Result<(ModelConfig, Option<&str>), Error> {
     let family = |part: &'_ Value| part.get("model_type").and_then(Value::text).map(str::to_owned);
@@ -111,8 +111,8 @@ fn read(text: &str) -> Result<Value, Error> {
         Some(_) => Err(Error::invalid("ModelConfig: the text is not a JSON object")),
     }
 }
-/// Returns the value that all layers share. If layers differ, returns NaN, which no field
-/// accepts.
+/// Returns the value of a list with a value for each layer, if all of its values are
+/// equal. If they differ, returns NaN, which no field accepts.
 fn of_all_layers(list: &[Value]) -> &Value {
     let same = |value: &Value| match (value, &list[0]) {
         (Value::Number(a), Value::Number(b)) => a == b,
@@ -137,7 +137,7 @@ impl ModelConfig {
         let mut texts = Vec::new();
         let mut raw = ModelConfig::default().to_c(&mut texts)?;
         ModelConfig::set_all("", object, &mut raw, &mut texts)?;
-        // SAFETY: texts are CStrings.
+        // SAFETY: the texts in `raw` are CStrings in `texts`.
         Ok(unsafe { ModelConfig::from_c(&raw) })
     }
     /// Sets the fields for the pairs of an object and of inner objects, with keys such as
@@ -168,15 +168,15 @@ impl ModelConfig {
                 Err(_) => continue, // no field has such a name
             };
             let status = match value {
-                // SAFETY: passes a string, and a struct with its size.
+                // SAFETY: the call gets a CString, and a struct with its size.
                 Value::Number(number) => unsafe { sys::swy_set_number(key.as_ptr(), *number, raw) },
                 Value::Text(text) => {
                     let text = Some(text.clone()).to_c(texts)?;
-                    // SAFETY: passes a string, and a struct with its size;
-                    // texts lives longer than raw.
+                    // SAFETY: the call gets CStrings, and a struct with its size.
+                    // `texts` lives longer than `raw`, which points into it.
                     unsafe { sys::swy_set_text(key.as_ptr(), text, raw) }
                 }
-                // SAFETY: as above.
+                // SAFETY: the call gets a CString, and a struct with its size.
                 _ => unsafe { sys::swy_set_null(key.as_ptr(), raw) },
             };
             check(status, Report::default())?;
@@ -191,15 +191,15 @@ impl Preset {
     pub fn configured(family: &str, config: &ModelConfig) -> Result<Preset, Error> {
         let mut texts = Vec::new();
         let config = config.to_c(&mut texts)?;
-        // SAFETY: passes structs with their sizes, and texts that outlive the call.
+        // SAFETY: the call gets structs with their sizes, and texts that outlive the call.
         Preset::get(
             "ApplyConfig: preset: family has a zero byte",
             family,
             |_, preset, route| unsafe { sys::swy_apply_config(&config, preset, route) },
         )
     }
-    /// Returns the preset for the text of a config.json. The file's model_type
-    /// is the family.
+    /// Returns the preset of the family that model_type names in `text`, the text of a
+    /// config.json, with the values of that file.
     pub fn from_json(text: &str) -> Result<Preset, Error> {
         let config = read(text)?;
         let (fields, family) = text_part(&config)?;

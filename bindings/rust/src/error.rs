@@ -52,7 +52,7 @@ impl fmt::Debug for Details {
     }
 }
 
-/// Why a call failed.
+/// The error of a call: its kind, its text, and the counts that the call had made by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind of error.
@@ -61,7 +61,7 @@ pub struct Error {
     pub message: &'static str,
     /// The numbers of the error, if it has any.
     pub details: Details,
-    /// The counts that the call found before it failed, such as the stride that it
+    /// The counts that the call had found before it failed, such as the stride that it
     /// needs.
     pub report: Report,
 }
@@ -95,16 +95,14 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
         sys::SWY_FAILED_PRECONDITION => Code::FailedPrecondition,
         _ => Code::Internal,
     };
-    // SAFETY: the message is a string literal of the library, of pool.rs or of
-    // layer.rs.
+    // SAFETY: the message is a string literal in the library, in pool.rs or in layer.rs.
     let message: &'static CStr = unsafe { CStr::from_ptr(status.message) };
-    // SAFETY: the text belongs to this thread, and lives until the thread's next
-    // error.
+    // SAFETY: the details belong to this thread, and live until the thread's next error.
     let details = unsafe { CStr::from_ptr(sys::swy_status_details(status)) };
     let details = Details::new(details.to_bytes());
     Err(Error { code, message: message.to_str().unwrap_or(""), details, report })
 }
-/// Runs a call that writes a report, and returns its result.
+/// Runs `call` with a report that it writes. Returns the report or the call's error.
 pub(crate) fn with_report(
     call: impl FnOnce(*mut sys::swy_report) -> sys::swy_status,
 ) -> Result<Report, Error> {

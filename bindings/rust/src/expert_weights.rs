@@ -8,24 +8,25 @@ use crate::{sys, Error, ExpertTile, ExpertsPlanOptions, Matrix, MatrixMut, PackW
 use crate::{Pool, Report};
 use std::os::raw::c_void;
 
-/// A view of all experts' weights for one product: `[num_experts, rows, cols]`. A row
-/// of weights gives one column of the product's output, and has as many columns
-/// (`cols`) as the product's input. The default has no data. It stands for a product that
-/// a layer does not have.
+/// A view of all experts' weights for one product: `[num_experts, rows, cols]`. A row of
+/// weights gives one column of the product's output, and has as many columns (`cols`) as
+/// the product's input. The default has no data, and stands for a product that a layer
+/// does not have.
 #[derive(Clone, Copy)]
 pub struct ExpertWeights<'a> {
     /// The format of the weights.
     pub format: WeightFormat,
-    /// The order of the codes in memory.
+    /// The order of the weights' bytes.
     pub layout: WeightLayout,
     /// Columns of the product's output.
     pub rows: usize,
     /// Columns of the product's input.
     pub cols: usize,
-    /// u8 `[num_experts, expert_weights_size]`. Packed weights are faster if their
-    /// addresses are multiples of 64.
+    /// u8 `[num_experts, expert_weights_size]`: each row has the bytes of one expert.
+    /// Packed weights are faster if the address and the stride are multiples of 64.
     pub data: Matrix<'a>,
-    /// f32 `[num_experts, rows]`, for `WeightFormat::Int8` in the stored layout only.
+    /// f32 `[num_experts, rows]`, for `WeightFormat::Int8` in the stored layout only: a
+    /// scale for each row.
     pub scales: Matrix<'a>,
 }
 impl Default for ExpertWeights<'_> {
@@ -44,7 +45,7 @@ impl<'a> ExpertWeights<'a> {
     /// slice gives the number of experts. It is an error if the slice ends within an
     /// expert.
     ///
-    /// `WeightFormat::Int8` needs `scales` as well, which the caller sets.
+    /// With `WeightFormat::Int8`, the caller sets the field `scales`, too.
     pub fn stored(
         format: WeightFormat,
         rows: usize,
@@ -82,9 +83,11 @@ impl<'a> ExpertWeights<'a> {
             layout: WeightLayout::from_c(raw.layout)?,
             rows: raw.rows,
             cols: raw.cols,
-            // SAFETY: the caller guarantees this.
+            // SAFETY: the caller guarantees that the data are readable, and not
+            // written, for 'a.
             data: unsafe { Matrix::from_raw(raw.data) },
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the scales are readable, and not
+            // written, for 'a.
             scales: unsafe { Matrix::from_raw(raw.scales) },
         })
     }
@@ -97,9 +100,9 @@ pub fn expert_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_expert_weights_size(&weights.to_c()) }
 }
-/// Returns the bytes of one expert in the packed layout, for any
-/// `weights.layout`. Returns `usize::MAX` in the cases of
-/// `expert_weights_size`.
+/// Returns the bytes of one expert in the packed layout, for any `weights.layout`.
+/// Returns `usize::MAX` if the size overflows or the format does not take this number of
+/// columns.
 pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_packed_weights_size(&weights.to_c()) }
@@ -116,8 +119,8 @@ pub struct PackWeightsInputs<'a> {
 }
 
 /// Packs weights, or quantises floats and packs them, and returns a view of `memory`,
-/// which is u8 `[num_experts, packed_weights_size]`. To free experts early, call the
-/// function for a few experts at a time.
+/// which is u8 `[num_experts, packed_weights_size]`. To free the unpacked experts early,
+/// call `pack_weights` for a few experts at a time.
 pub fn pack_weights<'m>(
     inputs: &PackWeightsInputs<'_>,
     memory: MatrixMut<'m>,
@@ -139,18 +142,18 @@ pub fn pack_weights<'m>(
     let status = pool
         .with(|pool| unsafe { sys::swy_pack_weights(&raw_in, &raw_out, &options.to_c(), pool) });
     check(status, Report::default())?;
-    // SAFETY: the view points into `memory`, which is exclusively borrowed for 'm.
+    // SAFETY: `packed` is a view of `memory`, which is exclusively borrowed for 'm.
     Ok(unsafe { ExpertWeights::from_raw(packed) }.expect("the format that was asked for"))
 }
 
-/// Returns the format of the rows that products with weights of `format` read, for
-/// `operands` and `down_operands` of `ExpertsOptions`.
+/// Returns the format of the rows that products with weights of `format` read. It is the
+/// value for `operands` and `down_operands` of `ExpertsOptions`.
 pub fn operands_of(format: WeightFormat) -> RowFormat {
     // SAFETY: the call takes a number only.
     RowFormat::from_c(unsafe { sys::swy_operands_of(format.to_c()) }).expect("the same header's")
 }
 
-/// Sets `tile_columns` and the costs for weights of `format`.
+/// Sets `tile_columns` and the costs of `options` for weights of `format`.
 pub fn set_costs(format: WeightFormat, options: &mut ExpertsPlanOptions) {
     let mut raw = options.to_c();
     // SAFETY: the call writes to `raw`, which is local.
@@ -161,8 +164,8 @@ pub fn set_costs(format: WeightFormat, options: &mut ExpertsPlanOptions) {
 /// Computes `tile.out = tile.rows * weights^T` for the tile's columns, on the calling
 /// thread. `tile.product` is not read.
 pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> Result<(), Error> {
-    // SAFETY: the views point into slices that are borrowed during the call, and only
-    // this tile has `out`.
+    // SAFETY: the views point into slices that are borrowed during the call. Only this
+    // tile may write to `out`.
     let status = unsafe { sys::swy_multiply_tile(&weights.to_c(), &tile.to_raw()) };
     check(status, Report::default()).map(drop)
 }
@@ -237,28 +240,29 @@ pub fn multiply_tile(weights: &ExpertWeights<'_>, tile: &mut ExpertTile<'_>) -> 
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct LayerWeights<'a> {
-    /// Gate and up in one matrix.
+    /// The weights of gate and up in one matrix.
     pub gate_up: ExpertWeights<'a>,
-    /// The gate alone, with `GateUpLayout::Split`.
+    /// The weights of the gate alone, with `GateUpLayout::Split`.
     pub gate: ExpertWeights<'a>,
-    /// Up alone, with `GateUpLayout::Split`.
+    /// The weights of up alone, with `GateUpLayout::Split`.
     pub up: ExpertWeights<'a>,
-    /// The down product, from the intermediate columns back to the hidden
+    /// The weights of the down product, from the intermediate columns back to the hidden
     /// columns.
     pub down: ExpertWeights<'a>,
-    /// The shared expert's gate and up in one matrix.
+    /// The shared expert's weights of gate and up in one matrix.
     pub shared_gate_up: ExpertWeights<'a>,
-    /// The shared expert's gate alone, with `GateUpLayout::Split`.
+    /// The shared expert's weights of the gate alone, with `GateUpLayout::Split`.
     pub shared_gate: ExpertWeights<'a>,
-    /// The shared expert's up alone, with `GateUpLayout::Split`.
+    /// The shared expert's weights of up alone, with `GateUpLayout::Split`.
     pub shared_up: ExpertWeights<'a>,
-    /// The shared expert's down product.
+    /// The shared expert's weights of the down product.
     pub shared_down: ExpertWeights<'a>,
 }
 impl LayerWeights<'_> {
-    /// `multiply_tile` with the weights of `tile.product`: the GEMM of `run_experts`.
-    /// An engine changes `tile.out` after this call, for instance to add a bias.
-    /// Errors name the weights that are not given: "LayerWeights: down: not given".
+    /// Computes a tile with the weights of `tile.product`. Pass this function to
+    /// `run_experts` as its GEMM. An engine may change `tile.out` after this call, for
+    /// instance to add a bias. An error names the weights that are missing:
+    /// "LayerWeights: down: not given".
     pub fn multiply(&self, tile: &mut ExpertTile<'_>) -> Result<(), Error> {
         let raw = sys::swy_layer_weights {
             size: sys::size_of::<sys::swy_layer_weights>(),
@@ -272,8 +276,8 @@ impl LayerWeights<'_> {
             shared_down: self.shared_down.to_c(),
         };
         let context = &raw as *const sys::swy_layer_weights as *mut c_void;
-        // SAFETY: the call reads `raw`, with views of slices that are borrowed during
-        // the call, and only this tile has `out`.
+        // SAFETY: the call reads `raw`, whose views point into slices that are borrowed
+        // during the call. Only this tile may write to `out`.
         let status = unsafe { sys::swy_multiply_layer(context, &tile.to_raw()) };
         check(status, Report::default()).map(drop)
     }

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString};
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa {
-    /// The name: "AVX3_DL", "AVX2", "NEON", ...
+    /// The ISA's name: "AVX3_DL", "AVX2", "NEON", ...
     pub name: &'static str,
     /// True if the ISA has a fused multiply-add. All ISAs that have it give the same
     /// bits.
@@ -19,7 +19,7 @@ fn isa(raw: sys::swy_isa) -> Option<Isa> {
     if raw.name.is_null() {
         return None;
     }
-    // SAFETY: a string literal of the library, which is never freed.
+    // SAFETY: the name is a string literal of the library, which is never freed.
     let name: &'static CStr = unsafe { CStr::from_ptr(raw.name) };
     Some(Isa { name: name.to_str().unwrap_or(""), fma: raw.fma != 0 })
 }
@@ -39,7 +39,8 @@ pub fn active_isa() -> Option<Isa> {
     // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_active_isa() })
 }
-/// Returns the ISA that the last call of the process ran on.
+/// Returns the ISA that the last call of the process ran on, or `None` before the first
+/// call.
 pub fn last_isa() -> Option<Isa> {
     // SAFETY: the function takes no arguments.
     isa(unsafe { sys::swy_last_isa() })
@@ -51,11 +52,11 @@ pub fn cap_isa(name: Option<&str>) -> Result<(), Error> {
         .transpose()
         .map_err(|_| Error::invalid("CapIsa: name: has a zero byte"))?;
     let name = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
-    // SAFETY: null or a string that outlives the call.
+    // SAFETY: `name` is null or a string that outlives the call.
     check(unsafe { sys::swy_cap_isa(name) }, Report::default()).map(drop)
 }
 /// Returns an error if the environment variable SWITCHYARD_ISA names an ISA that cannot
-/// run here. In that case every kernel returns this error.
+/// run here. Every kernel then returns this error.
 pub fn environment_isa() -> Result<(), Error> {
     // SAFETY: the function takes no arguments.
     check(unsafe { sys::swy_environment_isa() }, Report::default()).map(drop)

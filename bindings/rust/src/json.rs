@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! A parser for the part of JSON that a config.json uses: objects, lists, and the
-//! numbers, flags and texts in them. With it, the crate needs no dependencies.
+//! A parser for the part of JSON that a config.json uses: objects, lists, numbers, flags
+//! and texts. The crate has its own parser to avoid dependencies.
 
 pub(crate) enum Value {
     Object(Vec<(String, Value)>),
@@ -28,7 +28,7 @@ impl Value {
     }
 }
 
-/// Parses `text`; None if it is malformed.
+/// Parses `text`. Returns None if it is malformed.
 pub(crate) fn parse(text: &str) -> Option<Value> {
     let mut parser = Parser { text, at: 0 };
     let value = parser.value(64)?;
@@ -53,7 +53,7 @@ impl Parser<'_> {
             self.at += 1;
         }
     }
-    /// Skips `word` if it comes next.
+    /// Skips `word` if it comes next, and returns true if it did.
     fn eat(&mut self, word: &str) -> bool {
         let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         if found {
@@ -92,7 +92,7 @@ impl Parser<'_> {
             b'n' if self.eat("null") => Some(Value::Null),
             b't' if self.eat("true") => Some(Value::Number(1.0)),
             b'f' if self.eat("false") => Some(Value::Number(0.0)),
-            // Python writes these three.
+            // JSON does not have NaN, Infinity and -Infinity, but Python writes them.
             b'N' if self.eat("NaN") => Some(Value::Number(f64::NAN)),
             b'I' if self.eat("Infinity") => Some(Value::Number(f64::INFINITY)),
             b'-' if self.eat("-Infinity") => Some(Value::Number(f64::NEG_INFINITY)),
@@ -122,7 +122,7 @@ impl Parser<'_> {
             }
         }
     }
-    /// Parses a number. Rust's parser accepts JSON's numbers and a few more, such as
+    /// Parses a number. Rust's parser accepts JSON's numbers and a few others, such as
     /// `01`, which do no harm.
     fn number(&mut self) -> Option<Value> {
         let start = self.at;

@@ -14,8 +14,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
-/// A plan of the work on a layer's experts, which is cut into tiles. It lies in memory
-/// that it borrows. Any number of calls may use a plan at the same time.
+/// A plan of the work on a layer's experts, which is cut into tiles. The plan lies in
+/// memory that it borrows. Any number of calls may use a plan at the same time.
 pub struct ExpertsPlan<'a> {
     raw: sys::swy_experts_plan,
     report: Report,
@@ -36,7 +36,7 @@ pub fn experts_plan_size(tokens: usize, top_k: usize, options: &ExpertsPlanOptio
 }
 
 /// Sorts pairs by expert and cuts the experts' products into tiles. `topk_ids` is
-/// `[tokens, top_k]`. `memory` has at least `experts_plan_size` elements.
+/// `[tokens, top_k]`. `memory` needs at least `experts_plan_size` elements.
 pub fn plan_experts<'a>(
     topk_ids: Matrix<'_>,
     memory: &'a mut [i32],
@@ -55,8 +55,8 @@ pub fn plan_experts<'a>(
             report,
             ..sys::SWY_EXPERTS_PLAN_OUTPUTS_INIT
         };
-        // SAFETY: the views point into slices that are borrowed during the call, and
-        // `memory` for the plan's life.
+        // SAFETY: the views point into slices that are borrowed during the call. `memory`
+        // is borrowed for the plan's life.
         pool.with(|pool| unsafe { sys::swy_plan_experts(&raw_in, &raw_out, &options.to_c(), pool) })
     })?;
     Ok(ExpertsPlan { raw, report, memory: PhantomData })
@@ -65,9 +65,9 @@ pub fn plan_experts<'a>(
 /// Options of `run_experts`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpertsOptions {
-    /// Options of the experts' activation.
+    /// Options of the routed experts' activation.
     pub activate: ActivateOptions,
-    /// Options of the weighted sum.
+    /// Options of the weighted sum over a token's experts.
     pub combine: CombineOptions,
     /// The format of rows that the products of gate and up read. Tokens in another
     /// format are converted once.
@@ -79,7 +79,7 @@ pub struct ExpertsOptions {
     pub gate_up_type: Type,
     /// The type of the down products' output: f32, bf16 or f16.
     pub down_type: Type,
-    /// topk_weights scale an expert's input instead of its output.
+    /// If true, topk_weights scale an expert's input instead of its output.
     pub weights_on_input: bool,
     /// Options of the shared expert's activation.
     pub shared_activate: ActivateOptions,
@@ -153,9 +153,10 @@ pub struct ExpertsInputs<'a> {
     pub hidden: Rows<'a>,
     /// Optional: input of the shared expert, if it differs from `hidden`.
     pub shared_hidden: Rows<'a>,
-    /// Optional `[num_experts, columns of the product]`.
+    /// Optional `[num_experts, columns of the product]`: biases of the gate product.
     pub gate_bias: Matrix<'a>,
-    /// Optional `[num_experts, intermediate]`, with `GateUpLayout::Split` only.
+    /// Optional `[num_experts, intermediate]`, with `GateUpLayout::Split` only: biases of
+    /// the up product.
     pub up_bias: Matrix<'a>,
     /// The inputs of the weighted sum. Make them with `CombineInputs::of_experts`, and
     /// add the layer's residual, norm and shared expert.
@@ -164,7 +165,7 @@ pub struct ExpertsInputs<'a> {
     pub scratch: &'a mut [i32],
 }
 impl<'a> ExpertsInputs<'a> {
-    /// Makes inputs without biases, and with the same input rows for a shared expert.
+    /// Makes inputs without biases. A shared expert reads `hidden`, too.
     pub fn new(
         plan: &'a ExpertsPlan<'a>,
         hidden: Rows<'a>,
@@ -183,29 +184,28 @@ impl<'a> ExpertsInputs<'a> {
     }
 }
 
-/// A part of a product. The thread that receives a tile computes `out[r, c] = sum over i
-/// of rows[r, i] * weights[i, first_column + c]`.
+/// A part of an expert's product, for one call of the GEMM. The GEMM computes `out[r, c]
+/// = sum over i of rows[r, i] * weights[i, first_column + c]`.
 pub struct ExpertTile<'a> {
-    /// The product.
+    /// The product that the tile is a part of.
     pub product: ExpertProduct,
-    /// The expert; `None` is the shared expert.
+    /// The expert's number; `None` means the shared expert.
     pub expert: Option<usize>,
-    /// The column of the product at which `out` begins.
+    /// The tile's first column in the output of the product.
     pub first_column: usize,
-    /// The number of the worker, which is below the pool's `concurrency`. No two tiles
-    /// have the same number at the same time.
+    /// The number of the worker that computes the tile, below the pool's `concurrency`.
+    /// No two tiles have the same number at the same time.
     pub worker: usize,
-    /// `[m, hidden]`, or `[m, intermediate]` for `ExpertProduct::Down`.
+    /// The product's input: `[m, hidden]`, or `[m, intermediate]` for `ExpertProduct::Down`.
     pub rows: Rows<'a>,
-    /// `[m, columns]`. The product must write all elements.
+    /// The product's output: `[m, columns]`. The GEMM must write all elements.
     pub out: MatrixMut<'a>,
 }
 impl<'a> ExpertTile<'a> {
-    /// Returns None if the product comes from a newer library.
+    /// Returns None if `raw.product` comes from a newer library.
     ///
-    /// # Safety
-    /// `raw` must be a tile that the library passed to a product, and the product
-    /// must run for all of `'a`.
+    /// # Safety `raw` must be a tile that the library passed to the GEMM, and the GEMM's
+    /// call must last for all of `'a`.
     unsafe fn from_raw(raw: &'a sys::swy_expert_tile) -> Option<Self> {
         let rows = &raw.rows;
         Some(ExpertTile {
@@ -213,7 +213,7 @@ impl<'a> ExpertTile<'a> {
             expert: usize::try_from(raw.expert).ok(),
             first_column: raw.first_column,
             worker: raw.worker,
-            // SAFETY: nothing writes to the rows during the product, and no other
+            // SAFETY: nothing writes to the rows during the GEMM's call, and no other
             // tile has this part of the output.
             rows: unsafe {
                 Rows {
@@ -225,9 +225,9 @@ impl<'a> ExpertTile<'a> {
             out: unsafe { MatrixMut::from_raw(raw.out) },
         })
     }
-    /// Returns the tile in its C form, for products of the library. The shared expert
-    /// becomes -1. An expert beyond i32 becomes i32::MAX, which is an expert that no
-    /// weights have.
+    /// Returns the tile in its C form, for the library's own GEMM. The shared expert
+    /// becomes -1. A number beyond i32 becomes i32::MAX, which no weights have as an
+    /// expert.
     pub(crate) fn to_raw(&mut self) -> sys::swy_expert_tile {
         sys::swy_expert_tile {
             product: self.product.to_c(),
@@ -242,7 +242,7 @@ impl<'a> ExpertTile<'a> {
 
 struct Product<'a, F> {
     gemm: &'a F,
-    error: Mutex<Option<Error>>, // the first error
+    error: Mutex<Option<Error>>, // the first error of `gemm`
 }
 unsafe extern "C" fn multiply<F>(
     context: *mut c_void,
@@ -251,7 +251,7 @@ unsafe extern "C" fn multiply<F>(
 where
     F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
 {
-    // SAFETY: `run_experts` made the context, and returns only after this call.
+    // SAFETY: `run_experts` made the context, and returns only after `multiply` has.
     let product = unsafe { &*(context as *const Product<'_, F>) };
     // SAFETY: the library passes a tile that is valid during this call.
     let tile = unsafe { ExpertTile::from_raw(&*tile) };
@@ -260,7 +260,7 @@ where
         (product.gemm)(tile.ok_or(unknown)?)
     };
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
-        std::mem::forget(payload); // its drop might panic too
+        std::mem::forget(payload); // dropping the payload might panic, too
         Err(Error::new(Code::Internal, "RunExperts: gemm: panicked"))
     });
     let code = match result {
@@ -275,13 +275,14 @@ where
 }
 
 /// Runs a layer's experts in one loop on the pool: gathers rows, calls `gemm` to multiply
-/// them, applies the activation, calls `gemm` again, and sums up each token as `combine`
-/// does.
+/// them, applies the activation, calls `gemm` again, and sums up each token's rows as
+/// `combine` does.
 ///
 /// `gemm` computes a tile; several threads call it at the same time. If it returns an
-/// error or panics, the call ends with this error, and outputs are unspecified. The
-/// layer's bits do not depend on the number of threads if each output of `gemm` depends
-/// on its row and its column alone, and not on the number of rows or columns of a tile.
+/// error, `run_experts` returns this error. If it panics, `run_experts` returns an error,
+/// too. Outputs are then unspecified. The bits of the layer's result do not depend on the
+/// number of threads if each element that `gemm` computes depends on its row and its
+/// column alone, and not on the number of rows or columns of a tile.
 pub fn run_experts<F>(
     inputs: ExpertsInputs<'_>,
     outputs: CombineOutputs<'_>,
@@ -311,8 +312,8 @@ where
     };
     let result = with_report(|report| {
         let raw_out = outputs.raw(report);
-        // SAFETY: the views point into slices that are borrowed during the call, and
-        // any thread may compute the product.
+        // SAFETY: the views point into slices that are borrowed during the call. Any
+        // thread may call `gemm`, which is `Sync`.
         options.with(|options| {
             pool.with(|pool| unsafe {
                 sys::swy_run_experts(&raw_in, &raw_out, options, &raw_gemm, pool)

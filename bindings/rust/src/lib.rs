@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! SIMD kernels for the steps around the expert GEMMs of a Mixture-of-Experts layer:
-//! top-k routing, sorting tokens to experts, fused activations, weighted sums with
-//! shared expert, residual and norm. [`run_experts`] does all of these steps in one call,
-//! and leaves the matrix products to the caller. [`LayerWeights`] multiplies with
-//! quantised weights.
+//! top-k routing, sorting tokens to experts, fused activations, weighted sums with shared
+//! expert, residual and norm. [`run_experts`] does all of these steps but routing in one
+//! call, and calls the engine's GEMM for the matrix products. [`LayerWeights`] is a GEMM
+//! for quantised weights.
 //!
-//! Every function is called as `function(inputs, outputs, &options, pool)`. Matrices
-//! are views of slices, and are checked when they are made. The library checks all
-//! other arguments before it writes anything, and returns an [`Error`]. The C++
-//! headers of the library have the full contract of each function. [`sys`] is the C ABI.
-//! It has one feature that is missing here: calls by threads that are already running.
+//! Every function is called as `function(inputs, outputs, &options, pool)`. Matrices are
+//! views of slices, and are checked when they are made. The library checks all other
+//! arguments before it writes anything, and returns an [`Error`]. The C++ headers of the
+//! library have the full contract of each function. [`sys`] is the C ABI, for calls that
+//! the safe functions cannot express.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
@@ -51,7 +51,7 @@ pub use values::{
 };
 pub use view::*;
 
-/// The example of README.md compiles and runs.
+/// Makes the example in README.md a doctest, which compiles and runs it.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

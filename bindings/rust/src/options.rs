@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Options and reports. The build script writes their fields from the C headers, and
+//! Options and reports. The build script generates their fields from the C headers, and
 //! their defaults from the headers' macros.
 
 use crate::sys;
@@ -22,7 +22,7 @@ macro_rules! options {
             fn to_c(self) -> Self::C {
                 sys::$raw { $($own: $value,)? $($field: self.$field.to_c()),* }
             }
-            #[allow(unused_variables)] // there may be no fields
+            #[allow(unused_variables)] // a struct without fields does not read `c`
             fn from_c(c: Self::C) -> Option<Self> {
                 Some($name { $($field: Raw::from_c(c.$field)?),* })
             }

@@ -10,25 +10,24 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 /// number of the worker that runs it.
 pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 
-/// Lends the library the threads of your engine. Results do not depend on them.
+/// Lends the library the threads of your engine. Results do not depend on the executor.
 ///
-/// # Safety
-/// Each index writes to memory that no other index uses, so the library relies on
-/// these rules:
+/// # Safety A body writes to memory that belongs to its indices or its worker, so the
+/// library relies on these rules:
 /// * `parallel_for` passes to `body` ranges that together cover `0..count`, each
 ///   index exactly once.
-/// * Bodies of one call that run at the same time have different workers, all below
+/// * Bodies of one call that run at the same time get different worker numbers, all below
 ///   `concurrency`.
 /// * When `parallel_for` returns or unwinds, no body of the call runs any more.
-/// * `concurrency` is at least 1 and always the same.
+/// * `concurrency` returns at least 1, and always the same number.
 pub unsafe trait Executor: Sync {
     /// Returns the number of threads that may run bodies at the same time.
     fn concurrency(&self) -> usize;
-    /// Runs `body` for every index. `grain` indices take about `fork_ns` on one thread;
-    /// less work is not worth a thread.
+    /// Runs `body` for every index in `0..count`. `grain` indices take about `fork_ns` on
+    /// one thread; less work is not worth a thread.
     fn parallel_for(&self, count: usize, grain: usize, body: Body<'_>);
-    /// Returns the current cost of a fork and join, in nanoseconds of serial work. It
-    /// decides which loops run on several threads. It never changes results.
+    /// Returns the current cost of a fork and join, in nanoseconds of serial work. This
+    /// cost decides which loops run on several threads. It never changes results.
     fn fork_ns(&self) -> usize {
         30_000
     }
@@ -47,16 +46,16 @@ pub enum Pool<'a> {
 
 /// A pool on oneTBB's threads.
 pub struct Tbb(*const sys::swy_executor);
-// SAFETY: any thread may call the executor, and several at the same time.
+// SAFETY: any thread may call the TBB executor.
 unsafe impl Send for Tbb {}
-// SAFETY: as above.
+// SAFETY: several threads may call the TBB executor at the same time.
 unsafe impl Sync for Tbb {}
 impl Tbb {
     /// Makes a pool of `threads` threads including the caller. `None` means as many as
-    /// TBB has. Returns `None` if the library was built without TBB, for 0 threads, or if
-    /// memory is out.
+    /// TBB has. Returns `None` if `threads` is 0, if the library was built without TBB,
+    /// or if memory is out.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
-        // SAFETY: the function accepts any number.
+        // SAFETY: the function accepts any number of threads.
         let raw = unsafe { sys::swy_tbb_executor_create(threads.map_or(-1, i32::from)) };
         if raw.is_null() {
             None
@@ -72,11 +71,11 @@ impl Drop for Tbb {
     }
 }
 
-/// Threads of the standard library, for programs without a pool. Each call that has
-/// enough work for two threads starts them anew.
+/// An executor on threads of the standard library, for programs without a pool. Each loop
+/// with enough work for two threads starts new threads.
 pub struct ScopedThreads(pub std::num::NonZeroUsize);
-// SAFETY: the ranges are disjoint and cover `0..count`, each has its own worker, and
-// the scope ends after all its threads.
+// SAFETY: the ranges are disjoint and cover `0..count`, each range has its own worker,
+// and the scope ends after all of its threads have.
 unsafe impl Executor for ScopedThreads {
     fn concurrency(&self) -> usize {
         self.0.get()
@@ -94,11 +93,11 @@ unsafe impl Executor for ScopedThreads {
 }
 
 struct BodyContext(sys::swy_body, *mut c_void);
-// SAFETY: any thread may call the library's bodies, and several at the same time.
+// SAFETY: several threads may call a body of the library at the same time.
 unsafe impl Sync for BodyContext {}
 impl BodyContext {
     fn run(&self, worker: usize, range: Range<usize>) {
-        // SAFETY: an `Executor` guarantees the indices and workers.
+        // SAFETY: the `Executor` guarantees that indices and worker numbers follow its rules.
         unsafe { (self.0)(self.1, worker, range.start, range.end) }
     }
 }
@@ -110,14 +109,14 @@ unsafe extern "C" fn run_own(
     body: sys::swy_body,
     body_context: *mut c_void,
 ) -> sys::swy_status {
-    // SAFETY: `with` made the context, and returns only after this call.
+    // SAFETY: `Pool::with` made the context, and returns only after this call.
     let executor = unsafe { *(context as *const &dyn Executor) };
     let body = BodyContext(body, body_context);
     let run = || executor.parallel_for(count, grain, &|worker, range| body.run(worker, range));
     let (code, message): (i32, &'static [u8]) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(()) => (sys::SWY_OK, b"\0"),
         Err(payload) => {
-            std::mem::forget(payload); // its drop might panic too
+            std::mem::forget(payload); // dropping the payload might panic, too
             (sys::SWY_INTERNAL, b"Executor: panicked\0")
         }
     };
@@ -125,10 +124,10 @@ unsafe extern "C" fn run_own(
 }
 
 unsafe extern "C" fn fork_ns_of_own(context: *mut c_void) -> usize {
-    // SAFETY: `with` made the context, and returns only after this call.
+    // SAFETY: `Pool::with` made the context, and returns only after this call.
     let executor = unsafe { *(context as *const &dyn Executor) };
     catch_unwind(AssertUnwindSafe(|| executor.fork_ns())).unwrap_or_else(|payload| {
-        std::mem::forget(payload); // its drop might panic too
+        std::mem::forget(payload); // dropping the payload might panic, too
         usize::MAX
     })
 }
@@ -136,7 +135,7 @@ unsafe extern "C" fn fork_ns_of_own(context: *mut c_void) -> usize {
 impl Pool<'_> {
     /// Returns the number of threads that may work at the same time.
     pub fn concurrency(self) -> usize {
-        // SAFETY: the pointer is null, of `Tbb::new`, or of `with`.
+        // SAFETY: `pool` is null, or points to an executor that `Tbb::new` or `with` made.
         self.with(|pool| unsafe { pool.as_ref() }.map_or(1, |pool| pool.concurrency))
     }
     /// Passes this pool to `call` in its C form, which is valid during the call only.

@@ -13,7 +13,7 @@ use std::os::raw::c_char;
 pub struct Preset {
     /// The family's name, which is model_type in config.json.
     pub family: &'static str,
-    /// Another family with exactly the same layer.
+    /// Another family with exactly the same layer, if the library has one.
     pub same_as: Option<&'static str>,
     /// The code that the preset follows: a file of transformers, or a description.
     pub source: &'static str,
@@ -32,12 +32,12 @@ pub struct Preset {
     /// True if the family's config.json has norm_topk_prob, which sets
     /// `route.renormalize`.
     pub norm_topk_prob: bool,
-    /// True if the family computes scores and weights in the model's type: see
-    /// `route.round_to`.
+    /// True if the family computes scores and weights in the model's type, to which
+    /// `route.round_to` should then be set.
     pub in_model_type: bool,
-    /// The number of experts, or 0 if only a config.json has it.
+    /// The number of columns of logits, or 0 if only a config.json has it.
     pub num_experts: usize,
-    /// The number of selected experts, or 0 if only a config.json has it.
+    /// The number of experts of a token, or 0 if only a config.json has it.
     pub top_k: usize,
 }
 
@@ -45,22 +45,23 @@ fn text(raw: *const c_char) -> Option<&'static str> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: a string literal of the library, which is never freed.
+    // SAFETY: `raw` is a string literal of the library, which is never freed.
     let text: &'static CStr = unsafe { CStr::from_ptr(raw) };
     text.to_str().ok()
 }
 
 impl Preset {
-    /// Returns the preset of a family in its default configuration. `route_top_k` refuses
-    /// its options: use [`Preset::from_json`] with a checkpoint's config.json.
+    /// Returns the preset of a family in the family's default configuration.
+    /// `route_top_k` refuses the options of such a preset: for a checkpoint, pass its
+    /// config.json to [`Preset::from_json`].
     pub fn find(family: &str) -> Result<Preset, Error> {
-        // SAFETY: passes a string, and structs with their sizes.
+        // SAFETY: the call gets a CString, and structs with their sizes.
         Preset::get("FindPreset: family: has a zero byte", family, |name, preset, route| unsafe {
             sys::swy_find_preset(name, preset, route)
         })
     }
-    /// Returns the preset that `call` writes. `call` gets the name of the family, which
-    /// the preset to fill has too.
+    /// Returns the preset that `call` writes. `call` gets the family's name, a preset
+    /// with the same name to fill, and the options of `route_top_k` to fill.
     pub(crate) fn get(
         zero_byte: &'static str,
         family: &str,
@@ -85,7 +86,7 @@ impl Preset {
         check(call(name.as_ptr(), &mut preset, &mut route), Report::default())?;
         let newer = Error::invalid("FindPreset: options: this crate does not know them");
         Ok(Preset {
-            // preset.family is the library's string literal, not `name`.
+            // The call has replaced `name` by the library's string literal.
             family: text(preset.family).unwrap_or(""),
             same_as: text(preset.same_as),
             source: text(preset.source).unwrap_or(""),

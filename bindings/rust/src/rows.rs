@@ -7,7 +7,7 @@ use crate::view::{not_empty, View};
 use crate::{sys, ActivateInputs, ActivateOptions, Error, GatherInputs, GatherOptions};
 use crate::{Matrix, Pool, QuantizeOptions, Report, Rows, RowsMut, ScatterOptions};
 
-/// Copies the tokens of pairs: `rows[r] = tokens[pairs[r] / top_k]`.
+/// Copies rows of tokens into the order of `pairs`: `rows[r] = tokens[pairs[r] / top_k]`.
 pub fn gather_rows(
     inputs: &GatherInputs<'_>,
     rows: RowsMut<'_>,
@@ -23,8 +23,8 @@ pub fn gather_rows(
     })
 }
 
-/// Does the inverse of `gather_rows`: `rows[token * top_k + slot] =
-/// packed[row_index[token, slot]]`.
+/// Copies rows that are sorted by expert back into the order of tokens: `rows[token *
+/// top_k + slot] = packed[row_index[token, slot]]`.
 pub fn scatter_rows(
     packed: &Rows<'_>,
     row_index: Matrix<'_>,
@@ -45,7 +45,7 @@ pub fn scatter_rows(
     })
 }
 
-/// Copies `from` to `rows`, in the type and format of `rows`. The report has
+/// Copies `from` to `rows`, in the type and format of `rows`. The report gets
 /// `overflowed_blocks`.
 pub fn quantize(
     from: &Rows<'_>,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The C API of `switchyard.h`. The build script writes its structs, enumerators and
+//! The C API of `switchyard.h`. The build script generates the structs, enumerators and
 //! functions from the headers of the linked library. The comments in these headers
 //! describe them.
 #![allow(non_camel_case_types, missing_docs)]
@@ -18,14 +18,15 @@ macro_rules! structs {
             #[derive(Clone, Copy)]
             pub struct $name { $(pub $field: $type),* }
         )*
-        /// Returns the layout that this compiler gives to each struct.
+        /// Returns the layout of each struct in Rust, for the test that compares it with
+        /// C.
         pub fn layouts() -> Vec<Layout> {
             vec![$({
                 let value = std::mem::MaybeUninit::<$name>::uninit();
                 let start = value.as_ptr();
                 (stringify!($name), std::mem::size_of::<$name>(), vec![$(
-                    // SAFETY: takes addresses within a value, and reads no byte of
-                    // it.
+                    // SAFETY: the code takes addresses within `value`, and reads none
+                    // of its bytes.
                     (stringify!($field),
                      unsafe { std::ptr::addr_of!((*start).$field) as usize } - start as usize,
                      std::mem::size_of::<$type>())
@@ -35,7 +36,7 @@ macro_rules! structs {
     };
 }
 
-/// Returns the size of a struct, in the type of its `size` field.
+/// Returns the size of a struct, in the type of the struct's `size` field.
 pub(crate) const fn size_of<T>() -> u32 {
     std::mem::size_of::<T>() as u32
 }
@@ -49,7 +50,8 @@ macro_rules! enumerators {
 macro_rules! initial {
     ($($name:ident: $type:ident = $value:expr;)*) => {
         $(pub const $name: $type = $value;)*
-        /// Returns the bytes of each initial value, with the name of its struct.
+        /// Returns a pointer to the bytes of each initial value, with the name of the
+        /// value's struct.
         pub fn initial() -> Vec<(&'static str, *const u8)> {
             vec![$((stringify!($type), &$name as *const $type as *const u8)),*]
         }

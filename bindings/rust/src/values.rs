@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Enumerations, which the build script writes from the C headers, and the conversion of
-//! values to and from C.
+//! Enumerations, which the build script generates from the C headers, and the conversion
+//! of values to and from C.
 
 use crate::sys;
 
@@ -50,15 +50,15 @@ macro_rules! enumeration {
 }
 include!(concat!(env!("OUT_DIR"), "/values.rs"));
 
-/// The format of rows that products read.
+/// A format of rows, for the rows that an expert's products read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFormat {
     /// The type of the values, codes or blocks.
     pub r#type: Type,
     /// For codes: the number of columns that share a scale, 32, 64 or 128. 0 means that
-    /// all columns of a row share one.
+    /// all columns of a row share one scale.
     pub scale_columns: usize,
-    /// The type of the scales.
+    /// For codes: the type of the scales.
     pub scale_type: Type,
     /// True if rows of i8 or u8 have sums.
     pub has_sums: bool,

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::os::raw::c_void;
 use std::ptr::null_mut;
 
-/// An element of a matrix.
+/// A type that elements of a matrix may have.
 ///
 /// # Safety
 /// `TYPE` must have the size and alignment of `Self`, and each of its bit patterns
@@ -30,15 +30,15 @@ macro_rules! elements {
     )*};
 }
 elements! {
-    /// A bfloat16, by its bits.
+    /// The bits of a bfloat16.
     Bf16(u16) = Bf16;
-    /// An IEEE half, by its bits.
+    /// The bits of an IEEE half.
     F16(u16) = F16;
-    /// An fp8 with 4 bits of exponent, by its bits.
+    /// The bits of an fp8 with 4 bits of exponent.
     F8E4M3(u8) = F8E4M3;
-    /// An fp8 with 5 bits of exponent, by its bits.
+    /// The bits of an fp8 with 5 bits of exponent.
     F8E5M2(u8) = F8E5M2;
-    /// A power of two as a scale, by its bits.
+    /// The bits of a scale that is a power of two.
     E8M0(u8) = E8M0;
 }
 macro_rules! numbers {
@@ -52,7 +52,7 @@ macro_rules! blocks {
     ($($(#[$doc:meta])* $name:ident = $raw:ident, $type:ident, $values:expr;)*) => {$(
         $(#[$doc])*
         pub type $name = sys::$raw;
-        // SAFETY: the block holds numbers only, laid out as in C.
+        // SAFETY: the block holds only numbers, laid out as in C.
         unsafe impl Element for $name {
             const TYPE: Type = Type::$type;
             const VALUES: usize = $values;
@@ -68,8 +68,8 @@ blocks! {
     BlockQ8K = swy_block_q8_k, Q8K, 256;
 }
 
-/// Makes a view of `rows` rows of `cols` values, which begin `stride` values apart.
-/// Returns an error if they need more than `len` elements.
+/// Makes a view of `rows` rows of `cols` values; rows begin `stride` values apart.
+/// Returns an error if the rows need more than `len` elements.
 fn view<T: Element>(
     data: *mut c_void,
     len: usize,
@@ -93,7 +93,7 @@ fn view<T: Element>(
     Ok(sys::swy_matrix { data, rows, cols, stride, r#type: T::TYPE as i32 })
 }
 
-/// Returns the start of row `r` and its length.
+/// Returns the start of row `r`, and the row's number of elements.
 fn row<T: Element>(raw: &sys::swy_matrix, r: usize) -> (*mut T, usize) {
     assert!(r < raw.rows, "Matrix: row {} of {}", r, raw.rows);
     assert!(raw.r#type == T::TYPE as i32, "Matrix: it is not of {:?}", T::TYPE);
@@ -118,9 +118,9 @@ pub struct MatrixMut<'a> {
 // SAFETY: a matrix is like the slice that it views, and its elements are plain
 // numbers.
 unsafe impl Send for Matrix<'_> {}
-// SAFETY: as above.
+// SAFETY: a matrix is like the slice that it views, and is only read.
 unsafe impl Sync for Matrix<'_> {}
-// SAFETY: as above.
+// SAFETY: a matrix is like the slice that it views, which only this matrix writes.
 unsafe impl Send for MatrixMut<'_> {}
 
 impl<'a> Matrix<'a> {
@@ -149,7 +149,7 @@ impl<'a> Matrix<'a> {
     /// If row `r` does not exist, or `T` is not the element type of the matrix.
     pub fn row<T: Element>(&self, r: usize) -> &'a [T] {
         let (data, len) = row::<T>(&self.raw, r);
-        // SAFETY: a part of the slice.
+        // SAFETY: the row is a part of the slice, which is borrowed for 'a.
         unsafe { std::slice::from_raw_parts(data, len) }
     }
 }
@@ -173,8 +173,8 @@ impl<'a> MatrixMut<'a> {
     pub(crate) unsafe fn from_raw(raw: sys::swy_matrix) -> Self {
         MatrixMut { raw, slice: PhantomData }
     }
-    /// Returns the elements or blocks of row `r`. The gap between rows may belong to
-    /// another view.
+    /// Returns the elements or blocks of row `r`. The gap between two rows is not
+    /// returned, because it may belong to another view.
     ///
     /// # Panics
     /// If row `r` does not exist, or `T` is not the element type of the matrix.
@@ -229,19 +229,19 @@ impl Default for MatrixMut<'_> {
 pub struct Rows<'a> {
     /// Values, codes or blocks.
     pub values: Matrix<'a>,
-    /// `[rows, 1]` or `[rows, groups of columns]`.
+    /// Scales of codes: `[rows, 1]` or `[rows, groups of columns]`.
     pub scales: Matrix<'a>,
-    /// `[rows, 1]`, int32.
+    /// Optional, for i8 and u8: i32 `[rows, 1]`, sums of a row's codes.
     pub sums: Matrix<'a>,
 }
-/// Rows that functions write.
+/// Rows that functions write. They may be quantised: codes with their scales and sums.
 #[derive(Default)]
 pub struct RowsMut<'a> {
     /// Values, codes or blocks.
     pub values: MatrixMut<'a>,
-    /// `[rows, 1]` or `[rows, groups of columns]`.
+    /// Scales of codes: `[rows, 1]` or `[rows, groups of columns]`.
     pub scales: MatrixMut<'a>,
-    /// `[rows, 1]`, int32.
+    /// Optional, for i8 and u8: i32 `[rows, 1]`, sums of a row's codes.
     pub sums: MatrixMut<'a>,
 }
 impl<'a> From<Matrix<'a>> for Rows<'a> {
@@ -255,7 +255,7 @@ impl<'a> From<MatrixMut<'a>> for RowsMut<'a> {
     }
 }
 
-/// An argument, which converts to its C type.
+/// An argument that converts to its C type.
 pub(crate) trait View {
     type C;
     fn view(self) -> Self::C;
@@ -289,7 +289,7 @@ matrices! {
     MatrixMut, RowsMut;
 }
 
-/// An input that may be read from its output's memory.
+/// An input that may lie in place: in the memory of the output that replaces it.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     /// A separate matrix.
@@ -299,8 +299,9 @@ pub enum Source<'a> {
     InPlace,
 }
 impl Source<'_> {
-    /// Returns the C form. `InPlace` without an output is the error `missing`, because
-    /// the library would see no matrix, and treat the argument as left out.
+    /// Returns the matrix in its C form. `InPlace` without an output is the error
+    /// `missing`, because the library would get no matrix, and treat the argument as left
+    /// out.
     pub(crate) fn raw(
         &self,
         output: sys::swy_matrix,
@@ -324,7 +325,8 @@ impl Default for Source<'_> {
     }
 }
 
-/// For `InPlace` this gives no matrix, and the function then replaces it by the output.
+/// For `InPlace`, `view` returns an empty matrix, which the calling function replaces by
+/// the output.
 impl View for Source<'_> {
     type C = sys::swy_matrix;
     fn view(self) -> Self::C {

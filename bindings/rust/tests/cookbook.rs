@@ -1,13 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs the Rust recipe of docs/cookbook.md in a new project, as a reader does.
+//! Tests the Rust recipe of docs/cookbook.md in a new project, as a reader would run it.
 //! The recipe has to print the output that the page shows.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the first block in `language` after the line that has the file's name.
+/// Returns the first code block in `language` after the line of the page that has the
+/// file's name.
 fn block<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
     let named = page.split(&format!("\n`{name}`:\n")).nth(1).expect(name);
     let body = named.split(&format!("\n```{language}\n")).nth(1).expect(language);
@@ -18,7 +19,7 @@ fn block<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
 fn the_recipe_prints_the_output_of_the_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("../../docs/cookbook.md")).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")); // in the folder of Cargo's builds
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")); // a subfolder of Cargo's target folder
     let project = folder.join("cookbook");
     std::fs::create_dir_all(project.join("src")).unwrap();
     let write = |file: &str, text: &str| std::fs::write(project.join(file), text).unwrap();
@@ -28,7 +29,8 @@ fn the_recipe_prints_the_output_of_the_page() {
     write("Cargo.toml", &format!("{package}[dependencies]\nswitchyard = {{ path = {root:?} }}\n"));
 
     let cargo = std::env::var_os("CARGO").expect("Cargo sets CARGO");
-    // Shares the folder of this test's build, to avoid a second build of the crate.
+    // The new project shares the target folder of this test, to avoid a second build of
+    // the crate.
     let run = Command::new(cargo)
         .args(["run", "--quiet", "--offline", "--target-dir"])
         .arg(folder.parent().unwrap())

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tests that products with quantised weights follow their formulas, with packed
-//! weights and with weights as stored. Layers with these weights have the same bits
-//! on any pool.
+//! Tests that products with packed and with stored weights follow their formulas, and
+//! that layers with quantised weights have the same bits on any pool.
 
 use std::num::NonZeroUsize;
 use switchyard::*;
@@ -65,8 +64,8 @@ fn sizes_are_those_of_blocks() {
 
 #[test]
 fn products_are_their_formula_packed_and_as_stored() {
-    // The experts have 20 columns in q4_0. Column 17 has a scale of 2. Codes have an
-    // offset of 8.
+    // The experts have 20 output columns in q4_0. Column 17 has a scale of 2, the others
+    // have 1. Codes have an offset of 8.
     const COLUMNS: usize = 20;
     let code = |e: usize, r: usize, i: usize| ((e * 5 + r * 3 + i * 7) % 16) as u8;
     let mut bytes = Vec::new();
@@ -217,7 +216,7 @@ fn layers_are_close_to_floats_with_the_bits_of_one_thread() {
         }
     }
 
-    // Weights may not be left out, and may not have other sizes.
+    // The call refuses a layer without weights of the down product, and weights of a wrong size.
     let without = LayerWeights { down: ExpertWeights::default(), ..layer };
     assert_eq!(message(run(&without, 1, Pool::Serial)), "LayerWeights: down: not given");
     let swapped = LayerWeights { up: layer.down, ..layer };

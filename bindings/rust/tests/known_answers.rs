@@ -7,7 +7,8 @@
 use std::sync::Mutex;
 use switchyard::*;
 
-/// A cap of the ISA applies to the whole process, so the tests take turns.
+/// A lock that each test holds: a cap of the ISA applies to the whole process, so the
+/// tests must not run at the same time.
 static ISA: Mutex<()> = Mutex::new(());
 
 fn on_every_isa(test: impl Fn()) {
@@ -84,7 +85,7 @@ fn a_record_is_replayed() {
 
 #[test]
 fn buckets_and_dispatch_arguments() {
-    // There are four tokens with two slots, and three experts.
+    // Four tokens have two slots each, and the layer has three experts.
     let ids = [2i32, 0, 0, 1, 2, 0, 0, 1];
     let topk_ids = Matrix::new(&ids, 4, 2).unwrap();
     let inputs = || BucketInputs { topk_ids, ..Default::default() };
@@ -286,8 +287,8 @@ fn sums_with_shared_expert_residual_and_norm() {
             close(&normed[2 * t..][..2], &[a * scale, b * scale * 2.0]);
         }
 
-        // The rows are in the order of tokens. The result is the sum of each two
-        // rows.
+        // The rows are in the order of tokens, with two rows for each token. Each result
+        // is the sum of two rows.
         let (ones, mut sums) = ([1.0f32; 2], [0.0f32; 2]);
         let inputs = CombineInputs::new(
             Matrix::new(&rows, 2, 2).unwrap().into(),

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tests layers that run in one call. They follow their formulas, and have the same
-//! bits on any pool. If a product fails or panics, the call ends.
+//! Tests `run_experts`: layers follow their formulas and have the same bits on any pool.
+//! If the GEMM fails or panics, the call ends with an error.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl Data {
     fn hidden(&self) -> Rows<'_> {
         Matrix::new(&self.hidden, TOKENS, HIDDEN).unwrap().into()
     }
-    /// Returns the inputs of Combine. The layer runs in two ways, and both use them.
+    /// Returns the inputs of `combine`, for every run of the layer.
     fn sums(&self) -> CombineInputs<'_> {
         CombineInputs {
             residual: Source::InPlace,
@@ -63,7 +63,7 @@ impl Data {
 fn seed_of(product: ExpertProduct, expert: Option<usize>) -> usize {
     expert.map_or(0, |e| e + 1) * 10 + product as usize
 }
-/// The engine's product. It computes each weight when it needs it.
+/// The engine's GEMM. It generates the weights for each tile instead of storing them.
 fn multiply(mut tile: ExpertTile<'_>) -> Result<(), Error> {
     let seed = seed_of(tile.product, tile.expert);
     let inner = tile.rows.values.cols();

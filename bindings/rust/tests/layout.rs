@@ -9,7 +9,7 @@ use switchyard::sys;
 
 const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
 
-/// The size of each of C's structs, and the offset and size of each of its fields.
+/// By the name of a C struct: its size, and the offset and size of each of its fields.
 type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
 
 fn lines_of_structs() -> impl Iterator<Item = &'static str> {
@@ -78,7 +78,7 @@ fn defaults_are_those_of_c() {
             Some(bytes) => *bytes,
             None => continue,
         };
-        // SAFETY: this is a field of a constant.
+        // SAFETY: the slice is a field of a constant, which lives forever.
         let field = unsafe { std::slice::from_raw_parts(bytes.add(offset), size) };
         assert_eq!(field, &wanted.to_ne_bytes()[..size], "{}: {}", of, line);
         compared += 1;

@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Finds families by name, and applies the config.json of their checkpoints.
+//! Tests `Preset`: finds families by name, and applies the config.json of their
+//! checkpoints.
 
 use switchyard::*;
 
@@ -46,7 +47,8 @@ fn configurations_are_applied() {
     let unconfigured = Preset::find("qwen3_moe").unwrap();
     assert!(unconfigured.route.needs_config && !unconfigured.route.renormalize);
 
-    // The same configuration is set field by field. Then one field is changed.
+    // The configuration of QWEN3, set field by field, gives the same preset. Then one
+    // field is changed.
     let config = ModelConfig {
         num_experts: Some(128),
         num_experts_per_tok: Some(8),
@@ -60,7 +62,7 @@ fn configurations_are_applied() {
     let other = ModelConfig { norm_topk_prob: Some(false), ..config.clone() };
     assert!(!Preset::configured("qwen3_moe", &other).unwrap().route.renormalize);
 
-    // If a model has images, its text_config is used.
+    // The config.json of a model with images has the text model's fields in text_config.
     let nested =
         format!(r#"{{"model_type": "images", "num_experts": 3, "text_config": {}}}"#, QWEN3);
     assert_eq!(Preset::from_json(&nested).unwrap(), preset);
@@ -86,7 +88,7 @@ fn shared_experts_and_activations_come_with_the_family() {
     assert!(preset.form.has_expert_biases);
 }
 
-// The files are like those of DBRX, MiMo-V2-Flash, Gemma 4 and Qwen3-Omni.
+// The texts are like the config.json of DBRX, MiMo-V2-Flash, Gemma 4 and Qwen3-Omni.
 #[test]
 fn nulls_lists_and_objects_are_read() {
     let dbrx = r#"{"model_type": "dbrx", "ffn_config": {"moe_num_experts": 16, "moe_top_k": 4,
@@ -104,8 +106,8 @@ fn nulls_lists_and_objects_are_read() {
     assert_eq!((preset.num_experts, preset.top_k, preset.combine.eps), (256, 8, 1e-5));
     assert_eq!(preset.route.routed_scaling_factor, 1.0);
 
-    // In one file, a family's model_type is outside text_config, too. In another, the
-    // text model is two objects deep.
+    // In Gemma 4's file, the object around text_config has a model_type, too. In
+    // Qwen3-Omni's file, the text model is two objects deep.
     let gemma = r#"{"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
         "num_experts": 128, "top_k_experts": 8, "rms_norm_eps": 1e-06}}"#;
     let preset = Preset::from_json(gemma).unwrap();

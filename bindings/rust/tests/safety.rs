@@ -28,7 +28,7 @@ fn views_do_not_exceed_their_slices() {
     for (rows, cols, stride, wanted) in [
         (3, 4, 4, ""),
         (4, 3, 3, ""),
-        (2, 4, 8, ""), // the last row ends after its columns
+        (2, 4, 8, ""), // the slice ends with the last row's columns
         (2, 5, 8, SHORT),
         (3, 4, 5, SHORT),
         (4, 4, 4, SHORT),
@@ -37,7 +37,7 @@ fn views_do_not_exceed_their_slices() {
         (usize::MAX, 0, 0, ""),
         (usize::MAX, 1, 1, SHORT),
         (2, 1, usize::MAX, SHORT),
-        (3, 1, usize::MAX / 2 + 1, SHORT), // wraps around to 1
+        (3, 1, usize::MAX / 2 + 1, SHORT), // 2 * stride + 1 wraps around to 1
         (2, 4, 3, STRIDE),
     ] {
         assert_eq!(message(Matrix::strided(&data, rows, cols, stride)), wanted);
@@ -70,8 +70,8 @@ fn spans_are_checked_by_the_library() {
     assert_eq!(error.to_string(), format!("{}: got 3, needs at least 4", error.message));
     assert_eq!((tpe, offsets), ([0; 2], [0; 3]));
 
-    // The table is too short for the busiest expert. The error has the size that is
-    // needed.
+    // The table's rows are too short for the busiest expert. The error has the stride
+    // that is needed.
     let mut table = [77; 2];
     let strided = StridedBuckets {
         tokens_per_expert: &mut tpe,
@@ -115,7 +115,7 @@ fn nothing_is_in_place_of_no_output() {
         message(run(CombineOutputs::default())),
         "Combine: residual: in place, without out or normed"
     );
-    // The residual may not have codes.
+    // The call refuses an in-place residual in quantised rows.
     let (mut codes, mut scales) = ([3i8; 4], [3.0f32; 2]);
     let normed = RowsMut {
         values: MatrixMut::new(&mut codes, 2, 2).unwrap(),
@@ -132,7 +132,8 @@ fn nothing_is_in_place_of_no_output() {
     let result = activate(&inputs, RowsMut::default(), &ActivateOptions::default(), Pool::Serial);
     assert_eq!(message(result), "Activate: gate: in place, without out");
 
-    // Streams that the call only reads have to be given.
+    // Without outputs.streams, the call only reads the streams, so they cannot be in
+    // place.
     let mut scales = [3.0f32; 2];
     let inputs = HyperInputs { streams: Source::InPlace, ..Default::default() };
     let outputs =
@@ -220,7 +221,7 @@ struct Forks {
     ns: Option<usize>,
     grain: std::sync::atomic::AtomicUsize,
 }
-// SAFETY: there is only one thread.
+// SAFETY: one thread runs all indices, as worker 0.
 unsafe impl Executor for Forks {
     fn concurrency(&self) -> usize {
         2

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sorts (token, slot) pairs by their experts and destinations. switchyard.h
-// includes this file; bucket.h and map.h of the C++ API have the whole
-// contract.
+// Sorts pairs by their experts and destinations. A pair is a token and one of
+// its top_k slots: pair = token * top_k + slot. switchyard.h includes this
+// file; bucket.h and map.h of the C++ API have the whole contract.
 
 #ifndef SWITCHYARD_C_BUCKET_H_
 #define SWITCHYARD_C_BUCKET_H_
@@ -18,7 +18,7 @@ extern "C" {
 enum swy_bucket_order {
   // In the order of pair indices; the same for any number of threads.
   SWY_ORDER_ASCENDING = 0,
-  // In the order of the threads' claims, which may differ between runs.
+  // In the order of the threads' atomic claims, which may differ between runs.
   SWY_ORDER_CLAIM = 1
 };
 
@@ -29,7 +29,7 @@ enum swy_bucket_order {
 // Neither an output nor scratch may overlap another view.
 typedef struct swy_bucket_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
   // Optional working memory. With at least swy_bucket_scratch_size elements,
   // several threads sort; with fewer, one thread does.
   swy_i32_span scratch;
@@ -49,11 +49,12 @@ typedef struct swy_bucket_options {
 // 1]).
 typedef struct swy_packed_buckets {
   uint32_t size;
-  swy_i32_span tokens_per_expert;  // [num_experts]: number of pairs
-  swy_i32_span offsets;            // [num_experts + 1]: where pairs begin
-  swy_i32_span pairs;              // sorted: at least [tokens * top_k]
+  swy_i32_span tokens_per_expert;  // [num_experts]: pairs of each expert
+  // [num_experts + 1]: where each expert's pairs begin in `pairs`.
+  swy_i32_span offsets;
+  swy_i32_span pairs;  // the sorted pairs, at least [tokens * top_k]
   // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
-  // -1.
+  // -1 if the pair was dropped.
   swy_matrix row_index;
   swy_report* report;  // optional: gets max_rows and dropped
 } swy_packed_buckets;
@@ -68,8 +69,10 @@ typedef struct swy_packed_buckets {
 typedef struct swy_strided_buckets {
   uint32_t size;
   int32_t zero_padding;            // write 0 after each row's pairs
-  swy_i32_span tokens_per_expert;  // [num_experts]: number of pairs
-  swy_i32_span ids;                // the table of pairs
+  swy_i32_span tokens_per_expert;  // [num_experts]: pairs of each expert
+  // The table of pairs: at least (num_experts - 1) * row_stride + max_rows
+  // elements, or num_experts * row_stride with zero_padding.
+  swy_i32_span ids;
   size_t row_stride;   // elements from row to row, or SWY_TIGHT_STRIDE
   swy_report* report;  // optional: gets max_rows, dropped, row_stride
 } swy_strided_buckets;
@@ -91,18 +94,19 @@ SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// Returns the number of int32 elements of scratch that a sort on several
-// threads needs, or 0 if one thread is best.
+// Returns the number of int32 elements of scratch with which
+// swy_bucket_packed, swy_bucket_strided and swy_bucket_aligned use several
+// threads, or 0 if one thread is best.
 SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;
 
 // Inputs of swy_bucket_aligned, which sorts pairs into packed buckets of
-// whole blocks. vLLM calls this moe_align_block_size. Expert e owns
+// whole blocks. vLLM calls this step moe_align_block_size. Expert e owns
 // pairs[offsets[e] .. offsets[e] + tokens_per_expert[e]).
 typedef struct swy_aligned_inputs {
   uint32_t size;
-  swy_matrix topk_ids;      // [tokens, top_k]; int32, uint32, int64
+  swy_matrix topk_ids;      // [tokens, top_k] of int32, uint32 or int64
   swy_i32_span expert_map;  // optional: the expert of each id, or -1
   swy_i32_span scratch;     // optional: see swy_bucket_inputs::scratch
 } swy_aligned_inputs;
@@ -112,14 +116,16 @@ typedef struct swy_aligned_inputs {
         SWY_NO_SPAN                                                   \
   }
 // Outputs of swy_bucket_aligned. Buckets begin at multiples of block_size.
-// Elements of `pairs` between the buckets hold the sentinel tokens * top_k.
+// After an expert's pairs, up to the next bucket, `pairs` holds the sentinel
+// tokens * top_k.
 typedef struct swy_aligned_buckets {
   uint32_t size;
-  swy_i32_span tokens_per_expert;  // [num_experts]: number of kept pairs
-  swy_i32_span offsets;            // [num_experts + 1]: where blocks begin
-  swy_i32_span pairs;              // at least [swy_bucket_aligned_size]
+  swy_i32_span tokens_per_expert;  // [num_experts]: kept pairs of each expert
+  // [num_experts + 1]: where each expert's blocks begin in `pairs`.
+  swy_i32_span offsets;
+  swy_i32_span pairs;  // the sorted pairs, at least [swy_bucket_aligned_size]
   // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
-  // -1.
+  // -1 if the pair was dropped.
   swy_matrix row_index;
   // Optional, at least [swy_bucket_aligned_size / block_size]: the expert of
   // each block.
@@ -127,7 +133,8 @@ typedef struct swy_aligned_buckets {
   // Optional, at least [swy_bucket_aligned_size]: the token of each element
   // of `pairs`, or `tokens` for the sentinel.
   swy_i32_span row_tokens;
-  // Optional [num_experts]: the experts that have pairs, then -1.
+  // Optional [num_experts]: the experts that have pairs, in ascending order;
+  // the remaining elements are -1.
   swy_i32_span active_experts;
   // Optional: gets max_rows, dropped, over_capacity and active_experts.
   swy_report* report;
@@ -141,9 +148,11 @@ typedef struct swy_aligned_buckets {
 // Options of swy_bucket_aligned.
 typedef struct swy_aligned_options {
   uint32_t size;
-  size_t block_size;      // buckets begin at multiples of block_size
-  size_t capacity;        // the most pairs of an expert, or SWY_NO_CAPACITY
-  int32_t fill_unused;    // also write unused elements of pairs, block_experts
+  size_t block_size;  // buckets begin at multiples of block_size
+  size_t capacity;    // the most pairs of an expert, or SWY_NO_CAPACITY
+  // After the last block, write the sentinel to `pairs` and -1 to
+  // block_experts.
+  int32_t fill_unused;
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_aligned_options;
 // The capacity for which no pair is dropped.
@@ -184,8 +193,8 @@ typedef struct swy_dispatch_outputs {
 // Options of swy_make_dispatch_args: the size of the GEMM's output tiles.
 typedef struct swy_dispatch_options {
   uint32_t size;
-  uint32_t tile_pairs;     // pairs of a tile
-  uint32_t tile_features;  // output features of a tile
+  uint32_t tile_pairs;     // pairs in a tile
+  uint32_t tile_features;  // output features in a tile
 } swy_dispatch_options;
 #define SWY_DISPATCH_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_dispatch_options), 32, 64 }
@@ -198,12 +207,15 @@ SWY_API swy_status swy_make_dispatch_args(
 // A list of rows sorted by destination: destination d gets
 // rows[offsets[d] .. offsets[d + 1]), in ascending order.
 typedef struct swy_map_rows {
-  swy_i32_span counts;   // [num_destinations]
-  swy_i32_span offsets;  // [num_destinations + 1]
-  swy_i32_span rows;     // at least the largest possible number of rows
-  // Optional: counts times row_elements.
+  swy_i32_span counts;   // [num_destinations]: rows of each destination
+  swy_i32_span offsets;  // [num_destinations + 1]: prefix sums of counts
+  // The rows: at least tokens * top_k elements in `pairs`, and at least
+  // tokens * min(top_k, num_destinations) elements in `tokens`.
+  swy_i32_span rows;
+  // Optional [num_destinations]: counts times row_elements.
   swy_i64_span element_counts;
-  swy_i64_span element_offsets;  // optional: offsets times row_elements
+  // Optional [num_destinations + 1]: offsets times row_elements.
+  swy_i64_span element_offsets;
 } swy_map_rows;
 #define SWY_NO_MAP_ROWS \
   { SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN, SWY_NO_SPAN }
@@ -211,9 +223,9 @@ typedef struct swy_map_rows {
 // Inputs of swy_map_pairs.
 typedef struct swy_map_inputs {
   uint32_t size;
-  swy_matrix topk_ids;  // [tokens, top_k]; int32, uint32, int64
-  // [num_experts]: the destination of each expert, -1 for none. Leave it out
-  // with experts_per_destination.
+  swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
+  // [num_experts]: the destination of each expert, or -1 for none. Leave it
+  // out if experts_per_destination replaces it.
   swy_i32_span destinations;
   // Optional working memory of swy_bucket_scratch_size(tokens * top_k,
   // num_destinations, executor) elements, for several threads.
@@ -226,14 +238,14 @@ typedef struct swy_map_outputs {
   uint32_t size;
   swy_map_rows pairs;  // lists each pair once; counts is required
   // Optional int32 [tokens, top_k]: the position of each pair in pairs.rows,
-  // or -1.
+  // or -1 if the pair is dropped.
   swy_matrix pair_index;
   swy_map_rows tokens;  // optional: lists each token once per destination
   // Optional int32 [tokens, top_k]: the position in tokens.rows of the copy
-  // of the token that the pair's expert reads, or -1.
+  // of the token that the pair's expert reads, or -1 if the pair is dropped.
   swy_matrix copy_index;
   // Optional int32 [tokens, top_k]: the value of copy_index for the first
-  // pair of each copy, or -1.
+  // pair of each copy, and -1 for the other pairs.
   swy_matrix return_index;
   swy_report* report;  // optional: gets max_rows and dropped
 } swy_map_outputs;
@@ -266,10 +278,13 @@ SWY_API swy_status swy_map_pairs(const swy_map_inputs* inputs,
 // replica_counts[e]].
 typedef struct swy_replica_inputs {
   uint32_t size;
-  // [tokens, top_k]; int32, uint32, int64.
+  // [tokens, top_k] of int32, uint32 or int64: logical experts.
   swy_matrix topk_ids;
-  swy_matrix replicas;          // int32 [num_experts, max_replicas]
-  swy_i32_span replica_counts;  // [num_experts]: in [0, max_replicas]
+  // int32 [num_experts, max_replicas]: the physical experts that hold the
+  // weights of each logical expert.
+  swy_matrix replicas;
+  // [num_experts]: the number of replicas of each expert, in [0, max_replicas].
+  swy_i32_span replica_counts;
   // Optional working memory of swy_bucket_scratch_size(tokens * top_k,
   // num_experts, executor) elements, for several threads.
   swy_i32_span scratch;
@@ -282,9 +297,10 @@ typedef struct swy_replica_inputs {
 // Outputs of swy_map_replicas.
 typedef struct swy_replica_outputs {
   uint32_t size;
-  swy_matrix physical_ids;         // int32 [tokens, top_k], -1 if dropped
-  swy_i32_span tokens_per_expert;  // [num_experts]: pairs of logical experts
-  swy_report* report;              // optional: gets max_rows and dropped
+  swy_matrix physical_ids;  // int32 [tokens, top_k], -1 if dropped
+  // [num_experts]: the number of pairs of each logical expert.
+  swy_i32_span tokens_per_expert;
+  swy_report* report;  // optional: gets max_rows and dropped
 } swy_replica_outputs;
 #define SWY_REPLICA_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_replica_outputs), SWY_NO_MATRIX, SWY_NO_SPAN, NULL }
@@ -297,6 +313,8 @@ typedef struct swy_replica_options {
 #define SWY_REPLICA_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_replica_options), 0, 0 }
 
+// Replaces logical experts by physical ones, if some experts have several
+// replicas.
 SWY_API swy_status swy_map_replicas(const swy_replica_inputs* inputs,
                                     const swy_replica_outputs* outputs,
                                     const swy_replica_options* options,
@@ -306,21 +324,25 @@ SWY_API swy_status swy_map_replicas(const swy_replica_inputs* inputs,
 // one rank from the counts of all ranks.
 typedef struct swy_counts_inputs {
   uint32_t size;
-  swy_matrix counts;  // int32 or int64 [ranks, ranks]: rows from rank to rank
+  // int32 or int64 [ranks, ranks]: element (s, d) is the number of rows that
+  // rank s sends to rank d.
+  swy_matrix counts;
 } swy_counts_inputs;
 #define SWY_COUNTS_INPUTS_INIT \
   { (uint32_t)sizeof(swy_counts_inputs), SWY_NO_MATRIX }
-// Outputs of swy_map_counts, in elements.
+// Outputs of swy_map_counts. The spans count elements: rows times
+// row_elements.
 typedef struct swy_counts_outputs {
   uint32_t size;
   swy_i64_span recv_counts;   // [ranks]: from each rank to this one
-  swy_i64_span recv_offsets;  // [ranks + 1]: their sums, from 0
-  // Optional:
-  swy_i64_span send_counts;   // [ranks]: from this rank to each one
-  swy_i64_span send_offsets;  // [ranks + 1]: their sums, from 0
-  // [ranks]: where this rank's rows begin in each rank's receive buffer
+  swy_i64_span recv_offsets;  // [ranks + 1]: prefix sums of recv_counts
+  swy_i64_span send_counts;   // optional [ranks]: from this rank to each one
+  swy_i64_span send_offsets;  // optional [ranks + 1]: sums of send_counts
+  // Optional [ranks]: where this rank's rows begin in each rank's receive
+  // buffer.
   swy_i64_span put_offsets;
-  swy_report* report;  // gets max_rows, which the busiest rank receives
+  // Optional: gets max_rows, the number of rows that the busiest rank receives.
+  swy_report* report;
 } swy_counts_outputs;
 #define SWY_COUNTS_OUTPUTS_INIT                                     \
   {                                                                 \
@@ -337,6 +359,7 @@ typedef struct swy_counts_options {
 #define SWY_COUNTS_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_counts_options), 0, 1, SWY_NO_CAPACITY }
 
+// Computes the arguments of an all-to-all on one rank, in elements.
 SWY_API swy_status swy_map_counts(
     const swy_counts_inputs* inputs, const swy_counts_outputs* outputs,
     const swy_counts_options* options) SWY_NOEXCEPT;

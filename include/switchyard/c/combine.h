@@ -23,7 +23,8 @@ enum swy_shared_gate {
 // How a norm uses its weight w.
 enum swy_norm_kind {
   SWY_NORM_WEIGHT = 0,  // (x * scale) * w
-  // (x * scale) * w, where round_like_unfused does not round x * scale.
+  // As SWY_NORM_WEIGHT, except that round_like_unfused does not round x *
+  // scale.
   SWY_NORM_WEIGHT_IN_F32 = 1,
   SWY_NORM_PLUS_ONE = 2,       // (x * scale) * (1 + w)
   SWY_NORM_PLUS_ONE_FIRST = 3  // x * (1 + w), then * scale; not for normed
@@ -31,17 +32,23 @@ enum swy_norm_kind {
 
 // The shared experts, which every token passes through.
 typedef struct swy_shared_expert {
-  swy_matrix rows;    // [tokens * num_shared, hidden]; a token's rows together
-  swy_matrix gate;    // [tokens, num_shared]; or [1, tokens] if num_shared is 1
+  // [tokens * num_shared, hidden]: outputs of the shared experts. A token's
+  // rows follow each other.
+  swy_matrix rows;
+  // [tokens, num_shared], or [1, tokens] if num_shared is 1: the gate of each
+  // row.
+  swy_matrix gate;
   size_t num_shared;  // 1 by default
-  int32_t kind;       // enum swy_shared_gate
+  int32_t kind;       // enum swy_shared_gate, how a gate becomes a factor
 } swy_shared_expert;
 #define SWY_NO_SHARED_EXPERT \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, 1, SWY_GATE_LOGIT }
 // Zero experts, which return their input.
 typedef struct swy_identity_experts {
-  swy_matrix rows;    // [tokens, hidden]: input of the layer
-  swy_matrix weight;  // [tokens, 1] or [1, tokens]: sums of their weights
+  swy_matrix rows;  // [tokens, hidden]: input of the layer
+  // [tokens, 1] or [1, tokens]: the sum of the weights of a token's zero
+  // experts.
+  swy_matrix weight;
 } swy_identity_experts;
 // Weights of the RMSNorms that run before the residual is added: [1, hidden],
 // each optional.
@@ -68,16 +75,17 @@ typedef struct swy_combine_scales {
 #define SWY_NO_COMBINE_SCALES \
   { 1.0f, 1.0f, 1.0f, 1.0f }
 
-// Inputs of swy_combine. Set either row_index or token_order, which tell the
+// Inputs of swy_combine. Set either row_index or token_order, which gives the
 // row of each (token, slot).
 typedef struct swy_combine_inputs {
   uint32_t size;
-  int32_t token_order;  // 1: pair (token, slot) has row token * top_k + slot
-  swy_rows rows;        // [num_rows, hidden]: outputs of the down product
+  // 1 if the pair (token, slot) has row token * top_k + slot.
+  int32_t token_order;
+  swy_rows rows;            // [num_rows, hidden]: outputs of the down product
   swy_matrix topk_weights;  // [tokens, top_k]: weights of the rows
   // int32 [tokens, top_k]: the row of each (token, slot); -1 skips the slot.
   swy_matrix row_index;
-  swy_matrix residual;            // optional [tokens, hidden]
+  swy_matrix residual;            // optional [tokens, hidden]: added to the sum
   swy_matrix norm_weight;         // [1, hidden], given if normed is given
   swy_shared_expert shared;       // optional: the shared experts
   swy_identity_experts identity;  // optional: the zero experts
@@ -111,12 +119,13 @@ typedef struct swy_combine_options {
   // Accept row_index values outside [-1, num_rows).
   int32_t allow_skipped;
   int32_t round_like_unfused;  // round each step, as separate operations do
-  int32_t norm;        // enum swy_norm_kind, the kind of the norm of normed
-  int32_t block_norm;  // enum swy_norm_kind, the kind of inputs.norms
-  float block_eps;     // eps of the norms of inputs.norms, >= 0
-  swy_combine_scales scales;  // factors of sums
+  int32_t norm;                // enum swy_norm_kind, the norm of normed
+  int32_t block_norm;          // enum swy_norm_kind, the norms of inputs.norms
+  float block_eps;             // eps of the norms of inputs.norms, >= 0
+  swy_combine_scales scales;   // factors of sums
   // Presets set this for models that open the next layer with a LayerNorm or
-  // a norm with a gate. A call with normed is then refused.
+  // a norm with a gate, because swy_combine has neither. A call with normed
+  // is then refused.
   int32_t needs_other_norm;
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
@@ -126,9 +135,9 @@ typedef struct swy_combine_options {
   }
 
 // Computes out[t, :] = residual[t, :] + sum over the slots of topk_weights[t,
-// s] * row(t, s) + gate * shared[t, :]; normed[t, :] = RMSNorm(out[t, :]) *
-// norm_weight, in the same pass. out may lie in place: have the data, stride
-// and type of residual, or of shared.rows if there is one shared expert.
+// s] * row(t, s) + gate * shared[t, :] and, in the same pass, normed[t, :] =
+// RMSNorm(out[t, :]) * norm_weight. out may lie in place: have the data,
+// stride and type of residual, or of shared.rows if num_shared is 1.
 SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_combine_outputs* outputs,
                                const swy_combine_options* options,
@@ -144,14 +153,15 @@ typedef struct swy_hyper_inputs {
   // Optional [tokens, hidden]: the output of the block, which is added to the
   // streams. Give block and post, or neither.
   swy_matrix block;
-  // Optional [tokens, n]: the factor of the block for each stream. Give block
-  // and post, or neither.
+  // Optional [tokens, n]: the factor with which `block` is added to each
+  // stream. Give block and post, or neither.
   swy_matrix post;
-  // Optional [tokens, n * n]: mixes streams. Adds stream j to stream i with
-  // the factor comb[t, j * n + i].
+  // Optional [tokens, n * n]: factors that mix streams. Stream j is added to
+  // stream i with the factor comb[t, j * n + i].
   swy_matrix comb;
-  // Optional [tokens, n] or [tokens * n, hidden]: factors by which a token's
-  // streams are summed to one row.
+  // Optional: factors with which a token's streams are summed to one row.
+  // They are [tokens, n], one for each stream, or [tokens * n, hidden], one
+  // for each element.
   swy_matrix pre;
   swy_matrix norm_weight;  // optional [1, hidden]: weight of normed's norm
 } swy_hyper_inputs;

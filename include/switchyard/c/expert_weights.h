@@ -37,7 +37,7 @@ enum swy_weight_format {
 };
 // The order of the weights' bytes.
 enum swy_weight_layout {
-  SWY_WEIGHTS_STORED = 0,  // row by row, as a GGUF or a checkpoint has them
+  SWY_WEIGHTS_STORED = 0,  // row by row, as in a GGUF or a checkpoint
   SWY_WEIGHTS_PACKED = 1   // as swy_pack_weights writes them
 };
 
@@ -54,8 +54,8 @@ typedef struct swy_expert_weights {
 #define SWY_NO_EXPERT_WEIGHTS \
   { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
-// Returns the bytes of one expert, or SIZE_MAX if the size overflows or the
-// format does not take this number of columns.
+// Returns the bytes of one expert in the layout weights->layout, or SIZE_MAX
+// if this size overflows or the format does not take this number of columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 // Returns the bytes of one expert in the layout SWY_WEIGHTS_PACKED, for any
@@ -68,8 +68,9 @@ SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
 typedef struct swy_pack_weights_inputs {
   uint32_t size;
   swy_expert_weights weights;  // the weights to pack, with SWY_WEIGHTS_STORED
-  // Instead of weights.data: [experts * rows, cols] of f32, bf16 or f16, to
-  // quantise.
+  // Instead of weights.data: f32, bf16 or f16 [experts * rows, cols], which
+  // swy_pack_weights quantises. Then set only format, rows and cols of
+  // `weights`.
   swy_matrix floats;
 } swy_pack_weights_inputs;
 #define SWY_PACK_WEIGHTS_INPUTS_INIT                                  \
@@ -80,7 +81,7 @@ typedef struct swy_pack_weights_inputs {
 // Outputs of swy_pack_weights.
 typedef struct swy_pack_weights_outputs {
   uint32_t size;
-  swy_expert_weights* weights;  // optional: becomes a view of memory
+  swy_expert_weights* weights;  // optional: gets a view of memory
   swy_matrix memory;            // uint8 [experts, swy_packed_weights_size]
 } swy_pack_weights_outputs;
 #define SWY_PACK_WEIGHTS_OUTPUTS_INIT \
@@ -98,10 +99,10 @@ SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                                     const swy_pack_weights_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// Returns the format of the rows that products with weights of `format` read,
-// for swy_experts_options::operands and down_operands.
+// Returns the format of the rows that products with weights of `format` read.
+// It is the value for swy_experts_options::operands and down_operands.
 SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
-// Sets the plan's tile_columns and costs for weights of `format`.
+// Sets tile_columns and the costs of `options` for weights of `format`.
 SWY_API void swy_set_costs(int32_t format,
                            swy_experts_plan_options* options) SWY_NOEXCEPT;
 
@@ -110,14 +111,16 @@ SWY_API void swy_set_costs(int32_t format,
 SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
                                      const swy_expert_tile* tile) SWY_NOEXCEPT;
 
-// The weights of all products of a layer. Set gate and up for SWY_SPLIT, and
-// gate_up for the other layouts. The shared_ fields have one expert each.
+// The weights of all products of a layer. Set gate and up with SWY_SPLIT, and
+// gate_up with the other layouts. The shared_ fields have one expert each;
+// leave them as SWY_LAYER_WEIGHTS_INIT sets them in a layer without a shared
+// expert.
 typedef struct swy_layer_weights {
   uint32_t size;
-  swy_expert_weights gate_up;         // of SWY_PRODUCT_GATE_UP
-  swy_expert_weights gate;            // of SWY_PRODUCT_GATE
-  swy_expert_weights up;              // of SWY_PRODUCT_UP
-  swy_expert_weights down;            // of SWY_PRODUCT_DOWN
+  swy_expert_weights gate_up;         // weights of SWY_PRODUCT_GATE_UP
+  swy_expert_weights gate;            // weights of SWY_PRODUCT_GATE
+  swy_expert_weights up;              // weights of SWY_PRODUCT_UP
+  swy_expert_weights down;            // weights of SWY_PRODUCT_DOWN
   swy_expert_weights shared_gate_up;  // gate_up of the shared expert
   swy_expert_weights shared_gate;     // gate of the shared expert
   swy_expert_weights shared_up;       // up of the shared expert

@@ -31,7 +31,7 @@ extern "C" {
 // router's weights apply.
 typedef struct swy_combine_form {
   uint32_t size;
-  int32_t has_residual;          // 0: swy_combine does not add the residual
+  int32_t has_residual;          // 0 if swy_combine does not add the residual
   size_t num_shared_experts;     // number of shared experts, 0 for none
   int32_t shared_gate;           // enum swy_shared_gate
   int32_t has_identity_experts;  // the layer needs inputs.identity
@@ -40,7 +40,8 @@ typedef struct swy_combine_form {
   int32_t has_block_norm;        // the layer needs inputs.norms.block
   int32_t has_vectors;           // the layer needs some of inputs.vectors
   int32_t has_expert_biases;     // the experts' products have biases
-  // 1: pass topk_weights to swy_activate as row_scale.
+  // 1 if an engine has to pass topk_weights to swy_activate as row_scale, and
+  // weights of 1 to swy_combine.
   int32_t has_weights_on_input;
 } swy_combine_form;
 #define SWY_COMBINE_FORM_INIT                                                  \
@@ -52,28 +53,30 @@ typedef struct swy_combine_form {
 // The properties of a family's layer, except its swy_route_options.
 typedef struct swy_preset {
   uint32_t size;
-  // The layer needs inputs.correction_bias of swy_route_top_k.
+  // 1 if the layer needs inputs.correction_bias of swy_route_top_k.
   int32_t correction_bias;
-  // The layer needs inputs.expert_scale of swy_route_top_k.
+  // 1 if the layer needs inputs.expert_scale of swy_route_top_k.
   int32_t expert_scale;
-  // config.json has norm_topk_prob, which sets options.renormalize.
+  // 1 if config.json has norm_topk_prob, which sets options.renormalize.
   int32_t norm_topk_prob;
-  // Scores and weights are computed in the model's type: see
-  // options.round_to.
+  // 1 if scores and weights are computed in the model's type, to which
+  // options.round_to should then be set.
   int32_t in_model_type;
   const char* family;   // model_type of config.json
   const char* same_as;  // a family with exactly the same layer, or NULL
   const char* source;   // the code that the preset follows, or a description
-  size_t num_experts;   // columns of logits; 0 if only a config.json has it
-  size_t top_k;         // experts of a token; 0 if only a config.json has it
+  // The number of columns of logits, or 0 if only a config.json has it.
+  size_t num_experts;
+  // The number of experts of a token, or 0 if only a config.json has it.
+  size_t top_k;
   // Optional: swy_find_preset and swy_apply_config write the options of
-  // swy_activate to it.
+  // swy_activate here.
   swy_activate_options* activate;
   // Optional: swy_find_preset and swy_apply_config write the options of
-  // swy_combine to it.
+  // swy_combine here.
   swy_combine_options* combine;
-  // Optional: swy_find_preset and swy_apply_config write the inputs that
-  // swy_combine needs to it.
+  // Optional: swy_find_preset and swy_apply_config describe here which inputs
+  // swy_combine needs.
   swy_combine_form* form;
 } swy_preset;
 #define SWY_PRESET_INIT                                                     \
@@ -83,7 +86,8 @@ typedef struct swy_preset {
   }
 
 // A whole number of a config.json. If the file does not have the field, or
-// has null, the struct is all zeros. A text is then NULL.
+// has null, the struct is all zeros. (Texts are plain pointers, which are
+// then NULL.)
 typedef struct swy_optional_count {
   int32_t is_set;  // 1 if the file has the field
   uint32_t value;  // the field's value
@@ -137,46 +141,51 @@ typedef struct swy_config_names {
   }
 
 // The fields of a config.json (or of its text_config) that a layer's options
-// depend on. Comments give other names of a field, or the family that has it;
-// docs/models.md lists all families and names.
+// depend on. Comments give other names of a field ("also named ..."), or the
+// family that has the field ("for ..."); docs/models.md lists all families and
+// names.
 typedef struct swy_model_config {
   uint32_t size;
-  swy_optional_count num_experts;             // n_routed_experts and others
-  swy_optional_count num_experts_per_tok;     // moe_topk, moe_top_k, moe_k,
-                                              // top_k_experts and others
-  swy_optional_flag norm_topk_prob;           // moe_renormalize
-  swy_optional_number routed_scaling_factor;  // route_scale and others
-  swy_optional_count n_group;                 // num_expert_group
-  swy_optional_count topk_group;              // DeepSeek and others
-  const char* topk_method;                    // DeepSeek-V2
-  const char* scoring_func;                   // DeepSeek and others
-  const char* expert_selection_fn;            // Cohere2
-  swy_optional_flag use_expert_bias;          // LFM2
-  swy_optional_number moe_normalize_expert_weights;  // DBRX; null is 0
-  swy_optional_number moe_norm_min;                  // ERNIE
-  swy_optional_number output_multiplier;             // Muse Spark
-  swy_optional_number
-      moe_router_logit_softcapping;         // router_logit_softcapping: Laguna
-  swy_optional_number router_jitter_noise;  // Phi-3.5-MoE
-  swy_optional_count zero_expert_num;       // LongCat-Flash, ZEDA
-  swy_optional_count
-      n_shared_experts;  // num_shared_experts, moe_num_shared_experts
-  swy_optional_count shared_intermediate_size;  // Granite; 0: no shared expert
-  const char* shared_expert_combination_strategy;      // Cohere2
-  swy_optional_flag moe_apply_router_weight_on_input;  // Laguna
-  const char*
-      hidden_act;  // mlp_hidden_act, hidden_activation, activation_function
-  swy_optional_number swiglu_limit;         // clamps gate and up
-  swy_optional_number swiglu_alpha;         // gpt-oss
-  swy_optional_number mlp_gate_softcap;     // Inkling-2, Kimi K3
-  swy_optional_number mlp_up_softcap;       // Inkling-2, Kimi K3
-  swy_optional_number rms_norm_eps;         // norm_eps, layer_norm_epsilon
-  swy_optional_number post_norm_eps;        // Muse Spark
-  swy_optional_number residual_multiplier;  // Granite, IQuest-Q1
-  swy_optional_number mlp_alpha_factor;     // layernorm_mlp_alpha: MiniMax
-  swy_optional_number mlp_beta_factor;      // layernorm_mlp_beta: MiniMax
-  swy_config_names names;                   // written by swy_set_... only
-  swy_optional_flag moe_primary_router_apply_softmax;  // SmallThinker
+  // Also named n_routed_experts and more.
+  swy_optional_count num_experts;
+  // Also named moe_topk, moe_top_k, moe_k, top_k_experts and more.
+  swy_optional_count num_experts_per_tok;
+  swy_optional_flag norm_topk_prob;           // also named moe_renormalize
+  swy_optional_number routed_scaling_factor;  // also named route_scale and more
+  swy_optional_count n_group;                 // also named num_expert_group
+  swy_optional_count topk_group;              // for DeepSeek and other families
+  const char* topk_method;                    // for DeepSeek-V2
+  const char* scoring_func;                   // for DeepSeek and other families
+  const char* expert_selection_fn;            // for Cohere2
+  swy_optional_flag use_expert_bias;          // for LFM2
+  swy_optional_number moe_normalize_expert_weights;  // for DBRX; null becomes 0
+  swy_optional_number moe_norm_min;                  // for ERNIE
+  swy_optional_number output_multiplier;             // for Muse Spark
+  // Also named router_logit_softcapping; for Laguna.
+  swy_optional_number moe_router_logit_softcapping;
+  swy_optional_number router_jitter_noise;  // for Phi-3.5-MoE
+  swy_optional_count zero_expert_num;       // for LongCat-Flash, ZEDA
+  // Also named num_shared_experts, moe_num_shared_experts.
+  swy_optional_count n_shared_experts;
+  // For Granite; 0 means no shared expert.
+  swy_optional_count shared_intermediate_size;
+  const char* shared_expert_combination_strategy;      // for Cohere2
+  swy_optional_flag moe_apply_router_weight_on_input;  // for Laguna
+  // Also named mlp_hidden_act, hidden_activation, activation_function.
+  const char* hidden_act;
+  swy_optional_number swiglu_limit;      // clamps gate and up
+  swy_optional_number swiglu_alpha;      // for gpt-oss
+  swy_optional_number mlp_gate_softcap;  // for Inkling-2, Kimi K3
+  swy_optional_number mlp_up_softcap;    // for Inkling-2, Kimi K3
+  swy_optional_number rms_norm_eps;   // also named norm_eps, layer_norm_epsilon
+  swy_optional_number post_norm_eps;  // for Muse Spark
+  swy_optional_number residual_multiplier;  // for Granite, IQuest-Q1
+  // Also named layernorm_mlp_alpha; for MiniMax.
+  swy_optional_number mlp_alpha_factor;
+  // Also named layernorm_mlp_beta; for MiniMax.
+  swy_optional_number mlp_beta_factor;
+  swy_config_names names;  // written by swy_set_... only
+  swy_optional_flag moe_primary_router_apply_softmax;  // for SmallThinker
 } swy_model_config;
 #define SWY_MODEL_CONFIG_INIT                                              \
   {                                                                        \

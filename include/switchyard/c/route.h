@@ -16,11 +16,14 @@ extern "C" {
 
 // How a logit becomes a score.
 enum swy_score {
-  SWY_SCORE_SOFTMAX = 0,        // most models
-  SWY_SCORE_SIGMOID = 1,        // DeepSeek-V3, GLM, MiniMax
-  SWY_SCORE_SQRT_SOFTPLUS = 2,  // DeepSeek-V4
-  SWY_SCORE_RAW = 3,            // Granite, gpt-oss, Llama 4
-  SWY_SCORE_SPARSEMIXER = 4     // Phi-3.5-MoE
+  SWY_SCORE_SOFTMAX = 0,  // exp(logit) / sum over all experts: most models
+  // 1 / (1 + exp(-logit)): DeepSeek-V3, GLM, MiniMax.
+  SWY_SCORE_SIGMOID = 1,
+  // sqrt(log(1 + exp(logit))): DeepSeek-V4.
+  SWY_SCORE_SQRT_SOFTPLUS = 2,
+  SWY_SCORE_RAW = 3,  // the logit itself: Granite, gpt-oss, Llama 4
+  // Two rounds, which route.h of the C++ API describes: Phi-3.5-MoE.
+  SWY_SCORE_SPARSEMIXER = 4
 };
 // The value to which correction_bias is added. The experts with the largest
 // sums are selected.
@@ -36,32 +39,35 @@ enum swy_weight_of {
   // The sigmoid of the expert's logit: Llama 4.
   SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2
 };
-// The divisor of weights with `renormalize`.
+// The divisor of the weights with `renormalize`. `sum` is the sum of the
+// values of the selected experts.
 enum swy_divisor {
-  SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,  // max(sum, clamp * sum over all)
-  SWY_DIVISOR_SUM = 1,                   // the sum of the selected weights
-  SWY_DIVISOR_SUM_PLUS_EPS = 2,          // sum + eps
-  SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3     // max(sum, eps)
+  // max(sum, clamp * sum over all experts)
+  SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,
+  SWY_DIVISOR_SUM = 1,                // sum
+  SWY_DIVISOR_SUM_PLUS_EPS = 2,       // sum + eps
+  SWY_DIVISOR_MAX_OF_SUM_AND_EPS = 3  // max(sum, eps)
 };
 
 // Inputs of swy_route_top_k.
 typedef struct swy_route_inputs {
   uint32_t size;
-  swy_matrix logits;  // [tokens, num_experts]; f32, bf16, f16
-  // Optional [num_biases, num_experts]: added for the selection of experts.
-  // num_biases is mostly 1.
+  swy_matrix logits;  // [tokens, num_experts] of f32, bf16 or f16
+  // Optional [num_biases, num_experts] of f32, bf16 or f16: biases that are
+  // added for the selection of experts. num_biases is mostly 1.
   swy_matrix correction_bias;
   // Optional [tokens, 1] or [1, tokens]: the row of correction_bias that each
   // token uses.
   swy_matrix bias_index;
-  // Optional [1, num_experts]: each weight is at last multiplied by its
+  // Optional [1, num_experts]: the last step multiplies each weight by its
   // expert's value (Gemma 4).
   swy_matrix expert_scale;
   // Optional [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
   swy_matrix token_mask;
-  // Optional [tokens, top_k]: experts to use instead of a selection, such as a
-  // record. int32, uint32, int64, uint8 or uint16. May be topk_ids itself. In
-  // uint8 and uint16, all bits set mark a slot without an expert.
+  // Optional [tokens, top_k] of int32, uint32, int64, uint8 or uint16:
+  // experts to use instead of a selection, such as a record. May be topk_ids
+  // itself. In uint8, 255 marks a slot without an expert, and in uint16,
+  // 65535 does.
   swy_matrix given_ids;
   // Optional int32 [1, num_experts]: the id that is written to topk_ids for
   // each expert; -1 marks an expert on another node.
@@ -87,8 +93,9 @@ typedef struct swy_route_outputs {
   // weights of its selected zero experts.
   swy_matrix identity_weights;
   swy_report* report;  // optional: gets invalid_ids and elsewhere
-  // Optional [tokens, top_k] of a type of given_ids: the selected experts, to
-  // be given_ids of a later call. A slot without an expert gets all bits set.
+  // Optional [tokens, top_k] of a type of given_ids: gets the selected
+  // experts, which a later call can use as given_ids. In a slot without an
+  // expert, all bits are 1 (255, 65535, -1).
   swy_matrix record;
 } swy_route_outputs;
 #define SWY_ROUTE_OUTPUTS_INIT                                         \
@@ -104,26 +111,29 @@ typedef struct swy_route_options {
   float clamp;          // for SWY_DIVISOR_MAX_OF_SUM_AND_SHARE, in [0, 1]
   int32_t score;        // enum swy_score, how a logit becomes a score
   int32_t divisor;      // enum swy_divisor, the divisor of renormalize
-  float eps;            // for the divisors with EPS in their names, >= 0
+  float eps;            // for divisors with EPS in their names, >= 0
   // If the divisor is 0, make weights 0, not NaN or infinite.
   int32_t zero_sum_is_zero;
-  int32_t weight_of;  // enum swy_weight_of, the source of weights
+  int32_t weight_of;  // enum swy_weight_of, the value that becomes a weight
   // enum swy_bias_place, the value that correction_bias is added to
   int32_t bias_place;
   int32_t bias_in_weight;  // add the correction bias to the weight, too
-  // Select by the rounded score, as PyTorch code does.
+  // Select by the rounded score, as PyTorch code does, instead of by the
+  // logit.
   int32_t select_on_rounded_score;
   float routed_scaling_factor;  // multiplies weights after the division
-  // A factor of logits. First, every logit l is replaced by softcap * tanh(l
-  // * logit_scale / softcap), clipped to [-logit_clip, logit_clip].
+  // A factor of logits. First, every logit l is replaced by
+  // logit_softcap * tanh(l * logit_scale / logit_softcap), clipped to
+  // [-logit_clip, logit_clip].
   float logit_scale;
-  float logit_softcap;  // the softcap of logits; 0: none
-  float logit_clip;     // the largest magnitude of logits; 0: none
+  float logit_softcap;  // the bound of the tanh; 0 leaves out this step
+  float logit_clip;     // the largest magnitude; 0 leaves out this step
   // The number of groups of experts. Experts are selected from the topk_group
   // best groups. 0 or 1: no groups.
   size_t num_expert_group;
   size_t topk_group;  // the number of groups to select experts from
-  // A group's score is the sum of this many largest keys.
+  // The number of keys in a group's score, which is the sum of the group's
+  // largest keys.
   size_t group_score_of;
   // Experts of a dropped group get the key 0, not -inf.
   int32_t dropped_key_is_zero;
@@ -134,17 +144,17 @@ typedef struct swy_route_options {
   // the last slots, with ids from num_experts on.
   size_t num_shared_experts;
   float shared_weight;    // the weight of shared experts
-  int32_t shared_logits;  // logits has further columns, for shared experts
+  int32_t shared_logits;  // logits has more columns, for the shared experts
   int32_t round_to;  // enum swy_type, the type to which each step is rounded
   float jitter_eps;  // for SWY_SCORE_SPARSEMIXER
-  // Set by presets: a call without correction_bias is refused.
+  // Presets set this, and a call without correction_bias is then refused.
   int32_t needs_correction_bias;
-  // Set by presets: a call without expert_scale is refused.
+  // Presets set this, and a call without expert_scale is then refused.
   int32_t needs_expert_scale;
-  // Set by presets: a num_expert_group of 0 is refused.
+  // Presets set this, and a num_expert_group of 0 is then refused.
   int32_t needs_groups;
-  // Set by swy_find_preset: calls are refused until swy_apply_config has
-  // applied a config.json.
+  // swy_find_preset sets this, and calls are refused until swy_apply_config
+  // has applied a config.json.
   int32_t needs_config;
 } swy_route_options;
 #define SWY_ROUTE_OPTIONS_INIT                                        \

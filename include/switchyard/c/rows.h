@@ -18,13 +18,17 @@ extern "C" {
 // top_k, :]. A pair outside [0, num_tokens * top_k) gives a row of zeros and
 // is counted. Without allow_invalid, the call then returns
 // SWY_FAILED_PRECONDITION, after everything is written. Types: f32, bf16, f16
-// or quantised; equal formats are copied byte for byte.
+// or quantised. If tokens and rows have the same format, rows are copied byte
+// for byte.
 typedef struct swy_gather_inputs {
   uint32_t size;
-  swy_rows tokens;       // [num_tokens, hidden]: a row for each token
-  swy_i32_span pairs;    // [n], as swy_bucket_packed writes them
-  swy_matrix topk_ids;   // [num_tokens, top_k]: only the shape is read
-  swy_matrix row_index;  // optional: with it, each token is converted once
+  swy_rows tokens;      // [num_tokens, hidden]: a row for each token
+  swy_i32_span pairs;   // [n]: pairs, as swy_bucket_packed writes them
+  swy_matrix topk_ids;  // [num_tokens, top_k]: only the shape is read
+  // Optional [num_tokens, top_k], as swy_bucket_packed writes it. With
+  // row_index, each token is converted once, and the token's other rows are
+  // copies of that row.
+  swy_matrix row_index;
 } swy_gather_inputs;
 #define SWY_GATHER_INPUTS_INIT                                     \
   {                                                                \
@@ -55,8 +59,8 @@ SWY_API swy_status swy_gather_rows(const swy_gather_inputs* inputs,
 
 // Inputs of swy_scatter_rows, the inverse of swy_gather_rows: rows[token *
 // top_k + slot, :] = packed[row_index[token, slot], :]. The row is zeros if
-// row_index is -1, or if it is outside [-1, num_rows). Values outside are
-// counted.
+// row_index is -1 or is outside [-1, num_rows). Values outside [-1, num_rows)
+// are counted.
 typedef struct swy_scatter_inputs {
   uint32_t size;
   swy_rows packed;       // [num_rows, hidden]: rows sorted by expert
@@ -87,7 +91,7 @@ SWY_API swy_status swy_scatter_rows(const swy_scatter_inputs* inputs,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
 // Inputs of swy_quantize, which copies `from` to `rows`, in the type and
-// format of `rows`. quantize.h has the formats of both.
+// format of `rows`. quantize.h of the C++ API has the formats.
 typedef struct swy_quantize_inputs {
   uint32_t size;
   swy_rows from;  // [rows, cols]: the rows to copy or convert
@@ -105,7 +109,8 @@ typedef struct swy_quantize_outputs {
 // Options of swy_quantize.
 typedef struct swy_quantize_options {
   uint32_t size;
-  // f16 fields of q8_0 and q8_1 become 65504, not infinite.
+  // If a scale d or a sum s of q8_0 or q8_1 would be infinite in f16, make
+  // its magnitude 65504.
   int32_t clamp_overflow;
 } swy_quantize_options;
 #define SWY_QUANTIZE_OPTIONS_INIT \
@@ -117,26 +122,27 @@ SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
                                 const swy_quantize_options* options,
                                 const swy_executor* executor) SWY_NOEXCEPT;
 
-// The function to compute. g is a value of the gate product, u of the up
-// product.
+// The function to compute. g is a value of the gate product, u the value of
+// the up product at the same row and column.
 enum swy_activation {
   SWY_SILU = 0,        // silu(g) * u
   SWY_GELU = 1,        // gelu(g) * u
-  SWY_GELU_TANH = 2,   // gelu with tanh for erf, times u
+  SWY_GELU_TANH = 2,   // gelu(g) * u, with tanh(...) in place of erf(...)
   SWY_RELU = 3,        // max(g, 0) * u
   SWY_RELU2 = 4,       // max(g, 0)^2 * u
   SWY_IDENTITY = 5,    // g * u
   SWY_SWIGLU_OAI = 6,  // (u + 1) * g * sigmoid(alpha * g)
-  SWY_SITU = 7  // beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / ...)
+  // beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / linear_beta)
+  SWY_SITU = 7
 };
 // Where the values of gate and up lie.
 enum swy_gate_up_layout {
   SWY_SPLIT = 0,         // separately in `gate` and `up`
   SWY_CONCATENATED = 1,  // both in `gate`: [gate | up]
   SWY_INTERLEAVED = 2,   // both in `gate`: gate, up, gate, up, ...
-  SWY_UNGATED = 3        // in `gate`; there is no up
+  SWY_UNGATED = 3        // gate alone in `gate`; the expert has no up
 };
-// Whether a step runs before or after the activation.
+// Whether a step (the limit, row_scale) runs before or after the activation.
 enum swy_activate_place {
   SWY_BEFORE = 0,  // before the activation
   SWY_AFTER = 1    // after the activation
@@ -148,7 +154,8 @@ enum swy_activate_stores {
   SWY_STORES_CACHED = 1,    // ordinary stores
   SWY_STORES_STREAMING = 2  // streaming stores, which bypass the caches
 };
-// The bytes of gate, up and out above which SWY_STORES_AUTO streams.
+// SWY_STORES_AUTO streams if gate, up and out together have more bytes than
+// this.
 #define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
 
 // Inputs of swy_activate, which computes out[r, i] = activation(gate[r, i],
@@ -156,8 +163,8 @@ enum swy_activate_stores {
 // up or, with SWY_CONCATENATED, of one half of gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
-  // Output of the gate product: [rows, cols], or [rows, 2 * cols] if it has
-  // up, too; f32, bf16 or f16.
+  // Output of the gate product, of f32, bf16 or f16: [rows, cols], or [rows,
+  // 2 * cols] if it has up, too.
   swy_matrix gate;
   // Output of the up product, with SWY_SPLIT only: [rows, cols], of gate's
   // type.
@@ -199,7 +206,7 @@ typedef struct swy_activate_options {
   float alpha;              // for SWY_SWIGLU_OAI
   float beta;               // for SWY_SITU
   float linear_beta;        // for SWY_SITU
-  float limit;              // clamps gate and up; 0: no limit
+  float limit;              // clamps gate and up; 0 means no limit
   int32_t limit_place;      // enum swy_activate_place, when limit applies
   int32_t row_scale_place;  // enum swy_activate_place, when row_scale applies
   int32_t round_like_unfused;  // round each step, as separate operations do

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Views, reports, executors and ISAs. switchyard.h includes this file, and
-// explains how structs grow.
+// Types that all functions share: errors, views, reports, executors and ISAs.
+// switchyard.h includes this file, and explains how structs grow.
 
 #ifndef SWITCHYARD_C_TYPES_H_
 #define SWITCHYARD_C_TYPES_H_
@@ -34,7 +34,7 @@ enum swy_status_code {
   // The executor could not allocate memory. Outputs are unspecified.
   SWY_OUT_OF_MEMORY = 2,
   // The arguments are well-formed but do not fit the data. The function's
-  // contract lists the outputs that are written in this case.
+  // contract in the C++ API lists the outputs that are written in this case.
   SWY_FAILED_PRECONDITION = 3,
   // The executor failed for another reason. Outputs are unspecified.
   SWY_INTERNAL = 4
@@ -48,9 +48,9 @@ typedef struct swy_status {
   const char* message;  // "Function: argument: problem", or ""
 } swy_status;
 // Returns the numbers of an error, such as "got [15, 2], needs [16, 2]", or
-// "" if it has none. They are the numbers of the last error with this message
-// on the calling thread. The thread keeps them until its next error, so copy
-// them.
+// "" if it has none. The numbers are those of the last error with this
+// message on the calling thread. The thread keeps them until its next error,
+// so copy the text.
 SWY_API const char* swy_status_details(swy_status status) SWY_NOEXCEPT;
 
 // Element types.
@@ -139,8 +139,9 @@ SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
 // quantize.h of the C++ API has the formats.
 typedef struct swy_rows {
   swy_matrix values;  // [rows, cols]: elements, codes or blocks
-  swy_matrix scales;  // of codes: [rows, 1] or [rows, groups of columns]
-  swy_matrix sums;    // of SWY_I8, SWY_U8: int32 [rows, 1], sums of codes
+  swy_matrix scales;  // scales of codes: [rows, 1] or [rows, groups of columns]
+  // Optional, for SWY_I8 and SWY_U8: int32 [rows, 1], sums of a row's codes.
+  swy_matrix sums;
 } swy_rows;
 #define SWY_NO_ROWS \
   { SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX }
@@ -177,62 +178,71 @@ typedef struct swy_i64_span {
 // that name it and leaves the others unchanged.
 typedef struct swy_report {
   uint32_t size;
-  // swy_route_top_k: invalid values in given_ids and bias_index.
+  // Set by swy_route_top_k: the number of invalid values in given_ids and
+  // bias_index.
   size_t invalid_ids;
-  // swy_route_top_k: selected experts with -1 in expert_map.
+  // Set by swy_route_top_k: the number of selected experts with -1 in
+  // expert_map.
   size_t elsewhere;
-  // swy_bucket_..., swy_map_pairs, swy_plan_experts: pairs of the busiest
-  // expert or destination.
+  // Set by swy_bucket_..., swy_map_pairs, swy_map_replicas and
+  // swy_plan_experts: the number of pairs of the busiest expert or destination.
+  // Set by swy_map_counts: the number of rows that the busiest rank receives.
   size_t max_rows;
-  // swy_bucket_strided: the stride that it used, or needs.
+  // Set by swy_bucket_strided: the stride that it used or, if rows were too
+  // short, the least stride.
   size_t row_stride;
-  // swy_bucket_..., swy_map_pairs, swy_plan_experts: dropped pairs, with an
-  // id outside [0, num_experts) or without a destination.
+  // Set by swy_bucket_..., swy_map_pairs, swy_map_replicas and
+  // swy_plan_experts: the number of dropped pairs, which have an id outside [0,
+  // num_experts), or no destination or replica.
   size_t dropped;
-  // swy_gather_rows: pairs outside [0, num_tokens * top_k).
+  // Set by swy_gather_rows: the number of pairs outside [0, num_tokens *
+  // top_k).
   size_t invalid;
-  // swy_combine, swy_run_experts, swy_scatter_rows: row_index values outside
-  // [-1, num_rows).
+  // Set by swy_combine, swy_run_experts and swy_scatter_rows: the number of
+  // row_index values outside [-1, num_rows).
   size_t skipped;
-  // swy_bucket_aligned: pairs beyond their expert's capacity.
+  // Set by swy_bucket_aligned: the number of pairs beyond their expert's
+  // capacity.
   size_t over_capacity;
-  // swy_bucket_aligned: experts that have pairs.
+  // Set by swy_bucket_aligned: the number of experts that have pairs.
   size_t active_experts;
-  // swy_plan_experts: tiles in all tasks of the plan.
+  // Set by swy_plan_experts: the number of tiles in all tasks of the plan.
   size_t tiles;
-  // swy_quantize: blocks of finite values with an infinite d or s.
+  // Set by swy_quantize: the number of blocks of finite values with an
+  // infinite d or s.
   size_t overflowed_blocks;
 } swy_report;
 #define SWY_REPORT_INIT \
   { (uint32_t)sizeof(swy_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-// Does the work of indices [begin, end). `worker` is the number of the worker
-// that runs it.
+// A function that does the work of indices [begin, end) of a loop. `worker`
+// is the number of the worker that runs it.
 typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
                          size_t end);
 
-// Lends the library the threads of your engine. Results do not depend on
-// them.
+// An executor, which lends the library the threads of your engine. Results do
+// not depend on it.
 typedef struct swy_executor {
   uint32_t size;
-  void* context;  // passed to parallel_for and fork_ns
+  void* context;  // the first argument of parallel_for and fork_ns
   // The number of threads that may run bodies at the same time, at least 1
   // and the same for the executor's life.
   size_t concurrency;
   // Calls body(body_context, worker, begin, end) for ranges that together
-  // cover [0, count), each index exactly once, and returns when all are done;
-  // ranges may be split, merged, reordered and run on any thread. Bodies of
-  // one call that run at the same time get different workers, all <
-  // concurrency. `grain` indices take about fork_ns on one thread; less work
-  // is not worth a thread. Bodies do not call parallel_for. Several threads
-  // may call parallel_for at the same time. If it returns an error, the
-  // function that called it returns this error, so its message must be a
-  // literal. If a pool breaks these rules, functions return SWY_INTERNAL.
+  // cover [0, count), each index exactly once, and returns when all are done.
+  // It may split, merge and reorder ranges, and may run them on any thread.
+  // Bodies of one call that run at the same time get different worker
+  // numbers, all < concurrency. `grain` indices take about fork_ns on one
+  // thread; less work is not worth a thread. Bodies do not call parallel_for.
+  // Several threads may call parallel_for at the same time. If it returns an
+  // error, the library's function returns this error, so the error's message
+  // must be a literal. If an executor breaks these rules, functions return
+  // SWY_INTERNAL.
   swy_status (*parallel_for)(void* context, size_t count, size_t grain,
                              swy_body body, void* body_context);
   // Returns the current cost of a fork and join, in nanoseconds of serial
-  // work. It decides which loops run on several threads, and never changes
-  // results. NULL means 30,000.
+  // work. This cost decides which loops run on several threads. It never
+  // changes results. If fork_ns is NULL, the cost is 30,000.
   size_t (*fork_ns)(void* context);
 } swy_executor;
 #define SWY_EXECUTOR_INIT \
@@ -250,7 +260,7 @@ SWY_API void swy_tbb_executor_destroy(const swy_executor* executor)
 
 // An instruction set.
 typedef struct swy_isa {
-  const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL: no ISA
+  const char* name;  // "AVX3_DL", "AVX2", "NEON", ...; NULL if no ISA exists
   int32_t fma;       // 0 or 1; all ISAs with FMA give the same bits
 } swy_isa;
 
@@ -263,14 +273,14 @@ SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
 // Returns the ISA that the next call will use.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;
-// Returns the ISA that the last call used; the name is NULL before it.
+// Returns the ISA that the last call used. Before the first call, the name is
+// NULL.
 SWY_API swy_isa swy_last_isa(void) SWY_NOEXCEPT;
 // Caps the ISA: later calls use no ISA better than `name`. NULL removes the
 // cap. Call this once, before the first kernel.
 SWY_API swy_status swy_cap_isa(const char* name) SWY_NOEXCEPT;
 // Returns SWY_OK, or an error if the environment variable SWITCHYARD_ISA has
-// a name that swy_cap_isa refuses. In that case every kernel returns this
-// error.
+// a name that swy_cap_isa refuses. Every kernel then returns this error.
 SWY_API swy_status swy_environment_isa(void) SWY_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The backend that ggml loads. It has the type ACCEL and uses the CPU's
-// memory.
+// memory. It claims nodes of a graph that may belong to a Mixture-of-Experts
+// layer (claims.h), and computes chains of them (patterns.h).
 
 #include <algorithm>
 #include <chrono>
@@ -32,8 +33,8 @@ namespace {
 constexpr char kName[] = "Switchyard";
 constexpr char kPackingName[] = "Switchyard packing";
 
-// The state of a backend. `cpu` is a CPU backend, which runs claimed nodes that
-// are in no chain, unless their weights are packed.
+// The state of a backend. `cpu` is ggml's CPU backend. It runs claimed nodes
+// that are in no chain, unless their weights are packed.
 struct Context {
   ggml_backend_t cpu = nullptr;
   int num_threads = 1;
@@ -97,9 +98,9 @@ ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
   return status;
 }
 
-// Runs nodes [begin, end) one by one. The plug-in computes products with packed
-// weights, because the CPU backend cannot read these; the CPU backend computes
-// the others.
+// Runs nodes [begin, end) one by one. The plug-in computes products with
+// packed weights, because the CPU backend cannot read such weights. The CPU
+// backend computes all other nodes.
 ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
                      int end) {
   int first = begin;
@@ -114,7 +115,7 @@ ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
   return RunRest(context, graph, first, end);
 }
 
-// Runs the chain. If that fails, runs its nodes one by one.
+// Runs the chain. If the chain fails, runs its nodes one by one.
 template <class C>
 ggml_status RunChain(Context& context, const ggml_cgraph& graph,
                      const C& chain) {
@@ -129,8 +130,8 @@ ggml_status RunChain(Context& context, const ggml_cgraph& graph,
   return status;
 }
 
-// If a chain begins with node `begin`, calls what(chain) and returns true.
-// Otherwise returns false.
+// If a chain begins with node `begin`, calls what(chain) and returns true. If
+// not, returns false.
 template <class F>
 bool WithChain(const ggml_cgraph& graph, int begin, const F& what) {
   if (const auto router = MatchRouter(graph, begin)) {
@@ -267,10 +268,10 @@ ggml_backend_device_i DeviceCalls() {
 }
 
 // The device "Switchyard packing". llama.cpp tries its buffers for weights
-// before the CPU's. It is separate from the computing device, because a
-// device's results lie in the device's buffers, and the computing device has
-// the CPU's buffers. The packing device computes nothing, because ggml asks
-// the computing device first.
+// before the CPU's buffers. It is separate from the device that computes,
+// because results of a device lie in the device's buffers, and the computing
+// device has the CPU's buffers. The packing device computes nothing, because
+// ggml asks the computing device first.
 ggml_backend_device_i PackingDeviceCalls() {
   ggml_backend_device_i calls = DeviceCalls();
   calls.get_name = [](ggml_backend_dev_t) { return kPackingName; };

@@ -16,17 +16,18 @@ using switchyard::WeightFormat;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // README.md has the measurements and their commands. On CPUs that were not
-// measured (kOther) ggml runs the experts.
+// measured (kOther), ggml runs all experts.
 //
 // f16 on AVX2: the plug-in converts the weights to f32 for each batch, and
-// stock multiplies f16 faster than bf16. So the plug-in has 0.84 of stock's
-// speed at 4 pairs per expert, 0.98 to 1.01 at 8, and 1.10 at 12.
+// stock llama.cpp multiplies f16 faster than bf16. So the plug-in has 0.84 of
+// stock's speed at 4 (token, slot) pairs per expert, 0.98 to 1.01 at 8, and
+// 1.10 at 12.
 //
 // Quantised types were measured on AVX2. As stored, q8_0 has 0.80 of stock's
 // speed at one token, 0.94 at half a pair per expert, and 1.06 at two pairs.
-// q4_K with q6_K has 0.85 at one token and 1.06 at half a pair. The same
-// batches are used on AVX-512, where Switchyard's tiles gain more over their
-// AVX2 code than ggml's do.
+// q4_K with q6_K has 0.85 at one token and 1.06 at half a pair. AVX-512 has
+// the same smallest batches as AVX2, because Switchyard's tiles gain more
+// from AVX-512 than ggml's tiles do.
 constexpr ExpertType kTypes[] = {
     {GGML_TYPE_BF16, {}, {4, 4, 4, kNever}},
     {GGML_TYPE_F16, {}, {4, 4, 12, kNever}},

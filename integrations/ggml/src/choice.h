@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of the weight types that the plug-in multiplies, and of the
-// smallest batches for which it was measured to be faster than ggml.
-// claims.h, the report and README.md use this table.
+// A table of the weight types that the plug-in multiplies, with the smallest
+// batches for which the plug-in was measured to be faster than ggml.
+// claims.h, the report and README.md use the table.
 
 #ifndef SWITCHYARD_GGML_CHOICE_H_
 #define SWITCHYARD_GGML_CHOICE_H_
@@ -19,44 +19,47 @@ namespace switchyard_ggml {
 // Kinds of CPUs. They differ in the instructions that oneDNN uses for experts'
 // products.
 enum class Cpu {
-  kAvx512Bf16,  // also AMX: oneDNN multiplies bf16 without converting it
+  kAvx512Bf16,  // or AMX: oneDNN multiplies bf16 without converting it
   kAvx512,
   kAvx2,
   kOther,
 };
 
-// The kind of this CPU. ONEDNN_MAX_CPU_ISA can lower it.
+// Returns the kind of this CPU. ONEDNN_MAX_CPU_ISA in the environment can
+// lower it.
 Cpu ThisCpu();
 
-// With fewer tokens than this, router and sum are left to ggml, because they
+// The smallest batch for which the plug-in computes the router and the sum of
+// experts if ggml computes the experts. With fewer tokens, router and sum
 // save less time than another split of the graph costs. If the plug-in also
-// computes the experts, no further split is needed, so smaller batches are
-// claimed too.
+// computes the experts, it needs no further split, so it also takes smaller
+// batches.
 constexpr int64_t kMinTokens = 32;
 
 // A ggml type of experts' weights.
 struct ExpertType {
   ggml_type type;
-  // If set, Switchyard multiplies the weights in this format. If empty, oneDNN
-  // multiplies them.
+  // If set, Switchyard multiplies weights of the type in this format. If
+  // empty, oneDNN multiplies them.
   std::optional<switchyard::WeightFormat> format;
   // For each Cpu: the smallest batch for which the plug-in is faster than
-  // ggml with weights as stored, as a mean number of (token, slot) pairs per
-  // expert. 0 means any batch, even one token.
+  // ggml, if weights are as stored. It is a mean number of (token, slot)
+  // pairs per expert. 0 means any batch, even one token.
   double min_pairs[4];
 };
 
-// Returns nullptr if the plug-in cannot multiply weights of this type.
+// Returns the row of the table for `type`, or nullptr if the plug-in cannot
+// multiply weights of this type.
 const ExpertType* FindExpertType(ggml_type type);
 
 // Returns min_pairs of the type for this CPU.
 double MinPairsPerExpert(ggml_type type);
 
-// Whether SWITCHYARD_GGML_PACK is set in the environment, and not 0.
+// True unless SWITCHYARD_GGML_PACK is 0 in the environment.
 bool IsPackingAsked();
-// True if weights of the type are packed while they are loaded. This is so if
-// IsPackingAsked(), the type has a packed layout, and this CPU multiplies it
-// fast.
+// True if weights of the type are packed while they are loaded: if
+// IsPackingAsked(), the type has a packed layout, and this CPU multiplies
+// packed weights fast.
 bool IsPackedWhenLoaded(ggml_type type);
 
 }  // namespace switchyard_ggml

@@ -46,14 +46,14 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
 }
 
 // The number of tokens of the smallest batch with claimed experts. Routers of
-// batches of this size or more are claimed, because they share a split of the
-// graph with the experts. The nodes of a router do not know which experts read
-// them, so one number is kept for all layers.
+// batches of at least this size are claimed, because they share a split of
+// the graph with the experts. The nodes of a router do not know which experts
+// read them, so all layers have one number.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
-// A map from each layer to the least mean number of pairs per expert from
-// which all of its products are claimed. The data and the name of the gate or
-// up weights identify the layer.
+// For each layer, the least mean number of (token, slot) pairs per expert
+// from which all products of the layer are claimed. The data and the name of
+// the gate or up weights identify the layer.
 class Least {
  public:
   void Set(const ggml_tensor* weights, double least) {
@@ -81,8 +81,8 @@ Least& LeastOfLayers() {
   return *least;
 }
 
-// Returns the least mean number of pairs per expert from which the plug-in
-// computes a product.
+// Returns the least mean number of (token, slot) pairs per expert from which
+// the plug-in computes a product.
 double LeastPairs(const ggml_tensor* product) {
   if (WhyNever(product) != nullptr) {
     return std::numeric_limits<double>::infinity();
@@ -92,8 +92,8 @@ double LeastPairs(const ggml_tensor* product) {
 }
 
 // The gate and up products of the layer to which a down product belongs. If
-// the layer has one product for gate and up, both are this node. For any other
-// product than down, both are null.
+// the layer has one product for gate and up, `gate` and `up` are this node.
+// For any other product than down, they are null.
 struct GateAndUp {
   const ggml_tensor* gate = nullptr;
   const ggml_tensor* up = nullptr;
@@ -162,8 +162,8 @@ bool IsArgsort(const ggml_tensor* t) {
 
 bool IsTopK(const ggml_tensor* t) {
   const ggml_tensor* sorted = t->view_src;
-  // Refuses a view of a view, because other nodes may read the view in the
-  // middle, which has more columns.
+  // Refuses a view of a view, because other nodes may read the view between
+  // them, which has more columns.
   return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
          t->view_offs == 0 && t->type == sorted->type &&
          t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&
@@ -203,9 +203,9 @@ const char* WhyNever(const ggml_tensor* t) {
   if (weights->op != GGML_OP_NONE || !ggml_is_contiguous(weights)) {
     return "computed or with gaps";
   }
-  // Products are always accumulated in f32. If the weights are packed, a
-  // request for another precision is ignored, because no other backend can
-  // read the weights.
+  // The plug-in accumulates products in f32, so it refuses a request for
+  // another precision. If the weights are packed, the request is ignored,
+  // because no other backend can read the weights.
   for (int i = 1; i < 4 && !is_packed; ++i) {
     if (t->op_params[i] != 0) return "asked for in another precision";
   }
@@ -287,9 +287,9 @@ bool IsSum(const ggml_tensor* t) {
          (IsSlot(t->src[0]) || IsSum(t->src[0]));
 }
 
-// True if `t` adds a residual to the experts' sum. The residual must itself be
-// an addition, of the layer's input and the attention's output. This tells it
-// from a shared expert's output, which is a product.
+// True if `t` adds a residual to the experts' sum. The residual must itself
+// be an addition, of the layer's input and the attention's output. A shared
+// expert's output, which may also be added to the sum, is a product.
 bool IsResidualSum(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD && IsSum(t->src[0]) &&
          t->src[1]->op == GGML_OP_ADD && IsMatrix(t->src[1]) &&

@@ -14,8 +14,8 @@
 
 namespace switchyard_ggml {
 
-// Copies ggml_is_view_op of ggml's internal headers: the node computes
-// nothing.
+// True for a node that computes nothing, such as a view. A copy of
+// ggml_is_view_op in ggml's internal headers.
 inline bool IsViewOp(const ggml_tensor* t) {
   return t->op == GGML_OP_NONE || t->op == GGML_OP_RESHAPE ||
          t->op == GGML_OP_VIEW || t->op == GGML_OP_PERMUTE ||
@@ -50,10 +50,10 @@ inline bool IsVector(const ggml_tensor* t, int64_t size) {
          t->ne[0] == size && ggml_nelements(t) == size && ggml_is_contiguous(t);
 }
 
-bool IsLogits(const ggml_tensor* t);  // the router's [experts, tokens]
+bool IsLogits(const ggml_tensor* t);  // router's logits [experts, tokens]
 bool IsProbs(const ggml_tensor* t);   // softmax or sigmoid of logits
 bool IsBiasedProbs(const ggml_tensor* t);
-bool IsArgsort(const ggml_tensor* t);  // of logits or probs, largest first
+bool IsArgsort(const ggml_tensor* t);  // argsort of logits or probs, descending
 bool IsTopK(const ggml_tensor* t);     // view of the argsort's first columns
 bool IsWeights(const ggml_tensor* t);  // [.., top_k, tokens], after any step
 bool IsPlainSoftmax(const ggml_tensor* t);  // no mask, scale, ALiBi or sinks
@@ -61,25 +61,26 @@ bool IsPlainSoftmax(const ggml_tensor* t);  // no mask, scale, ALiBi or sinks
 // Returns the reason why the plug-in cannot compute a MUL_MAT_ID, or nullptr
 // if it can.
 const char* WhyNever(const ggml_tensor* mul_mat_id);
-// Returns the reason why the plug-in does not compute a MUL_MAT_ID: it cannot,
-// or it is not faster. Returns nullptr if it does compute it.
+// Returns the reason why the plug-in does not compute a MUL_MAT_ID (it
+// cannot, or is not faster than ggml), or nullptr if it computes it.
 const char* WhyNot(const ggml_tensor* mul_mat_id);
-// Call this for a down product. It remembers the smallest batch of this layer
-// that the plug-in computes, for the layer's gate and up products: ggml asks
-// about these first, and a node does not know its readers.
+// Remembers the smallest batch of a layer that the plug-in computes. Call it
+// for the layer's down product. WhyNot() uses it for the gate and up
+// products: ggml asks about these first, and a node does not know its
+// readers.
 void NoteLayer(const ggml_tensor* mul_mat_id);
-// Call this for a claimed product. From then on, routers with as few tokens as
-// the product's batch are claimed too.
+// Makes routers with as few tokens as the product's batch claimed, too, from
+// now on. Call it for a claimed product.
 void NoteFewTokens(const ggml_tensor* mul_mat_id);
-// True for a MUL_MAT_ID that the plug-in can compute, and for the addition of
-// a bias to one.
+// True for a MUL_MAT_ID that the plug-in can compute, and for a node that
+// adds a bias to such a MUL_MAT_ID.
 bool IsLinear(const ggml_tensor* t);
-bool IsGlu(const ggml_tensor* t);  // of two IsLinear() nodes
+bool IsGlu(const ggml_tensor* t);  // a GLU of two IsLinear() nodes
 
 bool IsWeightedRows(const ggml_tensor* t);  // experts' outputs times weights
-bool IsSum(const ggml_tensor* t);           // of weighted rows of some slots
+bool IsSum(const ggml_tensor* t);  // sum of weighted rows of some slots
 bool IsResidualSum(const ggml_tensor* t);
-bool IsNorm(const ggml_tensor* t);          // of a residual sum
+bool IsNorm(const ggml_tensor* t);          // norm of a residual sum
 bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
 
 // True if `t` may be one of the nodes above and the plug-in computes it.

@@ -52,8 +52,8 @@ Kernel MakeKernel(const GemmShape& shape) {
                        Tag::ab);
   const memory::desc bias({1, Dim(shape.out)}, DataType::f32, Tag::ab);
   dnnl::primitive_attr attributes;
-  // The caller passes the scratchpad, because oneDNN's own would belong to the
-  // thread that made the primitive.
+  // The caller passes the scratchpad, because oneDNN's default scratchpad
+  // belongs to the thread that made the primitive.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   // oneDNN 3 no longer has operation descriptors. An empty descriptor means
   // no bias.
@@ -67,9 +67,10 @@ Kernel MakeKernel(const GemmShape& shape) {
   return {dnnl::matmul(made), x, w, y, bias, made.scratchpad_desc()};
 }
 
-// Makes one kernel for each number of rows, because oneDNN's kernels for any
-// number of rows are slow. A program needs a few hundred kernels at most. The
-// returned reference stays valid.
+// Returns the kernel for a shape, and makes it at the first call. Each number
+// of rows has its own kernel, because oneDNN's kernels for any number of rows
+// are slow. A program needs a few hundred kernels at most. The returned
+// reference stays valid.
 const Kernel& KernelOf(const GemmShape& shape) {
   static auto* mutex = new std::mutex;
   static auto* kernels = new std::map<GemmShape, Kernel>;
@@ -83,9 +84,10 @@ memory View(const memory::desc& desc, const void* data) {
   return {desc, Engine(), const_cast<void*>(data)};
 }
 
-// Makes oneDNN use one thread. oneDNN asks OpenMP for the number of threads,
-// and this class sets this number to 1 for the calling thread. The destructor
-// restores it, because outside a parallel region the setting would stay.
+// Makes oneDNN use one thread while an object of this class exists. oneDNN
+// asks OpenMP for the number of threads, which the constructor sets to 1 for
+// the calling thread. The destructor restores the number, because outside of
+// a parallel region the setting would stay.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

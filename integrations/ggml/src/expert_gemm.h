@@ -12,8 +12,8 @@
 
 namespace switchyard_ggml {
 
-// Memory for one call after the other. It grows if a call needs more, which
-// loses the old content, and never shrinks.
+// Memory that calls use one after the other. It never shrinks. If a call
+// needs more, it grows and loses its content.
 class Scratch {
  public:
   template <class T>
@@ -41,15 +41,15 @@ struct GemmShape {
   bool operator<(const GemmShape& other) const;
 };
 
-// y[r, o] = sum over i of x[r, i] * weights[o, i] [+ bias[o]], with y and
-// bias in f32. Runs on the calling thread alone. Weights are as ggml stores
-// them. Several threads may call it, each with its own scratch. Throws
-// dnnl::error or std::bad_alloc.
+// Computes y[r, o] = sum over i of x[r, i] * weights[o, i], plus bias[o] if
+// there is a bias, with y and bias in f32. Runs on the calling thread alone.
+// Weights are as ggml stores them. Several threads may call RunGemm, each
+// with its own scratch. Throws dnnl::error or std::bad_alloc.
 void RunGemm(const GemmShape& shape, const void* x, const void* weights,
              const float* bias, float* y, Scratch& scratch);
 
 // Returns the type in which oneDNN multiplies weights that are stored as
-// `type`: bf16 if `type` is bf16 and this CPU multiplies it, otherwise f32.
+// `type`: bf16 if `type` is bf16 and this CPU multiplies bf16, otherwise f32.
 switchyard::Type OperandType(switchyard::Type type);
 
 }  // namespace switchyard_ggml

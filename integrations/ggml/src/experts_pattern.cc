@@ -9,8 +9,8 @@ namespace {
 
 using switchyard::Activation;
 
-// Takes the product, and its bias if it has one, with the result `t`, or the
-// result that `t` views.
+// Takes the product whose result is `t`, or is viewed by `t`, and the
+// product's bias if it has one.
 bool TakeLinear(Cursor& cursor, const ggml_tensor* t, Linear& linear,
                 const ggml_tensor** product) {
   t = Root(t);
@@ -132,8 +132,8 @@ std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin) {
   CombineChain longer = chain;
   longer.residual = t->src[1];
   longer.out = t;
-  // The residual must not come from a node of the chain, because the chain
-  // does not write its intermediate tensors.
+  // A residual that a node of the chain computes is refused, because the
+  // chain does not write its intermediate tensors.
   if (IsComputedIn(graph, chain, longer.residual)) return chain;
   cursor.Next();
   longer.end = cursor.end();

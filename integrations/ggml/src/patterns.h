@@ -34,8 +34,9 @@ struct Chain {
 struct RouterChain : Chain {
   const ggml_tensor* logits = nullptr;
   const ggml_tensor* bias = nullptr;  // optional
-  const ggml_tensor* ids = nullptr;   // the whole argsort; only its first
-  int64_t top_k = 0;                  // top_k columns are written
+  // The whole argsort. Only its first top_k columns are written.
+  const ggml_tensor* ids = nullptr;
+  int64_t top_k = 0;
   const ggml_tensor* weights = nullptr;
   switchyard::RouteOptions options;
 };
@@ -51,11 +52,11 @@ struct Linear {
 struct CombineChain : Chain {
   const ggml_tensor* rows = nullptr;      // [hidden, slots, tokens]
   const ggml_tensor* weights = nullptr;   // [1, slots, tokens]
-  const ggml_tensor* residual = nullptr;  // optional
+  const ggml_tensor* residual = nullptr;  // added to the sum, or null
   const ggml_tensor* norm_weight = nullptr;
-  const ggml_tensor* out = nullptr;     // the sum; null if only the norm
-                                        // reads it
-  const ggml_tensor* normed = nullptr;  // null if there is no norm
+  // The sum; null if only the norm reads it.
+  const ggml_tensor* out = nullptr;
+  const ggml_tensor* normed = nullptr;  // the norm of the sum, or null
   float eps = 0.0f;
 };
 
@@ -63,15 +64,16 @@ struct CombineChain : Chain {
 struct ExpertsChain : Chain {
   const ggml_tensor* input = nullptr;  // [hidden, 1, tokens]
   const ggml_tensor* ids = nullptr;    // [slots, tokens]
-  Linear gate;                         // gate and up, if up.weights is null
+  // Gate, or gate and up in one product if up.weights is null.
+  Linear gate;
   Linear up;
   Linear down;
   switchyard::ActivateOptions activation;
   CombineChain combine;
 };
 
-// Each returns the chain that begins with node `begin`, if it has this form.
-// The node must not be a view.
+// Each function returns the chain of its form that begins with node `begin`,
+// if one does. The node must not be a view.
 std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin);
 std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin);
 std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin);

@@ -22,11 +22,11 @@ struct Line {
   int64_t nodes = 0;
   int64_t tokens = 0;
   double seconds = 0.0;
-  std::set<std::string> layers;  // the name of one tensor each
+  std::set<std::string> layers;  // for each layer, the name of one tensor
 };
 
-// The destructor prints the table. A library is not told in any other way that
-// the program ends.
+// The table. Its destructor prints it, because a library notices the end of
+// the program only through destructors.
 class Table {
  public:
   ~Table() {
@@ -88,8 +88,8 @@ std::string Format(const ggml_tensor* weights) {
          std::string(IsPacked(weights) ? " packed" : "");
 }
 
-// Returns the formats of gate, up and down. A format that several of them have
-// is named once.
+// Returns the formats of gate, up and down as text. A format of several
+// products is named once.
 std::string Formats(const ExpertsChain& chain) {
   std::string formats = Format(chain.gate.weights);
   std::string last = formats;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // With SWITCHYARD_GGML_REPORT=1, prints a table on stderr when the program
-// ends. It has a line for each kind of computed layer, with the number of
-// such layers, and lists the products left to ggml with their number and the
-// reason.
+// ends. The table has a line for each kind of computed layer, with the number
+// of such layers, their computations and their time. It also lists the
+// products left to ggml, with their number and the reason.
 
 #ifndef SWITCHYARD_GGML_REPORT_H_
 #define SWITCHYARD_GGML_REPORT_H_

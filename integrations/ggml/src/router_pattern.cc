@@ -136,8 +136,8 @@ std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin) {
   cursor.Next();
   if (!TakeWeights(cursor, probs, chain)) return {};
   chain.end = cursor.end();
-  // The chain writes only the first columns of the argsort, so only their
-  // view may read it.
+  // The chain writes only the first columns of the argsort, so only the view
+  // of these columns may read the argsort.
   if (Readers(graph, chain, chain.ids) != 1 || ViewsOf(graph, chain.ids) != 1 ||
       !IsClosed(graph, chain, {chain.ids, chain.weights})) {
     return {};

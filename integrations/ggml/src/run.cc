@@ -28,7 +28,7 @@ class Workspace {
  public:
   std::vector<ThreadSpace> threads;
   Scratch plan, scratch, out, normed;
-  // For RunProduct(): the quantised rows, and the same rows sorted by expert.
+  // For RunProduct(): the quantised rows, as given and sorted by expert.
   Scratch codes, scales, sorted_codes, sorted_scales, pairs;
 };
 
@@ -42,9 +42,9 @@ using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// If oneDNN multiplies, the work is always cut for this number of threads, so
-// that results do not depend on the real number: oneDNN's bits may depend on
-// the number of rows in a product.
+// The number of threads for which the work is cut if oneDNN multiplies. It is
+// always the same, because oneDNN's bits may depend on the number of rows in
+// a product: so results do not depend on the number of threads that run.
 constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
@@ -130,9 +130,9 @@ class Experts {
     inputs.scratch = {workspace_.scratch.AtLeast<int32_t>(scratch_size),
                       scratch_size};
     // Writes results to the workspace first, for two reasons. Tokens are
-    // summed while experts of other tokens still run, and ggml may have placed
-    // outputs in the memory of tensors that the chain still reads. And if a
-    // product fails, ggml's memory must be unchanged.
+    // summed while experts of other tokens still run, and ggml may have
+    // placed outputs in the memory of tensors that the chain still reads.
+    // Also, ggml's memory must be unchanged if a product fails.
     switchyard::CombineOutputs outputs;
     outputs.out = MakeScratchFor(sum.outputs.out, workspace_.out);
     outputs.normed = MakeScratchFor(sum.outputs.normed, workspace_.normed);
@@ -167,7 +167,7 @@ class Experts {
 
     const Linear& linear;
     const std::optional<switchyard::WeightFormat> format;
-    switchyard::ExpertWeights weights;  // if a format is set
+    switchyard::ExpertWeights weights;  // only if Switchyard multiplies
   };
 
   const Product& ProductOf(switchyard::ExpertProduct product) const {
@@ -239,9 +239,9 @@ Status ForEach(Executor& executor, size_t count, size_t grain, const F& body) {
       const_cast<F*>(&body));
 }
 
-// Computes a single MUL_MAT_ID. It quantises each row once, and sorts rows by
-// expert. Each thread multiplies into its own memory, and copies the resulting
-// rows to their places.
+// Computes a single MUL_MAT_ID. Quantises each row once, and sorts rows by
+// expert. Each thread multiplies into its own memory, and copies the
+// resulting rows to ggml's tensor.
 class LoneProduct {
  public:
   LoneProduct(const ggml_tensor* node, Workspace& workspace)
@@ -276,7 +276,7 @@ class LoneProduct {
 
   struct Block {
     int32_t expert;
-    size_t first, rows;  // of the sorted rows
+    size_t first, rows;  // the range of the sorted rows
   };
 
   // Sorts the pairs by expert.

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes the chains of patterns.h. Only the last call writes to ggml's
-// memory, and only if it finds no error. So after any error the CPU backend
-// can still compute the same nodes.
+// Computes the chains of patterns.h. Only the last step of a chain writes to
+// ggml's memory, and only if no step has failed. So after any error the CPU
+// backend can still compute the same nodes.
 
 #ifndef SWITCHYARD_GGML_RUN_H_
 #define SWITCHYARD_GGML_RUN_H_

@@ -36,13 +36,14 @@ class Cursor {
     end_ = ++at_;
     SkipViews();
   }
-  // Moves on if the current node is `node`. Returns whether it did.
+  // Moves to the next node if the current node is `node`, and returns true.
+  // If not, returns false.
   bool Take(const ggml_tensor* node) {
     if (node == nullptr || Get() != node) return false;
     Next();
     return true;
   }
-  int end() const { return end_; }  // after the last node taken
+  int end() const { return end_; }  // the index after the last node taken
 
  private:
   void SkipViews() {
@@ -54,8 +55,8 @@ class Cursor {
   int end_ = 0;
 };
 
-// True if no node outside of the chain reads a node of the chain. `outputs`
-// are excepted.
+// True if no node outside of the chain reads a node of the chain, except
+// `outputs`.
 bool IsClosed(const ggml_cgraph& graph, const Chain& chain,
               std::initializer_list<const ggml_tensor*> outputs);
 
@@ -67,8 +68,8 @@ bool IsComputedIn(const ggml_cgraph& graph, const Chain& chain,
 // another view.
 int ViewsOf(const ggml_cgraph& graph, const ggml_tensor* t);
 
-// Returns the number of nodes that read `node`, or 0 if `node` is not in the
-// chain.
+// Returns the number of nodes of the graph that read `node`, or 0 if `node`
+// is not in the chain.
 int Readers(const ggml_cgraph& graph, const Chain& chain,
             const ggml_tensor* node);
 

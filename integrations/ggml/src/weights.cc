@@ -52,7 +52,7 @@ class Experts {
   void Unpack(size_t expert, uint8_t* to) const {
     UnpackExpert(packed_, data_ + expert * packed_size(), to);
   }
-  // Packs experts [first, first + count).
+  // Packs experts [first, first + count), whose stored bytes are at `from`.
   void Pack(size_t first, size_t count, const void* from) const {
     ExpertWeights weights = stored_;
     weights.data = {static_cast<const uint8_t*>(from), count, stored_size()};
@@ -87,9 +87,9 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Returns the tensor that owns the memory of `t`. If `t` is a view, this is
-// another tensor, which has the shape of the weights; adds the view's offset
-// to *offset.
+// Returns the tensor that owns the memory of `t`: `t` itself or, if `t` is a
+// view, the viewed tensor, which has the shape of the weights. For a view,
+// adds its offset to *offset.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;
   *offset += t->view_offs;
@@ -241,9 +241,9 @@ ggml_backend_buffer_type_t PackedBufferType(ggml_backend_dev_t device) {
       return kAlignment;
     };
     made.iface.get_alloc_size = AllocationSize;
-    // The buffer does not count as host memory. Otherwise llama.cpp would read
-    // files right into it, and the CPU backend would take the packed bytes for
-    // stored ones.
+    // The buffer does not count as host memory. Otherwise llama.cpp would
+    // read files directly into the buffer, and the CPU backend would read
+    // packed bytes as stored bytes.
     made.device = device;
     return made;
   }();

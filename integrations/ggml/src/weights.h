@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Access to experts' weights, which are either stored as ggml stores them, or
-// packed in the buffers below.
+// packed in buffers of PackedBufferType().
 
 #ifndef SWITCHYARD_GGML_WEIGHTS_H_
 #define SWITCHYARD_GGML_WEIGHTS_H_

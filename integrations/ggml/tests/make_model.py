@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GGUF models of random weights: make_model.py FAMILY TYPE OUT.gguf
 
-FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which
-have several types in a layer. With " as f32" after the type, the weights are rounded to the
-type and stored as f32, so that nothing rounds them again. With " of any bytes" after it, the
-stored bytes are random, so that weights may have any scale, or be NaN or infinite.
+FAMILY is one of FAMILIES. TYPE is the experts' type: one of TYPES, or one of MIXED, which have
+several types in a layer. With " as f32" after the type, the weights are rounded to the type and
+stored as f32, so that nothing rounds them again. With " of any bytes" after the type, the stored
+bytes are random, so that weights may have any scale, or be NaN or infinite.
 """
 
 import ctypes
@@ -30,12 +30,12 @@ MIXED = {
     "q4_K_M": (("q4_K", "q4_K", "q6_K"), ("q4_K", "q4_K", "q4_K")),
     # Gate and up of the last layer read rows of two formats.
     "mixed": (("q4_K", "q6_K", "q8_0"), ("q8_0", "q4_0", "q6_K"), ("q4_0", "q6_K", "q4_0")),
-    # No product supports q5_K.
+    # The plug-in does not multiply q5_K.
     "q5_K down": (("q4_K", "q4_K", "q5_K"),),
 }
 AS_F32 = " as f32"
 ANY_BYTES = " of any bytes"
-# The sizes of the small models. Models for measurements have the sizes of real ones.
+# The sizes of the small models. Models for measurements have the sizes of real models.
 SMALL = dict(vocab=256, hidden=128, layers=3, heads=4, kv_heads=2, head=32,
              experts=16, used=4, intermediate=96)
 # Sizes for formats with blocks of 256 columns.
@@ -51,7 +51,7 @@ def base(kind):
 
 
 def kinds(kind, layer):
-    """Returns the types of gate, up and down."""
+    """Returns the types of a layer's gate, up and down weights."""
     suffix = kind[len(base(kind)):]
     row = MIXED.get(base(kind), ((base(kind),) * 3,))
     return [name + suffix for name in row[layer % len(row)]]
@@ -101,8 +101,8 @@ class Model:
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        # In real files of quantised models with about as many bits, these
-        # tensors have this type.
+        # Real files of quantised models with about as many bits store the embeddings and the output
+        # in q8_0.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
         self.weight("output", s["vocab"], s["hidden"], kind=table)
@@ -219,8 +219,8 @@ def gpt_oss(path, kind, s=None):
 
 
 def deepseek2(path, kind, s=None, merged=False, groups=0):
-    """DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
-    after a dense layer, without groups of experts."""
+    """Writes a model with DeepSeek-V3's recipe (sigmoid, selection bias, scale, a shared expert)
+    after a dense layer. Its experts are in `groups` groups, or in none if `groups` is 0."""
     s = s or sizes_for(kind)
     model = Model(path, "deepseek2", kind, s)
     rank, rope, nope, value = 64, 16, 32, 32
@@ -260,17 +260,17 @@ def deepseek2(path, kind, s=None, merged=False, groups=0):
 
 
 def deepseek2_merged(path, kind):
-    """The family deepseek2 with gate and up in one tensor."""
+    """Writes the family deepseek2 with gate and up in one tensor."""
     deepseek2(path, kind, merged=True)
 
 
 def deepseek2_groups(path, kind):
-    """The family deepseek2 with four groups of experts, two of which are kept."""
+    """Writes the family deepseek2 with four groups of experts, two of which are kept."""
     deepseek2(path, kind, groups=4)
 
 
 def llama(path, kind, s=SMALL):
-    """A model without experts."""
+    """Writes a model without experts."""
     model = Model(path, "llama", kind, dict(s, experts=0, used=0))
     heads(model, s)
     for i in range(s["layers"]):
@@ -285,7 +285,7 @@ def llama(path, kind, s=SMALL):
 
 
 def many_experts(path, kind):
-    """The family qwen3moe with 64 experts instead of 16, so that each has fewer tokens."""
+    """Writes the family qwen3moe with 64 experts instead of 16, so that each has fewer tokens."""
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
@@ -321,12 +321,12 @@ def split_path(path):
 
 
 def qwen3_30b(path, kind):
-    """Four layers of Qwen3-30B-A3B's shapes."""
+    """Writes four layers of Qwen3-30B-A3B's shapes."""
     qwen3moe(path, kind, QWEN3_30B)
 
 
 def gpt_oss_20b(path, kind):
-    """Four layers of gpt-oss-20b's shapes."""
+    """Writes four layers of gpt-oss-20b's shapes."""
     gpt_oss(path, kind, GPT_OSS_20B)
 
 

@@ -3,12 +3,12 @@
 
 // packing_test SEED TENSORS
 //
-// Makes tensors of random shapes in buffers that pack, and sets them to random
-// bytes, as a whole or in random parts. Checks that the bytes that it reads
-// back are equal. Then compares a product with ggml's, which may differ by the
-// rounding of rows. Prints a JSON object with the number of tensors of each
-// type, and the seeds of tensors that differ. Tensor i of a run has the seed
-// SEED + i.
+// Makes tensors of random shapes in buffers that pack, and sets them to
+// random bytes, as a whole or in random parts. Checks that the bytes read
+// back are equal. Then compares a product of the plug-in with ggml's product,
+// which may differ by the rounding of rows. Prints a JSON object with the
+// number of tensors of each type, and the seeds of tensors that differ.
+// Tensor i of a run has the seed SEED + i.
 
 #include <algorithm>
 #include <cmath>
@@ -33,9 +33,9 @@ extern "C" ggml_backend_reg_t ggml_backend_init(void);
 namespace switchyard_ggml {
 namespace {
 
-// The largest difference of two products, as a share of the values' root mean
-// square. They differ because ggml quantises rows with f16 scales, and the
-// plug-in with f32 scales.
+// The largest difference between ggml's and the plug-in's product, as a share
+// of the values' root mean square. The products differ, because ggml
+// quantises rows with f16 scales, and the plug-in with f32 scales.
 constexpr double kBound = 0.05;
 
 struct Free {
@@ -97,7 +97,8 @@ class Case {
                        read.size()) == 0;
   }
 
-  // True if the CPU backend and the plug-in compute the same product.
+  // True if the CPU backend and the plug-in compute equal products within
+  // kBound.
   bool Multiplies(ggml_backend_t cpu, ggml_backend_t plugin) {
     if (type_ == GGML_TYPE_F16) return true;
     std::vector<float> values(static_cast<size_t>(in_ * out_ * experts_));

@@ -32,7 +32,7 @@ def start():
         sys.stderr.write(text.decode()) if level == 4 else None))
     start.keep = quiet  # the library keeps the pointer
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
-    # Loads backends as llama.cpp's programs do: this reads GGML_BACKEND_PATH.
+    # Loads backends as llama.cpp's programs do. The call reads GGML_BACKEND_PATH.
     llama_cpp.llama_cpp._lib.ggml_backend_load_all()
     llama_cpp.llama_backend_init()
 
@@ -104,9 +104,9 @@ def logits(path, out, sizes):
 
 
 def bench(path, plugin, seconds, sizes):
-    """Returns for each number of tokens pairs of (wall, CPU) ms, without the plug-in and with it.
-    Both can run in turns in one process, because a model stays in the memory that it was
-    loaded to, and a context keeps the backends with which it was made."""
+    """Returns, for each number of tokens, the (wall, CPU) ms without the plug-in and with it. Runs
+    with and without it take turns in one process: a model stays in the memory that it was loaded
+    to, and a context keeps the backends with which it was made."""
     model = load(path)
     vocab = vocabulary(model)
     largest = max(512, *sizes)
@@ -122,7 +122,7 @@ def bench(path, plugin, seconds, sizes):
         decode(context, tokens, 0, False)
         return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
 
-    # First runs as many tokens as are needed to page in the weights of all experts.
+    # Runs enough tokens first to page in the weights of all experts.
     for context in (stock, ours):
         one(context, random.integers(0, vocab, largest))
     pairs = {size: [] for size in sizes}

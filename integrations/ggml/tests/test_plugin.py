@@ -28,19 +28,17 @@ import make_model  # noqa: E402
 
 # The numbers of tokens of the batches: two long ones, a short one and two single tokens.
 BATCHES = (64, 200, 7, 1, 1)
-# The error of logits is relative to their standard deviation. The exact result
-# is computed by the same model with the experts' values stored as f32. Stock
-# rounds operands to bf16 or f16. The plug-in does not on some CPUs, and is then
-# as far from stock as stock is from the exact result. The plug-in's error may be
-# OF_STOCKS_ERROR times stock's, plus NO_ERROR.
+# The error of logits is relative to their standard deviation. The exact result is computed by the
+# same model with the experts' values stored as f32. Stock llama.cpp rounds operands to bf16 or f16.
+# On some CPUs the plug-in does not round them, and is then as far from stock as stock is from the
+# exact result. The plug-in's error may be OF_STOCKS_ERROR times stock's error, plus NO_ERROR.
 OF_STOCKS_ERROR = 1.5
 NO_ERROR = 1e-3
-# The largest difference from stock if the plug-in runs only router and sum.
-# Some values are still rounded to another neighbour: the difference is up to
-# 0.042 where rows become q8_k.
+# The bound of the difference from stock llama.cpp if the plug-in runs only router and sum. Some
+# values are rounded to another neighbour, and the difference is up to 0.042 if rows become q8_k.
 OF_STOCK = 0.06
-# The share of tokens that are not compared, because two experts are nearly tied
-# in their router, so that a token may get either of them.
+# The share of tokens that are not compared, because two experts are nearly tied in the router, so
+# that a token may get either expert.
 TIES = 0.02
 
 # The environments for a run with all instructions of the CPU, and with AVX2.
@@ -137,7 +135,7 @@ class PluginTest(unittest.TestCase):
         return done, re.findall(r"^switchyard: left to ggml: (.*)$", said, re.M)
 
     def test_experts_of_qwen3(self):
-        # The model has three layers, and two batches are long enough.
+        # The model has three layers, and two batches are long enough for the plug-in.
         for kind, cpu in itertools.product(("bf16", "f16"), CPUS):
             done, declined = self.compare("qwen3moe", kind, **cpu)
             self.assertEqual(done, {
@@ -163,8 +161,8 @@ class PluginTest(unittest.TestCase):
                                     f"experts {kind} 16 x 128 x 96, sum of 4": 4})
 
     def test_groups_of_experts_are_left_alone(self):
-        # The plug-in claims the nodes before the groups, because ggml asks about
-        # the groups only later.
+        # The plug-in claims the nodes before the selection of groups, because ggml asks about the
+        # nodes of this selection only later.
         done, _ = self.compare("deepseek2_groups", "bf16")
         self.assertEqual(done, {"of no chain, by the CPU backend": 4,
                                 "experts bf16 16 x 128 x 96, sum of 4": 4})
@@ -243,7 +241,8 @@ class PluginTest(unittest.TestCase):
         self.assertRegex(declined[0], "^3 products of q5_K in CPU.*: no product here takes")
 
     def test_packed_products_one_by_one(self):
-        # A callback for each node leaves no chain to find.
+        # With a callback for each node, ggml computes nodes one by one, so the plug-in finds no
+        # chain.
         for kind in ("q8_0", "q4_K_M"):
             done, _ = self.compare("qwen3moe", kind, EVERY_NODE="1")
             self.assertEqual(
@@ -282,14 +281,14 @@ class PluginTest(unittest.TestCase):
         split = make_model.split_path(self.model_files("qwen3moe_split", "q4_0"))
         for model, way in ((self.model("qwen3moe", "q4_0"), {"NO_MMAP": "1"}),
                            (split, {}), (split, {"NO_MMAP": "1"}),
-                           # The stored form gives the same bits.
+                           # Weights as stored give the same bits.
                            (split, AS_STORED)):
             logits, said = self.run_model(model, "libggml-switchyard.so", **way)
             np.testing.assert_array_equal(logits, expected)
             self.assertIn("experts q4_0 16" if way is AS_STORED else "experts q4_0 packed", said)
 
     def test_weights_of_any_bytes(self):
-        # Depending on the values there is an error or NaN, but never a crash.
+        # Depending on the values, the model gives an error or NaN, but never crashes.
         for kind, way in itertools.product(QUANTISED, (AS_STORED, PACKED)):
             model = self.model("qwen3moe", kind + make_model.ANY_BYTES)
             _, said = self.run_model(model, "libggml-switchyard.so", **way)
@@ -336,7 +335,8 @@ class PluginTest(unittest.TestCase):
             np.testing.assert_array_equal(one, three)
 
     def test_nodes_one_by_one_are_computed_all_the_same(self):
-        # A callback for each node leaves no chain to find.
+        # With a callback for each node, ggml computes nodes one by one, so the plug-in finds no
+        # chain.
         done, _ = self.compare("gpt_oss", "bf16", EVERY_NODE="1")
         self.assertEqual(list(done), ["of no chain, by the CPU backend"])
 

@@ -31,10 +31,11 @@ extern "C" ggml_backend_reg_t ggml_backend_init(void);
 namespace switchyard_ggml {
 namespace {
 
-// The largest difference of two results, as a share of the expected values'
-// root mean square. Operands are rounded to bf16 or f16 at different places,
-// which makes a difference of up to 2 %. If the plug-in reads a wrong view, the
-// difference exceeds the bound, because values are replaced by others.
+// The largest difference between the results of the CPU backend and the
+// plug-in, as a share of the expected values' root mean square. The two round
+// operands to bf16 or f16 at different places, which makes a difference of up
+// to 2 %. If the plug-in reads a wrong view, the difference exceeds the
+// bound, because values are replaced by others.
 constexpr double kBound = 0.1;
 constexpr size_t kMaxNodes = 512;
 
@@ -98,9 +99,9 @@ class Graph {
     return std::bernoulli_distribution(share)(random_);
   }
   bool IsOdd() { return Chance(0.06); }
-  // True if the next operation should write its result over `t`. Never over a
-  // view, because a view's rows may overlap, or have gaps that operations on
-  // the result refuse.
+  // True if the next operation should write its result over `t`. Results
+  // never go over a view, because a view's rows may overlap, or have gaps
+  // that operations on the result refuse.
   bool IsInPlace(const ggml_tensor* t) {
     return Chance(0.03) && t->op != GGML_OP_VIEW;
   }
@@ -172,12 +173,12 @@ class Graph {
   }
 
   void Build() {
-    // There are usually more tokens than slots, because with equal numbers
-    // wrong shapes might fit by chance.
+    // Usually makes more tokens than slots, because with equal numbers wrong
+    // shapes might fit by chance.
     tokens_ = Chance(0.2) ? Number(10, 16) : Number(32, 40);
     num_experts_ = Number(4, 24);
     top_k_ = Number(1, std::min<int64_t>(6, num_experts_));
-    if (Chance(0.05)) {  // as many slots as tokens: shapes fit by chance
+    if (Chance(0.05)) {  // as many slots as tokens, so wrong shapes may fit
       tokens_ = top_k_ = 32;
       num_experts_ = 40;
     }
@@ -221,7 +222,7 @@ class Graph {
     int64_t tokens = tokens_;
     if (Chance(score == 2 ? 0.8 : 0.05)) {
       ggml_tensor* rows = ggml_reshape_2d(context_, weights, top_k_, tokens);
-      if (IsOdd()) {  // this operation takes no gaps
+      if (IsOdd()) {  // a view without gaps, which soft_max requires
         tokens -= Number(1, 2);
         rows = ggml_view_2d(context_, weights, top_k_, tokens, Bytes(top_k_),
                             Bytes(top_k_));
@@ -250,13 +251,13 @@ class Graph {
     };
     if (IsOdd()) return OddView(sorted, top_k_, tokens_, 1);
     if (IsOdd()) return first(sorted, top_k_, Number(0, num_experts_ - top_k_));
-    if (IsOdd()) {  // columns of columns
+    if (IsOdd()) {  // a view of columns of a view of columns
       ggml_tensor* more = first(sorted, Number(top_k_, num_experts_), 0);
       if (Chance(0.5)) Compare(ggml_cont(context_, more));
       return first(more, top_k_, 0);
     }
     ggml_tensor* ids = first(sorted, top_k_, 0);
-    if (IsOdd()) {  // columns beyond the view's own
+    if (IsOdd()) {  // another node reads columns beyond the view's
       ggml_tensor* all =
           ggml_view_1d(context_, ids, ggml_nbytes(ids) / sizeof(int32_t), 0);
       Compare(ggml_cont(context_, all));

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast Mixture-of-Experts layers on CPUs, as operators of torch.
 
-To run models of transformers, `import switchyard.transformers`. This module has the operators
-torch.ops.switchyard.experts and .route, and functions that help to call them.
+To run models of transformers, `import switchyard.transformers`. The module `switchyard` has the
+operators torch.ops.switchyard.experts and .route, and functions that help to call them.
 """
 
 import functools
@@ -31,7 +31,7 @@ pack_weights = torch.ops.switchyard.pack_weights
 
 
 def options_text(**named):
-    """Returns options as an operator takes them: "activation=silu layout=ungated"."""
+    """Returns options as the text that operators take: "activation=silu layout=ungated"."""
     if "limit_after" in named:
         named["limit_place"] = "after" if named.pop("limit_after") else "before"
     return " ".join(f"{name}={int(value) if isinstance(value, bool) else value}"
@@ -39,13 +39,13 @@ def options_text(**named):
 
 
 def _option(text, name, default):
-    """Returns the value of an option in a text like the one that options_text() returns."""
+    """Returns the value of one option in `text`, a text as options_text() returns it."""
     words = (word.partition("=") for word in text.split())
     return ([value for key, _, value in words if key == name] or [default])[-1]
 
 
 def _halves(options):
-    """Returns 1 if the input of the activation has only up, or 2 if it has gate and up."""
+    """Returns 2 if gate and up lie before the activation, or 1 in an ungated layer."""
     return 1 if _option(options, "layout", "concatenated") == "ungated" else 2
 
 
@@ -62,7 +62,7 @@ def experts(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=No
 def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_format,
                       intermediate, up_bias=None, down_bias=None, activation="silu",
                       layout="concatenated", *, allow_dropped=False, gate=None, **options):
-    """Runs a layer's experts like experts(), with weights in formats of weight_formats()."""
+    """Runs a layer's experts like experts(), with weights in one of weight_formats()."""
     return torch.ops.switchyard.quantized_experts(
         hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, up_bias,
         down_bias, gate, options=options_text(activation=activation, layout=layout, **options),
@@ -70,7 +70,7 @@ def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_
 
 
 class WeightFormat(typing.NamedTuple):
-    """A format of weights. Each row is stored as blocks of this size."""
+    """A format of weights: the numbers of columns and of bytes of a block in a row."""
 
     columns: int  # a block's columns; the number of columns of weights must be a multiple of it
     bytes: int  # a block's bytes, as GGML and checkpoints store it
@@ -85,14 +85,14 @@ def weight_formats():
 
 @functools.cache
 def presets():
-    """Returns a dict from each family's name to the options of its preset, a dict of numbers."""
+    """Returns the options of all presets: {family's name: {option's name: number}}."""
     lines = (line.split() for line in torch.ops.switchyard.presets().splitlines())
     return {name: {key: float(value) for key, value in (word.split("=") for word in words)}
             for name, *words in lines}
 
 
 class Preset(typing.NamedTuple):
-    """The routing options of a checkpoint."""
+    """The routing options of a checkpoint, and a method that routes with them."""
 
     family: str
     num_experts: int
@@ -100,19 +100,20 @@ class Preset(typing.NamedTuple):
     options: str  # all options of RouteTopK, as switchyard.route takes them
 
     def route(self, logits, correction_bias=None, expert_scale=None, dtype=None):
-        """Routes [tokens, num_experts] logits to ids, weights and identity experts' weights."""
+        """Routes logits [tokens, num_experts]. Returns ids, weights and identity experts'
+        weights."""
         return route(logits, self.family, self.top_k, correction_bias, expert_scale,
                      options=self.options, dtype=dtype)
 
 
-# The objects of a config.json that may have the text model's fields, and the names that its number
-# of experts may have.
+# Names of the objects in a config.json that may have the text model's fields, and names of the
+# field with the number of experts.
 _TEXT = ("text_config", "language_config", "llm_config", "thinker_config")
 _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 
 
 def _text_part(config):
-    """Returns the innermost object with the text model's fields."""
+    """Returns the innermost object in a config.json that has the text model's fields."""
     for name in _TEXT:
         if isinstance(inside := config.get(name), dict):
             part = _text_part(inside)
@@ -122,9 +123,9 @@ def _text_part(config):
 
 
 def _lines(config, outer=""):
-    """Returns a line for each scalar of a config.json: key=8, or key="silu without a second quote,
-    or the key alone for null. A list stands for its value if all layers have the same one.
-    Otherwise it becomes NaN, which no field accepts."""
+    """Returns a line for each scalar of a config.json, as torch.ops.switchyard.preset reads it:
+    key=8, or key="silu without a second quote, or the key alone for null. A list with one value for
+    all layers becomes this value. Any other list becomes NaN, which no field accepts."""
     lines = []
     for key, value in config.items():
         if isinstance(value, dict):
@@ -166,15 +167,15 @@ def preset(family, config):
 
 
 def workspace_limit(bytes=None):
-    """Sets the number of bytes of scratch that each thread keeps between calls, and returns it.
+    """Sets and returns the number of bytes of scratch that each thread keeps between calls.
 
-    If a call needs more, it allocates the rest and frees it at its end.
+    A call that needs more bytes frees them when it ends.
     """
     return torch.ops.switchyard.workspace_limit(bytes)
 
 
 def _check_devices(op, first, **others):
-    """Refuses tensors on several devices: the implementation for one cannot read the others."""
+    """Refuses tensors on several devices, because an implementation reads only one device."""
     for name, tensor in others.items():
         if tensor is not None and tensor.device != first.device:
             raise RuntimeError(f"switchyard::{op}: {name}: on {tensor.device}, where the first "
@@ -245,7 +246,8 @@ def _(logits, preset, top_k, record, correction_bias=None, expert_scale=None, **
 
 @register_flop_formula(torch.ops.switchyard.experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, gate=None, **more):
-    """Counts 2 for each multiplication of the products. The arguments are shapes, not tensors."""
+    """Returns the operations of the products, 2 for each multiplication. The arguments are
+    shapes."""
     pairs = topk_ids[0] * topk_ids[1]
     return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
 
@@ -253,7 +255,7 @@ def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, ga
 @register_flop_formula(torch.ops.switchyard.quantized_experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, *biases,
       options="", **more):
-    """Counts like the function for experts. The layout tells whether there is a gate."""
+    """Returns the operations of quantised products. `layout` tells if the experts have a gate."""
     return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (1 + _halves(options))
 
 
@@ -266,9 +268,9 @@ _library = torch.library.Library("switchyard", "FRAGMENT")
 
 
 def _refuse_derivatives(op):
-    """Makes the operator raise if a derivative is asked for.
+    """Makes the operator raise an error if a call asks for a derivative.
 
-    torch.library.register_autograd is not enough, because torch.func.jvp would get zeros.
+    torch.library.register_autograd is not enough: with it, torch.func.jvp would return zeros.
     """
     def below_autograd(keyset, *arguments, **named):
         tensors = [t for t in (*arguments, *named.values()) if isinstance(t, torch.Tensor)]

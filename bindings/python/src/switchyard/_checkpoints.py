@@ -49,12 +49,13 @@ class ExpertsConfig(QuantizationConfigMixin):
                 _quantized.check_name(one)
 
     def formats_of(self, name):
-        """The formats of a module. `name` may have more or fewer leading parts than in `layers`."""
+        """Returns the formats of the module `name`, whose name may have more or fewer leading parts
+        than its key in `layers`."""
         known = self.known_as(name)
         return None if known is None else tuple(self.layers[known])
 
     def known_as(self, name):
-        """The key of `layers` for a module of this name, or None."""
+        """Returns the key in `layers` of the module `name`, or None."""
         if name in self.layers:
             return name
         return next((known for known in self.layers if f".{known}".endswith(f".{name}")
@@ -70,7 +71,7 @@ def experts_in(model):
 
 
 def layers_of(model):
-    """Returns the value of ExpertsConfig's `layers` for this model."""
+    """Returns the value of ExpertsConfig.layers for this model."""
     return {name: list(formats) for name, module, _ in experts_in(model)
             if (formats := _quantized.formats_of(module)) is not None}
 
@@ -86,10 +87,10 @@ def describe(model, experts_dtype):
 
 @contextlib.contextmanager
 def described(model):
-    """A context in which config.json has exactly the formats of the model's experts.
+    """Context in which the model's config has exactly the formats of the model's experts.
 
-    Outside of it, config.json may have others: if only parts of the model were quantised, or if a
-    model with float experts shares the config object.
+    Outside of the context, the config may have other formats: if only parts of the model were
+    quantised, or if a model with float experts shares the config object.
     """
     layers = layers_of(model)
     config = getattr(model.config, "quantization_config", None)
@@ -115,7 +116,7 @@ def _keep_from_initialization(module, kind):
 
 
 class _Parameters:
-    """The experts' parameters to pack while a checkpoint is loaded."""
+    """Names the experts' parameters to pack while a checkpoint is loaded."""
 
     def __init__(self):
         self._of = {}  # (module, Kind, formats, role) by a parameter's full name
@@ -131,7 +132,7 @@ class _Parameters:
         return name in self._of
 
     def element_size(self, name, param):
-        """Returns the bytes of an element, for device_map="auto"."""
+        """Returns the bytes of an element of a parameter, for device_map="auto"."""
         if name not in self._of:
             return param.element_size()
         _, _, formats, role = self._of[name]
@@ -139,14 +140,16 @@ class _Parameters:
         return block.bytes / block.columns
 
     def require_all(self):
-        """Raises unless all parameters are packed, because the others would be random numbers."""
+        """Raises unless all parameters are packed, because unpacked ones would be random
+        numbers."""
         for name, (module, _, _, role) in self._of.items():
             if not hasattr(module, f"packed_{role}"):
                 raise ValueError(f"{name}: the checkpoint does not have it")
 
     def load(self, name, pack):
-        """Calls pack(parameters of its owner, attribute, module, kind, formats, role) to register
-        a parameter's packed weights. Drops the parameters once the module has all packed weights.
+        """Calls `pack` to register a parameter's packed weights. Its arguments are the dict of
+        parameters that has the parameter, the name in it, and module, kind, formats and role. Drops
+        the module's parameters once it has all packed weights.
         """
         module, kind, formats, role = self._of[name]
         owner, attribute = _quantized.owner_of(module, kind.sources(module)[role])
@@ -163,8 +166,8 @@ class _Parameters:
 
 
 def _is_loaded(module, buffer):
-    """True if the parameter was in a checkpoint. transformers marks such parameters, but copies by
-    accelerate's hooks have no mark."""
+    """True if the parameter was in a checkpoint. transformers marks such parameters; copies that
+    accelerate's hooks make have no mark."""
     return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 
@@ -242,7 +245,8 @@ class ExpertsQuantizer(HfQuantizer):
                 buffer = module._buffers.get(name)
                 if buffer is not None and self.pre_quantized and not _is_loaded(module, buffer):
                     raise ValueError(f"{path}.{name}: the checkpoint does not have it")
-                # Files align tensors to 8 bytes, but products read whole cache lines.
+                # Files align tensors to 8 bytes only, and products are faster if weights start at a
+                # cache line.
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
         describe(model, self.quantization_config.experts_dtype)
@@ -262,11 +266,11 @@ class ExpertsQuantizer(HfQuantizer):
 
 
 def ggml_blocks(blocks, scales):
-    """Makes GGML's blocks [..., groups * 17] of a checkpoint's codes [..., groups, 16] and scales
+    """Makes GGML's blocks [..., groups * 17] from a checkpoint's codes [..., groups, 16] and scales
     [..., groups].
 
     In a checkpoint, byte i of a group has elements 2 i and 2 i + 1, low nibble first. In GGML's
-    block it has elements i and i + 16.
+    block, byte i has elements i and i + 16.
     """
     codes = torch.stack([blocks & 15, blocks >> 4], -1).flatten(-2)
     halves = codes[..., :16] | codes[..., 16:] << 4
@@ -311,9 +315,9 @@ def _is_cpu(device_map):
 
 
 class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
-    """transformers' own quantizer, except that experts stay MXFP4 on a CPU if Switchyard runs them.
+    """Quantizer of transformers, except that experts stay MXFP4 on a CPU if Switchyard runs them.
 
-    Switchyard does so with experts_implementation="switchyard", unless
+    Switchyard runs them with experts_implementation="switchyard", unless
     Mxfp4Config(dequantize=True) asks for floats.
     """
 
@@ -325,8 +329,8 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
         self._environment = ()
 
     def validate_environment(self, *arguments, **named):
-        # transformers' check runs later, because it warns about Triton, and only the model tells
-        # whether Triton is needed.
+        # Keeps the arguments to call transformers' check later: it warns about Triton, and only the
+        # model tells whether Triton is needed.
         self._environment = arguments, named
 
     def _process_model_before_weight_loading(self, model, device_map=None, use_kernels=False, **named):
@@ -375,7 +379,7 @@ class _Types:
 
 
 class GgufQuantizer(AUTO_QUANTIZER_MAPPING["gguf"]):
-    """transformers' own quantizer, except that experts keep a GGUF's blocks on a CPU.
+    """Quantizer of transformers, except that experts keep a GGUF's blocks on a CPU.
 
     transformers keeps blocks only if it has a kernel for them, and expands a GGUF to floats on a
     CPU. With experts_implementation="switchyard" the experts' blocks are packed instead, unless

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the arguments of switchyard::experts for an experts module of transformers.
 
-A family's name does not tell its activation. So the module's own gate is run on a grid of values,
-and the library's activation that has the same results is used.
+A family's name does not tell the activation. So this file runs the module's own gate on a grid of
+values, and takes the library's activation that has the same results.
 """
 
 import dataclasses
@@ -16,14 +16,14 @@ from torch.autograd import forward_ad
 import switchyard
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-# The names of gate parameters in modules.
+# Names of the attributes that have a gate's parameters.
 _LIMIT = ("limit", "swiglu_limit")
 _ALPHA = ("alpha", "swiglu_alpha")
 _SCALARS = (int, float, str, bool, type(None))
 
 
 class Unsupported(Exception):
-    """Raised with the reason why a module must be left to transformers."""
+    """Error for a module that transformers must run. Its text is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Weights:
     up_bias: torch.Tensor | None = None
     down_bias: torch.Tensor | None = None
     gate: torch.Tensor | None = None  # None if up contains gate, or if there is no gate
-    # None for floats. Otherwise the format of up and gate, the format of down, and the columns
-    # between the products, as switchyard::quantized_experts expects them.
+    # None if the weights are floats. Otherwise the format of up and gate, the format of down, and
+    # the columns between the products, as switchyard::quantized_experts expects them.
     formats: tuple | None = None
 
 
@@ -44,7 +44,7 @@ def state_of(module):
     """Returns everything on which a module's results depend, except the tensors' values. Two such
     states can be compared.
 
-    This takes 5 us, where a layer takes 400 us and more.
+    A call takes 5 us, while a layer takes 400 us and more.
     """
     found = []
     for m in module.modules():
@@ -73,7 +73,7 @@ class Remembered:
         self._of = weakref.WeakKeyDictionary()  # so that copies of a module have no results
 
     def __call__(self, module, *more):
-        """Returns (result, None), or (None, the reason why not)."""
+        """Returns (result, None), or (None, the reason of Unsupported)."""
         known = self._of.setdefault(module, {})
         state = (state_of(module), *more)
         found = known.get(state)
@@ -105,7 +105,7 @@ def _first(module, names):
 
 
 def _softcaps(module):
-    """Returns beta and linear_beta of a gate that caps both of its halves."""
+    """Returns beta and linear_beta, from the attributes of a gate's two modules for soft caps."""
     caps = [m for m in module.modules()
             if "softcap" in type(m).__name__.lower() and next(m.children(), None) is None]
     values = [next((float(v) for v in vars(m).values()
@@ -130,8 +130,8 @@ def _candidates(module):
 
 
 def _close(got, want):
-    # The bound is above the error of torch's GELU, 1.6e-5 at a gate of -3 and an up of 30, and far
-    # below the difference of GELU's two forms, 1e-2.
+    # The bound is above the error of torch's GELU, which is 1.6e-5 at a gate of -3 and an up of 30.
+    # It is far below the difference between the two forms of GELU, 1e-2.
     return got.shape == want.shape and torch.allclose(got, want, rtol=1e-5, atol=5e-5)
 
 
@@ -160,7 +160,7 @@ def _ungated_options(module):
 
 def options_of(module, kind):
     """Returns `options` and `transposed` of switchyard::experts for this module. Raises
-    Unsupported.
+    Unsupported if transformers must run the module.
     """
     if getattr(module, "has_post_expert_norm", False):
         raise Unsupported("it normalises each expert's output")
@@ -189,10 +189,10 @@ def _pack(weights, transposed):
 
 
 class Packed:
-    """A copy of a layer's weights in oneDNN's own layout, which lives as long as this object.
+    """A copy of a layer's weights in oneDNN's layout, which lives as long as this object.
 
-    `number` is its handle for switchyard::experts. Raises Unsupported if oneDNN does not
-    multiply such weights on this CPU.
+    `number` is the copy's handle for switchyard::experts. The constructor raises Unsupported if
+    oneDNN does not multiply such weights on this CPU.
     """
 
     def __init__(self, weights, transposed):
@@ -220,13 +220,15 @@ class Packed:
 
     @staticmethod
     def _sample(*weights):
-        """Returns a value of each expert, because torch does not count writes through .data."""
+        """Returns a value of each expert, to notice writes through .data, which torch does not
+        count."""
         return [w.detach()[:, w.shape[1] // 2, w.shape[2] // 2].clone() for w in weights]
 
     def is_of(self, weights):
-        """True if no change of the weights can be seen.
+        """True if the weights seem unchanged since they were packed.
 
-        Misses writes through .data, unless one changes the value in the middle of an expert.
+        It misses a write through .data, unless the write changes the value in the middle of an
+        expert.
         """
         up, down = weights.up, weights.down
         return self._of == self._state(up, down) and all(
@@ -244,9 +246,10 @@ def _has_gemm(dtype):
 
 
 def advice(weights, transposed):
-    """Returns advice how to multiply these weights in a fraction of the time, or None.
+    """Returns advice for a layer with weights that torch multiplies slowly, or None.
 
-    Without a GEMM for them, torch multiplies transposed weights by a scalar loop, at 0.3 GB/s.
+    If torch has no GEMM for the weights' dtype, it multiplies transposed weights by a scalar loop,
+    at 0.3 GB/s.
     """
     if weights.formats is not None or not transposed or _has_gemm(weights.up.dtype):
         return None

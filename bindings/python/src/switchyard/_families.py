@@ -3,9 +3,9 @@
 """Tables of transformers' classes of experts: where they have their weights, and how their
 forward() is called.
 
-DECORATED is for most classes, which use @use_experts_implementation. It fixes the names of their
-weights, and transformers calls them through ALL_EXPERTS_FUNCTIONS. ADOPTED has the other classes of
-transformers 5.23.
+DECORATED is the entry of all classes with @use_experts_implementation, which are most. The
+decorator fixes the names of the weights, and transformers calls these classes through
+ALL_EXPERTS_FUNCTIONS. ADOPTED has the other classes of transformers 5.23.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ from switchyard._experts import Weights
 @dataclasses.dataclass(frozen=True)
 class Kind:
     weights: Callable  # weights(module): Weights
-    # Replaces a module's forward(): forward(module, experts, *arguments). It calls
-    # experts(hidden, ids, weights, allow_dropped=False), which is switchyard::experts.
+    # forward(module, experts, *arguments) replaces the module's forward(). It calls experts(hidden,
+    # ids, weights, allow_dropped=False), which is switchyard::experts.
     forward: Callable
     # sources(module) returns the names of the parameters that become up, down and gate of Weights.
     sources: Callable = lambda module: {"up": "gate_up_proj", "down": "down_proj"}
@@ -30,7 +30,7 @@ class Kind:
     has_gate: Callable = lambda module: True
     is_split: bool = False
     act_fn: Callable = lambda module: getattr(module, "act_fn", None)
-    # The step between the two products, on rows [gate | up].
+    # apply_gate(module, rows) computes the step between the two products, on rows [gate | up].
     apply_gate: Callable = None
 
 
@@ -89,7 +89,7 @@ def _dbrx(module, experts, hidden, ids, weights):
 def _jetmoe(module, experts, hidden):
     rows = hidden.reshape(-1, module.input_size)
     order, _, sorted_weights, sizes, _ = module.router(rows)
-    # The router returns pairs in the order of their experts.
+    # The router returns the pairs of tokens and experts in the order of experts.
     sizes = torch.as_tensor(sizes, device=rows.device)
     ids = torch.empty_like(order)
     ids[order] = torch.repeat_interleave(sizes, output_size=order.numel())
@@ -102,7 +102,7 @@ def _jetmoe(module, experts, hidden):
 def _llama4(module, experts, hidden):
     rows = hidden.reshape(-1, module.hidden_dim)
     scores, logits = module.router(rows)
-    # A score multiplies its expert's input, so each pair has its own row.
+    # A score multiplies its expert's input, so each pair of a token and an expert has its own row.
     weights, ids = scores.topk(module.top_k, dim=1)
     pairs = (rows[:, None] * weights[..., None]).view(-1, module.hidden_dim)
     out = experts(pairs, ids.reshape(-1, 1), torch.ones_like(weights).view(-1, 1))
@@ -111,7 +111,7 @@ def _llama4(module, experts, hidden):
 
 
 def _longcat_weights(module):
-    # Leaves out the rows of identity experts in gate_up_proj, which nothing reads.
+    # gate_up_proj also has weights of the identity experts, which nothing reads.
     return Weights(module.gate_up_proj[:module.num_routed_experts], module.down_proj)
 
 
@@ -122,7 +122,8 @@ def _longcat(module, experts, hidden, ids, weights):
     return torch.addcmul(out.float(), hidden.float(), factor.float()).to(hidden.dtype)
 
 
-# The types of blocks that transformers keeps and the library multiplies, by GGML's number for each.
+# The types of blocks that transformers keeps and the library multiplies, by the type's number in
+# GGML.
 GGML_TYPES = {2: "q4_0", 8: "q8_0", 12: "q4_K", 14: "q6_K"}
 
 
@@ -169,7 +170,7 @@ _OTHERS = {
 
 
 def _of_class(module, table):
-    # Base classes are searched too, because torch's parametrisation derives a class with another
+    # The search includes base classes, because torch's parametrisation derives a class with another
     # name.
     return next((table[cls.__name__] for cls in type(module).__mro__
                  if cls.__name__ in table and cls.__module__.startswith("transformers.")), None)

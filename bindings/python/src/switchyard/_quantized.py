@@ -3,9 +3,9 @@
 """Experts modules with weights packed in the library's formats.
 
 A quantised module has its weights in buffers, which state_dict() contains: packed_up, packed_down
-and, with a split gate, packed_gate. The original parameters are None. _packed_formats is (format of
-up and gate, format of down, columns between the products). It is () while only some of the
-parameters are packed.
+and, with a split gate, packed_gate. The original parameters are None. The attribute _packed_formats
+is (format of up and gate, format of down, columns between the products), or () while only some of
+the parameters are packed.
 """
 
 import torch
@@ -41,8 +41,8 @@ def weights_of(module, kind):
 
 
 def format_for(name, cols):
-    """Returns the format to use if `name` is requested for `cols` columns. As in GGUF files, this
-    is a format of 8 bits if the blocks of `name` do not divide the columns."""
+    """Returns the format to use if `name` is requested for `cols` columns. It is a format of 8 bits
+    if the blocks of `name` do not divide the columns, as in GGUF files."""
     for candidate in (name, "q8_0", "int8"):
         if cols % switchyard.weight_formats()[candidate].columns == 0 and cols <= _MOST_COLUMNS:
             return candidate
@@ -50,8 +50,9 @@ def format_for(name, cols):
 
 
 def plan(module, kind, name):
-    """Returns the _packed_formats for the weights of this module if `name` is requested, and the
-    reason if one of them is another format. Raises Unsupported.
+    """Returns the _packed_formats for the module's weights if the format `name` is requested, and
+    the reason if one of them differs from `name`. Raises Unsupported if the module cannot be
+    quantised.
     """
     weights = kind.weights(module)
     if weights.formats is not None:
@@ -70,14 +71,14 @@ def plan(module, kind, name):
 
 
 def is_format(formats, name):
-    """True if quantising floats to `name` may give these formats."""
+    """True if a module with these _packed_formats may come from quantising floats to `name`."""
     return formats[1] == format_for(name, formats[2]) and formats[0] in (name, "q8_0", "int8")
 
 
 def pack_each(experts, one_of, name, on_expert=lambda: None):
     """Packs one product's weights. one_of(e) returns the weights of expert e."""
     packed = None
-    # Not in inference mode, because load_state_dict() cannot write to its tensors.
+    # Leaves inference mode, because load_state_dict() cannot write to tensors made in it.
     with torch.inference_mode(False), torch.no_grad():
         for e in range(experts):
             one = switchyard.pack_weights(one_of(e), name)
@@ -89,7 +90,7 @@ def pack_each(experts, one_of, name, on_expert=lambda: None):
 
 
 def pack(weights, name, transposed, on_expert=lambda: None):
-    """Packs a tensor [experts, ...]. Quantises floats, and keeps the values of blocks."""
+    """Packs a tensor [experts, ...] of floats, which it quantises, or of blocks, unchanged."""
     def one_of(e):
         expert = weights[e:e + 1].detach()
         return expert.transpose(1, 2) if transposed else expert
@@ -104,7 +105,7 @@ def owner_of(module, path):
 
 def quantize_role(module, kind, formats, role, tensor, on_expert=lambda: None):
     """Packs a product's weights. The parameter stays until drop_parameter()."""
-    # Only floats may be transposed, because blocks of a GGUF never are.
+    # Only floats may be transposed; blocks of a GGUF never are.
     transposed = tensor.is_floating_point() and kind.is_transposed(module)
     name = formats[1] if role == "down" else formats[0]
     module.register_buffer(f"packed_{role}", pack(tensor, name, transposed, on_expert))

@@ -18,7 +18,7 @@ _FORMAT = "switchyard.record 1"
 
 
 def dtype_for(num_experts):
-    """Returns the dtype of records of this many experts. Its largest value is the mark."""
+    """Returns the dtype of a record of `num_experts` experts. Its largest value marks padding."""
     if not 0 < num_experts <= 65535:
         raise ValueError(f"switchyard.transformers: num_experts: {num_experts} is not in 1 to 65535, "
                          "the numbers of experts that a record can have")
@@ -26,8 +26,8 @@ def dtype_for(num_experts):
 
 
 def signed(ids):
-    """Returns the ids as signed integers of their size, which have all of torch's operators. The
-    mark is then -1.
+    """Returns unsigned ids as signed integers of the same size, because torch has more operators
+    for signed ones. The mark of padding tokens becomes -1.
     """
     return ids.view(torch.int8 if ids.dtype == torch.uint8 else torch.int16)
 
@@ -69,20 +69,20 @@ class Record:
 
     @property
     def is_padding(self):
-        """bool [tokens], True for tokens that have the mark in any layer."""
+        """bool [tokens]: True for tokens that have the mark of padding in any layer."""
         return (signed(self.ids) == -1).flatten(1).any(1)
 
     def take(self, tokens):
-        """Returns a record of these tokens: indices in any order, or a mask of bool."""
+        """Returns a record of the given tokens: indices in any order, or a mask of bool."""
         return self._of(signed(self.ids)[tokens])
 
     def without_padding(self):
-        """Returns the record of the tokens that have experts, as a packed batch has them."""
+        """Returns a record without padding tokens, for a packed batch."""
         return self.take(~self.is_padding)
 
     def padded(self, attention_mask):
-        """Returns the record of a padded batch: the mask's tokens have this record's experts in
-        order, and the others are padding.
+        """Returns a record for a padded batch. Its tokens with True in the mask get the experts of
+        this record's tokens, in order. Tokens with False become padding.
         """
         keeps = attention_mask.bool()
         if keeps.dim() != 2 or int(keeps.sum()) != self.tokens:
@@ -97,7 +97,7 @@ class Record:
         return dataclasses.replace(self, ids=ids.view(self.ids.dtype), sequences=sequences)
 
     def difference(self, layers, family, num_experts, top_k):
-        """Returns the first difference from a model with these facts, or None."""
+        """Returns the first contradiction between the record and a model, as text, or None."""
         for name, own, models in (("family", self.family, family),
                                   ("num_experts", self.num_experts, num_experts),
                                   ("top_k", self.top_k, top_k),
@@ -111,8 +111,8 @@ class Record:
 
 
 def join(records):
-    """Joins records of forwards that continue the same sequences, as generate() runs them. In
-    the returned record, the tokens of a sequence follow each other.
+    """Joins the records of forwards that continue the same sequences, as generate() runs them. In
+    the joined record, the tokens of a sequence follow each other.
     """
     if not records:
         raise ValueError("switchyard.transformers: joined: no forward was recorded")
@@ -134,14 +134,14 @@ def _digest(ids):
 
 
 def save(record, path):
-    """Writes the file of a record; see load()."""
+    """Writes a record to the file that load() reads."""
     path = pathlib.Path(path)
     fields = {"format": _FORMAT, "dtype": str(record.ids.dtype)[6:],
               "shape": json.dumps(list(record.ids.shape)), "family": record.family,
               "num_experts": str(record.num_experts), "top_k": str(record.top_k),
               "layers": json.dumps(record.layers), "sequences": json.dumps(record.sequences),
               "sha256": _digest(record.ids)}
-    # Another file first, so that an interruption leaves no half of a record under this name.
+    # Writes another file and renames it, so that an interruption leaves no part of a record.
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         safetensors.torch.save_file({"ids": record.ids.contiguous()}, part, metadata=fields)
@@ -151,9 +151,10 @@ def save(record, path):
 
 
 def load(path):
-    """Reads a file of save(): safetensors with one tensor, ids, and this metadata as text: format,
-    dtype, shape, family, num_experts, top_k, layers (a JSON list), sequences, and sha256, the
-    digest of the bytes of ids. Raises ValueError if ids and metadata contradict each other.
+    """Reads a record that save() wrote: safetensors with one tensor, ids, and this metadata as
+    text: format, dtype, shape, family, num_experts, top_k, layers (a JSON list), sequences, and
+    sha256, the digest of the bytes of ids. Raises ValueError if ids and metadata contradict each
+    other.
     """
     def refuse(what):
         raise ValueError(f"switchyard.transformers.load_record: {os.fspath(path)}: {what}")

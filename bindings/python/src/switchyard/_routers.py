@@ -22,7 +22,7 @@ _CLASS = re.compile(r"(Router|Gate|Gating)$")
 _MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
 _BIAS = ("e_score_correction_bias", "expert_bias")
 _ROWS = 256
-# The library's options, each with the names of a router's attribute that has its value.
+# For each option of the library: the names that a router's attribute with its value may have.
 _ATTRIBUTES = {
     "renormalize": ("norm_topk_prob",),
     "routed_scaling_factor": ("routed_scaling_factor", "route_scale", "router_scaling_factor"),
@@ -35,7 +35,8 @@ _ATTRIBUTES = {
 
 
 def is_router(module, parent):
-    """True if the module chooses experts. Attention has gates too, but no experts next to them."""
+    """True if the module is a router. A gate of attention is not, because it has no experts beside
+    it."""
     return (_MODULE.match(type(module).__module__) is not None
             and _CLASS.search(type(module).__name__) is not None
             and parent is not None
@@ -56,7 +57,7 @@ def _attribute(module, names):
 def _options(module, preset, top_k, dtype):
     """Returns the options in which the module differs from its preset, as text for
     switchyard::route."""
-    # No config.json is needed, because the module has its values, and its results confirm them.
+    # No config.json is needed, because the module has its values, which the comparison confirms.
     options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
@@ -68,7 +69,7 @@ def _options(module, preset, top_k, dtype):
         options[option] = float(value)
     if preset["in_model_type"] and dtype != torch.float32:
         options["round_to"] = {torch.bfloat16: 1, torch.float16: 2}[dtype]
-        # On the CPU torch also rounds eps to the type of the sum in `sum + eps`.
+        # In `sum + eps`, torch on the CPU also rounds eps to the type of the sum.
         options["eps"] = torch.tensor(options.get("eps", preset["eps"]), dtype=dtype).item()
     if preset["num_zero_experts"]:
         options["num_zero_experts"] = 0  # a router of transformers counts them as experts
@@ -102,8 +103,8 @@ class Plan(typing.NamedTuple):
         return logits.float() if self.f32 else logits
 
     def route(self, module, hidden, given_bias=None, *, given_ids=None, record=None):
-        """Returns logits, weights and ids, of given_ids if these are given. Also writes the ids to
-        `record`.
+        """Returns logits, weights and ids. If given_ids are given, uses them instead of a
+        selection. Also writes the ids to `record`, if it is given.
         """
         hidden = hidden.reshape(-1, hidden.shape[-1])
         logits = self.logits(module, hidden)
@@ -134,7 +135,8 @@ def _twin(module):
 
 
 def _example(twin, hidden_size, dtype):
-    """Gives the twin random parameters and runs it on random rows. Returns rows and results."""
+    """Gives the copied router random parameters and runs it on random rows. Returns rows and
+    results."""
     generator = torch.Generator().manual_seed(1)
     for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
         if t.dim() == 2 and t.is_floating_point():
@@ -172,13 +174,15 @@ def _agrees(plan, twin, rows, more, out):
     want, got = out[1].gather(1, order).double(), weights.gather(1, our_order).double()
     coarse = torch.finfo(out[0].dtype).eps > 1e-4
     close = ((got - want).abs() <= (2 ** -5 if coarse else 1e-5) * want.abs() + 1e-9).all(1)
-    # Keys with few bits often tie, and torch.topk does not specify which of them it takes.
+    # Keys with few bits often tie, and torch.topk does not specify which of the tied experts it
+    # takes.
     needed = 0.8 if coarse else 0.99
     return same.float().mean() >= needed and bool(close[same].all())
 
 
 def plan_of(module, dtype):
-    """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported."""
+    """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported if
+    transformers must run the router."""
     family = _MODULE.match(type(module).__module__).group(1)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]

@@ -3,7 +3,7 @@
 """Context managers that record what a model's routers select, or replay it.
 
 Between __enter__() and __exit__(), routers call the session's run() instead of their forward().
-Hooks of the model tell it where a forward begins and ends.
+Hooks of the model tell the session where a forward begins and ends.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from switchyard import _records
 
 
 class Layer(typing.NamedTuple):
-    """A layer that can be recorded."""
+    """A layer with a router that can be recorded and replayed."""
 
     name: str
     router: torch.nn.Module
@@ -26,7 +26,7 @@ class Layer(typing.NamedTuple):
 
 
 def check_alike(function, layers):
-    """Raises unless all layers have as many experts and slots as the first."""
+    """Raises unless all layers have as many experts and slots as the first layer."""
     first = layers[0]
     for layer in layers:
         for name, own, firsts in (("num_experts", layer.num_experts, first.num_experts),
@@ -51,7 +51,7 @@ def why_not_replayed(layer):
 
 
 class Session:
-    """Knows the forward that runs, and the layers that have run in it."""
+    """Base class of sessions: follows the forward that runs, and the layers that have run in it."""
 
     function = ""  # the name of the function that made it, for errors
 
@@ -135,14 +135,15 @@ class Recording(Session):
 
     @property
     def record(self):
-        """The record of the only forward."""
+        """The record of the forward, if only one has run."""
         if len(self.records) != 1:
             raise self._error(ValueError, f"record: {len(self.records)} forwards were recorded")
         return self.records[0]
 
     def joined(self):
-        """Returns the forwards of generate() as one record, [sequences * all tokens, layers,
-        top_k]. The last token of a sequence is not in it, because no forward has read it.
+        """Returns the records of the forwards of generate() as one record [sequences * all tokens,
+        layers, top_k]. The last token of a sequence is not in the record, because no forward has
+        read it.
         """
         return _records.join(self.records)
 
@@ -177,7 +178,7 @@ class Recording(Session):
 
 
 class Replay(Session):
-    """Gives the routers of each forward the experts of a record."""
+    """Replays records: gives the routers of each forward the experts of a record."""
 
     function = "replay"
 
@@ -219,7 +220,7 @@ class Replay(Session):
             raise self._error(RuntimeError, f"{self.names[self._index[router]]} runs before a "
                               "forward of the model")
         rows = _rows_of(arguments[0])
-        # Outside of a forward, gradient checkpointing computes a layer of the last one again.
+        # Outside of a forward, gradient checkpointing computes a layer of the last forward again.
         i = self._enter_layer(router, rows) if self._runs else self._index[router]
         if rows != self._record.tokens:
             raise self._error(ValueError, f"record: has {self._record.tokens} tokens, where "
@@ -250,7 +251,8 @@ class Replay(Session):
 
 class _GivenTopK(TorchFunctionMode):
     """Makes torch.topk select the given experts, so that a router of transformers computes their
-    weights, with derivatives. Selections of groups contain the groups of these experts.
+    weights, with derivatives. If the router selects groups, the groups of the given experts are
+    selected.
     """
 
     def __init__(self, given, is_padding, num_experts, num_groups):
@@ -272,7 +274,7 @@ class _GivenTopK(TorchFunctionMode):
         if size == self._experts and live.shape[1] == top_k:
             chosen = self._given
         elif self._groups > 1 and size == self._groups:
-            # The groups of the given experts come first, and then others by their scores.
+            # Selects the groups of the given experts first, and then other groups by their scores.
             groups = (self._given // (self._experts // self._groups)).clamp(max=size - 1)
             keys = flat.detach().scatter(1, groups, torch.inf)
             chosen = torch.topk(keys, live.shape[1], dim=1).indices

@@ -38,7 +38,7 @@ _KINDS = {"flag": lambda text: bool(int(text)), "count": int, "number": float, "
 
 
 class Case(typing.NamedTuple):
-    """A call of a router."""
+    """A case: the inputs and options of one call of a router."""
 
     name: str
     logits: torch.Tensor
@@ -48,7 +48,7 @@ class Case(typing.NamedTuple):
 
 
 class Result(typing.NamedTuple):
-    """The grades of a router."""
+    """The report on a router, and whether the router is right."""
 
     report: str
     is_right: bool
@@ -62,7 +62,7 @@ def _options():
 
 
 def _read_case(lines, known):
-    """Reads the lines of a case that follow its header."""
+    """Reads a case from the lines after its header."""
     name, top_k = "", 0
     options = {option: default for option, (_, default) in known.items()}
     inputs = {}
@@ -86,14 +86,14 @@ def _read_case(lines, known):
 
 
 def cases(only="*"):
-    """Returns the cases with names like `only`, a shell pattern."""
+    """Returns the cases with names that match `only`, a shell pattern."""
     lines = iter(torch.ops.switchyard.conformance_cases(only).splitlines())
     known = _options()
     return [_read_case(lines, known) for line in lines if line == _HEADER]
 
 
 def _block(name, values):
-    """Returns the lines of a block of an answer."""
+    """Returns one output of a router as lines of an answer's text."""
     values = torch.as_tensor(values).detach().cpu()
     if values.numel() == 0:
         raise ValueError(f"{name}: the router returned no values")
@@ -104,7 +104,7 @@ def _block(name, values):
 
 
 def _answer(function, case):
-    """Calls the router. Returns its answer as text."""
+    """Calls the router for a case. Returns the router's answer as text."""
     start = f"{_HEADER}\ncase {case.name}\n"
     try:
         results = function(case.logits.clone(), case.top_k, dict(case.options), **case.inputs)
@@ -128,7 +128,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _find(name, parser):
-    """Returns the function that is called module:function."""
+    """Imports and returns the function that `name` names as module:function."""
     module, _, path = name.partition(":")
     if not module or not path:
         parser.error(f"{name}: is not module:function")

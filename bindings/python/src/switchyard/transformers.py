@@ -10,8 +10,8 @@ and also replaces the routers; unpatch(model) undoes both. patch(model, experts_
 quantises the experts.
 
 Modules that Switchyard cannot run are left to transformers' own implementation, with one warning
-for each reason. If Switchyard can run no part of a model, using the name "switchyard" for it raises
-an error.
+for each reason. If Switchyard can run no part of a model, requesting the implementation
+"switchyard" for that model raises an error.
 """
 
 import collections
@@ -44,8 +44,8 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# Facts about modules. They are kept here and not in the modules, so that copies and pickles of
-# modules do not have them.
+# The arguments of modules. They are kept here and not in the modules, so that copies and pickles of
+# modules do not contain them.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
@@ -80,7 +80,8 @@ def _packed_of(module):
 
 
 def _run(module, kind, instead, hidden, *more):
-    """Runs the module's forward() with Switchyard's experts, or calls `instead` if it cannot."""
+    """Runs the module's forward() with Switchyard's experts, or calls `instead` if Switchyard
+    cannot run it."""
     options, why = _options_of(module)
     formats = _quantized.formats_of(module)
     why = why or _experts.obstacle(module, hidden, *more, autocast=formats is not None)
@@ -113,7 +114,7 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Falls back to eager here, because grouped_mm does not have other types either, and has no
+    # Falls back to eager, because grouped_mm does not accept other dtypes either, and has no
     # derivatives in forward mode.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
@@ -132,7 +133,8 @@ def _adopted_forward(self, *arguments):
 
 
 def _plan_call(router, arguments, named):
-    """Returns the Plan with which Switchyard runs a call of a router, or None if it cannot."""
+    """Returns the Plan with which Switchyard runs a call of a router, or None if it cannot run
+    it."""
     plan, why = None, "it is called with named arguments" if named else None
     why = why or _experts.obstacle(router, *arguments)
     if why is None:
@@ -166,7 +168,7 @@ def _is_replaced(module, function):
 
 
 def _replace(module, function):
-    """Makes `function` this module's forward(), also in copies and pickles."""
+    """Makes `function` this module's forward(), also in copies and pickles of the module."""
     if _is_replaced(module, function):
         return
     if "forward" in module.__dict__:
@@ -194,7 +196,8 @@ def _adopt(model):
             module.config = owner.config
             for m in models.values():
                 if m.config is owner.config:
-                    # Without this, transformers looks for its decorator in the class's source.
+                    # Without this attribute, transformers would look for its decorator in the
+                    # class's source.
                     type(m)._can_set_experts_implementation_cached_value = True
         elif not _is_replaced(module, _adopted_forward):
             module.config = types.SimpleNamespace(_experts_implementation=None)
@@ -202,7 +205,7 @@ def _adopt(model):
 
 
 def _prefixes(name):
-    """"a.b", "a", "" of "a.b"."""
+    """Returns a dotted name and its prefixes: "a.b", "a" and "" for "a.b"."""
     parts = name.split(".") if name else []
     return [".".join(parts[:n]) for n in range(len(parts), -1, -1)]
 
@@ -284,7 +287,7 @@ PreTrainedModel._from_config = _checked(PreTrainedModel._from_config.__func__)
 
 @dataclasses.dataclass
 class Layer:
-    """The result of patch() for a module."""
+    """The result of patch() for one module."""
 
     name: str
     kind: str  # the module's class
@@ -299,7 +302,7 @@ class Layer:
 
 
 class Patched:
-    """The result of patch(). print() it, or read `layers` or the lists of names."""
+    """The result of patch(): print() it, or read `layers` or the lists of names."""
 
     def __init__(self):
         self.layers = []
@@ -353,12 +356,13 @@ def _bytes_of(weights):
 
 
 def _in_adapter(module, parent):
-    """True if peft adds something to the module's weights in each call."""
+    """True if an adapter of peft adds to the module's weights in each call."""
     return getattr(parent, "parameter_name", None) and getattr(parent, "base_layer", None) is module
 
 
 def _plan_quantization(model, experts_dtype):
-    """Returns {module: plan()} of modules to quantise, and {module: reason} of the others."""
+    """Returns {module: plan()} of the modules to quantise, and {module: reason} of all other
+    modules."""
     plans, reasons = {}, {}
     for name, module, kind in _checkpoints.experts_in(model):
         if _quantized.formats_of(module) is not None:
@@ -401,7 +405,8 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Sets how the outermost model of each config in `model` saves its experts."""
+    """Makes save_pretrained() write packed experts, for the outermost model of each config in
+    `model`."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -479,20 +484,20 @@ def patch(model, pack_weights=False, experts_dtype=None):
     - If a format's blocks do not divide a product's columns, this product uses q8_0 or int8.
     - A layer that cannot be quantised keeps its floats, and the result names it.
     - save_pretrained() writes the quantised weights, and from_pretrained() reads them.
-    - An interruption leaves some layers quantised, some as floats, and at most one that is neither.
-      Each use of that one raises RuntimeError.
+    - An interruption leaves some layers quantised, some as floats, and at most one half done. Each
+      use of the half-done layer raises RuntimeError.
 
     pack_weights: makes a copy of the experts' weights in oneDNN's preferred layout, which doubles
-    their memory. Each call makes the copy anew, or drops it if called without pack_weights. Once
-    torch notices a write to the weights, the copy is no longer used. A model compiled by
-    torch.compile does not check that, and torch does not notice writes through .data: call patch()
-    again after them.
+    their memory. Each call of patch() makes the copy anew, or drops it if called without
+    pack_weights. Once torch notices a write to the weights, the copy is no longer used. A model
+    compiled by torch.compile does not check for writes, and torch does not notice writes through
+    .data: call patch() again after such writes.
 
     Returns Patched, a summary to print(). If a call may need derivatives, transformers' own code
     runs. With quantised weights it cannot run, and the call raises RuntimeError.
 
     Raises ValueError for an unknown experts_dtype, and if experts are already quantised to another
-    one. The model is then unchanged.
+    format. The model is then unchanged.
     """
     _require_module("patch", model)
     if not isinstance(pack_weights, bool):
@@ -562,8 +567,8 @@ def unpatch(model):
 
 
 def _root_of(model):
-    """Returns the outermost model of transformers: forward() of a module around it may have other
-    arguments, and names of layers begin here.
+    """Returns the outermost model of transformers in `module`. A module around it may have a
+    forward() with other arguments, and the names of layers begin at this model.
     """
     return next(iter(_models_in(model).values()), model)
 
@@ -631,12 +636,12 @@ def record(model):
             model(**batch)
         recording.record.ids  # uint8 or uint16 [tokens, layers, top_k]
 
-    - `recording.records` has a Record for each forward, and `recording.joined()` those of
-      generate() as one.
-    - Results of the model stay the same. Tokens that attention_mask, if it has two dimensions, leaves
-      out get the mark 255 or 65535.
+    - `recording.records` has a Record for each forward. `recording.joined()` returns the records of
+      generate() as one Record.
+    - Results of the model stay the same. Padding tokens of a two-dimensional attention_mask get the
+      mark 255 or 65535.
     - If gradients may be asked for, transformers' own routers run, and their experts are recorded.
-    - A model that torch.compile has compiled runs its routers uncompiled meanwhile.
+    - Inside the context, a model that torch.compile has compiled runs its routers uncompiled.
 
     Raises ValueError with the name of each layer whose router patch() does not replace.
     """
@@ -650,9 +655,10 @@ def replay(model, record):
         with switchyard.transformers.replay(model, record):
             model(**batch).loss.backward()
 
-    - Each forward uses the same Record, or the next one of a list. Its tokens are those of the
-      batch, sequence by sequence: Record.take(), .padded(mask) and .without_padding() arrange them.
-    - Padding tokens of the record must be padding of attention_mask. They are routed as without a
+    - Each forward uses the same Record, or the next Record of a list. A Record has the tokens of
+      the batch, sequence by sequence: Record.take(), .padded(mask) and .without_padding() arrange
+      them.
+    - Padding tokens of the record must be padding of attention_mask, and are routed as without a
       record.
     - Under torch.no_grad(), RouteTopK computes weights, with the same bits for the same logits. If
       gradients may be asked for, transformers' own router computes them, with torch.topk replaced
@@ -673,7 +679,8 @@ def save_record(record, path):
 
 
 def load_record(path):
-    """Reads a Record from a file of save_record(). Raises ValueError if the file is damaged."""
+    """Reads a Record from a file that save_record() wrote. Raises ValueError if the file is
+    damaged."""
     return _records.load(path)
 
 
