@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests buffers: their memory, and that it stays allocated until the work
-// that uses it is done.
+// Tests the memory of buffers: it stays allocated until the work that uses it
+// is done.
 
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ namespace {
 class DeviceBuffer : public DeviceTest {
  protected:
   // Returns a buffer that counts its deallocations, and stores the thread
-  // that made the last one.
+  // that made the last deallocation.
   BufferPtr Counted() {
     return device_->newBufferWithBytesNoCopy(
         static_cast<void*>(memory_), sizeof(memory_), ResourceStorageModeShared,
@@ -304,8 +304,8 @@ TEST_P(DeviceBlit, FillsAndCopies) {
   EXPECT_EQ(Contents<unsigned char>(x), bytes);
 }
 
-// Blits run in the order of the command buffer. Until then they keep their
-// buffers alive.
+// Blits run in the order of the command buffer, and keep their buffers alive
+// until they have run.
 TEST_P(DeviceBlit, BetweenDispatches) {
   auto from = NewBuffer(*device_, std::vector<int32_t>{1, 2, 3});
   const auto to = NewBuffer(*device_, std::vector<int32_t>{0, 0, 0});

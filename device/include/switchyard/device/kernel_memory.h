@@ -49,8 +49,7 @@ struct Cell {
   uint64_t read;
 };
 
-// The stamps with which the running thread compares, for device or
-// threadgroup memory.
+// Stamps to compare with, for device memory or for threadgroup memory.
 struct Space {
   uint64_t stamp;   // the stamp that an access to a whole word gets now
   uint64_t first;   // stamps below this cannot conflict any more

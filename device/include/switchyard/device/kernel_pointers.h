@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The pointers with which a kernel accesses memory: plain ones or, in checked
-// mode, a CheckedPointer, which checks every access. kernel.h includes this
-// file and explains the model.
+// The pointers of kernels to memory: plain pointers or, in checked mode, a
+// CheckedPointer, which checks every access. kernel.h includes this file and
+// explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
