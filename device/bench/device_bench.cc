@@ -90,8 +90,8 @@ void Encode(Encoder& encoder, const Pipeline& pipeline,
   encoder.dispatchThreadgroups(grid, threads);
 }
 
-// The base of cases whose contenders verify their results themselves, so that
-// the benchmark does not compare them.
+// The base of cases that verify results themselves: the benchmark does not
+// compare the results of their contenders.
 struct Unchecked {
   std::vector<Output> Wanted() { return {}; }
 };

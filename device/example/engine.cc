@@ -49,7 +49,7 @@ T* Row(const Span<T>& matrix, size_t index, size_t size) {
 //   grid (ceil(rows / 64), slots)
 struct GemvParams {
   int32_t rows, cols, slots_per_input;
-  int32_t one_matrix;  // 1 if there are no experts and buffer 1 is not read
+  int32_t one_matrix;  // 1 without experts; buffer 1 is then not read
 };
 void Gemv(const MTL::ThreadgroupContext& context) {
   const auto params = context.params<GemvParams>(4);

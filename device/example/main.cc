@@ -54,8 +54,8 @@ std::vector<float> Values(size_t size, uint32_t stream, float center,
   return values;
 }
 
-// Returns a layer whose values are about as large as in trained models: the
-// logits are around 1.5, and all other results are around 1.
+// Returns a layer with values about as large as in trained models: the logits
+// are around 1.5, and all other results are around 1.
 Layer MakeLayer(const Shape& shape) {
   const auto [hidden, experts, top_k, intermediate] = shape;
   const size_t size = experts * hidden * intermediate;

@@ -40,8 +40,8 @@ class DeviceBuffer : public DeviceTest {
           ++deallocated_;
         });
   }
-  // Returns a command buffer whose kernel waits for `release_`, and then
-  // checks that no buffer was deallocated.
+  // Returns a command buffer with a kernel that waits for `release_`, and
+  // then checks that no buffer was deallocated.
   std::shared_ptr<CommandBuffer> Blocked(
       const std::function<void(Encoder&)>& bind) {
     const auto buffer = queue_->commandBuffer();
@@ -98,7 +98,7 @@ TEST_F(DeviceBuffer, CopyOfBytes) {
 
 TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   alignas(4) unsigned char bytes[64] = {};
-  // The address is not aligned, and there is no padding behind the memory.
+  // The address is not aligned, and the memory behind it has no padding.
   void* const odd = bytes + 1;
   const auto buffer = device_->newBufferWithBytesNoCopy(odd, 9);
   EXPECT_EQ(buffer->contents(), odd);

@@ -825,7 +825,7 @@ TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
   const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
   ExpectWhole(job);
-  // If there is only one thread, the executor is not called and counts no
+  // A single thread does not call the executor, so the executor counts no
   // threads.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
@@ -876,7 +876,7 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// Returns a job for a kernel whose grid consists of tiles of 256 columns.
+// Returns a job for a kernel with a grid of tiles of 256 columns.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),
@@ -941,9 +941,8 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   s.kind = SharedGate::kLogit;
   s.residual = kind == Residual::kIs || kind == Residual::kIsOut;
   const CombineCase c = MakeCase(s, 23 + s.hidden, type.type);
-  // In the plain API, null data means that there is no shared expert. A
-  // matrix without columns has null data too, so the plain API is not called
-  // for it.
+  // The plain API takes null data as a missing shared expert. A matrix
+  // without columns has null data too, so the plain API is not called for it.
   std::vector<float> whole;
   if (s.tokens * s.hidden != 0) whole = Sums(c);
   Given shared = In(c.shared), residual = In(c.residual), out = Out(whole);

@@ -211,8 +211,9 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   };
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 4), 0u);
   EXPECT_EQ(write_meet_read(1, true, kLocal, 33, 34), 0u);
-  // None of these orders the accesses: a barrier of another simdgroup, a simd
-  // function, and a simdgroup_barrier for threads in different simdgroups.
+  // Three meetings do not order the accesses: a barrier of another simdgroup,
+  // a simd function, and a simdgroup_barrier for threads in different
+  // simdgroups.
   EXPECT_EQ(write_meet_read(1, true, kLocal, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 33, 34), 1u);
   EXPECT_EQ(write_meet_read(0, false, kNone, 3, 4), 1u);

@@ -400,8 +400,8 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
 
 constexpr int kKinds = 7;
 
-// A kernel that calls a function in which threads meet, inside
-// for_each_thread() or after it.
+// A kernel that calls a function where threads meet, inside for_each_thread()
+// or after it.
 struct MeetsAt {
   int kind;
   bool inside;

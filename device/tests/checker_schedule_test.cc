@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the order in which checked mode runs threadgroups, their stacks, and
-// the floating-point mode of their threads.
+// Tests how checked mode runs threadgroups: the order of their threads, their
+// stacks, and the floating-point mode.
 
 #include <cstdint>
 #include <memory>
@@ -47,8 +47,8 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   }
 }
 
-// Returns the order in which threads increment a counter. *most_at_once gets
-// the largest number of threadgroups that were in flight at once.
+// Returns the order of the threads that increment a counter. *most_at_once
+// gets the largest number of threadgroups in flight at once.
 std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
   const BufferPtr next = q.Make(std::vector<int32_t>(2));
   const BufferPtr tickets = q.Floats(20 * 4);

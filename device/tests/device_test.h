@@ -179,7 +179,7 @@ inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
 using Body = std::function<void(const ThreadgroupContext&)>;
 using Encode = std::function<void(Encoder&)>;
 
-// Returns a command buffer whose only encoder has ended.
+// Returns a command buffer that has one encoder, which has ended.
 inline std::shared_ptr<CommandBuffer> Encoded(
     CommandQueue& queue, const Encode& encode,
     DispatchType type = DispatchTypeSerial) {
@@ -289,7 +289,7 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// The fixture for tests in which command buffers write to a log, one after
+// The fixture for tests that let command buffers write to a log, one after
 // another.
 class LogTest : public DeviceTest {
  protected:

@@ -187,8 +187,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// A race in which both threads write the same value has a kind of its own.
-// This is tested for words, halves of words and larger elements.
+// A race has a kind of its own if both threads write the same value. This is
+// tested for words, halves of words and larger elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -390,7 +390,8 @@ TEST(DeviceFindingsReport, Json) {
       "]}\n");
 }
 
-// A Python program that checks what code scanning requires of a SARIF file.
+// A Python program that checks a SARIF file against the requirements of code
+// scanning.
 constexpr char kCheck[] = R"(
 import json, sys
 log = json.load(open(sys.argv[1], encoding="utf-8"))

@@ -31,8 +31,8 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
  protected:
   KernelTest() : DeviceTest(GetParam()) {}
 
-  // Returns " (schedule_seed N)", with which an error ends in a shuffled run,
-  // or "".
+  // Returns " (schedule_seed N)", the end of an error in a shuffled run, or
+  // "".
   static std::string Seed() {
     const uint64_t seed = GetParam().schedule_seed;
     return seed == 0 ? std::string()
@@ -74,7 +74,8 @@ size_t Lanes(size_t thread, size_t threads) {
 
 using DeviceKernelApi = KernelTest;
 
-// A kernel whose threads store their positions at their position in the grid.
+// A kernel in which each thread stores its position at its position in the
+// grid.
 const auto kPlaces = [](auto& tg) {
   const auto all = buffer<uint32_t>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -143,8 +144,8 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   }
 }
 
-// A kernel whose threads from `n` on return at once. Reductions must ignore
-// these threads.
+// A kernel that has threads from `n` on return at once. Reductions must
+// ignore these threads.
 struct Returns {
   uint32_t n;
   template <class Tg>
@@ -420,7 +421,7 @@ TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
-// A kernel in which all threadgroups update the same words.
+// A kernel that lets all threadgroups update the same words.
 template <class T>
 const auto kAtomics = [](auto& tg) {
   const auto a = atomic_buffer<T>(tg, 0);
@@ -600,9 +601,8 @@ TEST_P(DeviceKernelPointers, Members) {
   }
 }
 
-// A kernel in which the threads access different members of the same element.
-// This is no race, because an access to a member does not touch its
-// neighbours.
+// Lets the threads access different members of the same element. This is no
+// race, because an access to a member does not touch its neighbours.
 const auto kOwnMember = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   const auto vectors = buffer<float4>(tg, 1);

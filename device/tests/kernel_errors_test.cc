@@ -103,8 +103,8 @@ class DeviceKernelErrors : public DeviceTest,
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// Checks the kernels' names and the types of their arguments. The types are
-// in the order in which kernels.h lists the arguments; 'r' is the row type.
+// Checks the kernels' names and the types of their arguments, in the order of
+// the lists in kernels.h; 'r' is the row type.
 TEST(DeviceKernels, NamesAndTypes) {
   const std::pair<const char*, const char*> kOverRows[] = {
       {"moe_router_topk_softmax", "rif"},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests newLibrary() and its results: errors, function constants, and the
-// cache. Other tests check what kernels compute.
+// cache. Other tests check the results of kernels.
 
 #include "switchyard/device/library.h"
 

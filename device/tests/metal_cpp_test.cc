@@ -185,7 +185,7 @@ TEST_F(DeviceMetalCpp, Pools) {
   c->release();
   EXPECT_TRUE(weak_c.expired());
 
-  // If there is no pool, objects live until the thread ends.
+  // Without a pool, objects live until the thread ends.
   std::weak_ptr<const Object> weak;
   std::thread([&] {
     MTL::CommandBuffer* f = queue_->commandBuffer();

@@ -217,7 +217,7 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
 
 constexpr size_t kActors = 4;
 constexpr size_t kSlots = 3;
-// The maximum depth of handlers that commit work with handlers of its own.
+// Handlers may commit work that has handlers, too, down to this depth.
 constexpr int kMaxDepth = 2;
 
 // An executor that counts its objects. A queue's thread releases its executor

@@ -585,7 +585,7 @@ TEST_F(SwyMetalRun, GridsAreOfThreadsOrOfThreadgroups) {
   EXPECT_EQ(Run(run + "--groups 1,2,1").out, "0[0] 12 12 0 0 12 12 0 0\n");
 }
 
-// Returns the text of two dispatches, of which the second reads the results
+// Returns the text of two dispatches. The second dispatch reads the results
 // of the first.
 std::string TwoDispatches(const std::string& between,
                           const std::string& more = "") {

@@ -267,8 +267,8 @@ TEST(Translate, LeavesWrongRedefinitionsToClang) {
 
 // Conditional expressions -----------------------------------------------------
 
-// Returns the translated text, in which E stands for switchyard_metal::Either
-// and A for switchyard_metal::Arm().
+// Returns the translated text, but with E for switchyard_metal::Either and A
+// for switchyard_metal::Arm().
 std::string Marked(std::string_view text) {
   std::string code = Translated("half h;\n" + std::string(text));
   code.erase(0, code.find('\n') + 1);

@@ -7,7 +7,7 @@
 using namespace metal;
 
 // Each operation updates a word of its own. The final values do not depend on
-// the order in which the threads run.
+// the order of the threads.
 kernel void of_ints(device atomic_int* out [[buffer(0)]],
                     device const int* in [[buffer(1)]],
                     uint i [[thread_position_in_grid]]) {

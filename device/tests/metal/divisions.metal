@@ -7,7 +7,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Each division is on a line of its own, so that a finding names it.
+// Each division is on a separate line, so that a finding names it.
 template <class T>
 kernel void every(device const T *a [[buffer(0)]],
                   device const T *b [[buffer(1)]],

@@ -55,8 +55,8 @@ class Object : public std::enable_shared_from_this<Object> {
   Object& operator=(const Object&) = delete;
 
   // Undoes a retain(), or gives up the reference of a raw pointer from
-  // new...(). Does nothing if there is no such reference, because a
-  // shared_ptr then owns the object.
+  // new...(). Without such a reference it does nothing, because a shared_ptr
+  // then owns the object.
   void release() noexcept;
   // Returns how many calls of release() would have an effect.
   size_t retainCount() const noexcept;
@@ -178,8 +178,7 @@ class Settings {
 
 // NS::SharedPtr is a shared_ptr. TransferPtr() makes a SharedPtr from a raw
 // pointer that the caller owns, and takes over the caller's reference.
-// RetainPtr() makes a SharedPtr from a raw pointer with a reference of its
-// own.
+// RetainPtr() makes a SharedPtr and keeps the caller's reference.
 template <class T>
 using SharedPtr = std::shared_ptr<T>;
 template <class T>

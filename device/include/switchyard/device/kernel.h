@@ -109,8 +109,8 @@ void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to);
 void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
-// Returns the order in which threads run, or null if they run in the order of
-// their indices.
+// Returns the order of the threads, or null if they run in the order of their
+// indices.
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
 // Reports that `what`, a function where all threads meet, was called inside
 // for_each_thread().

@@ -208,8 +208,7 @@ SWITCHYARD_SHUFFLE(simd_shuffle_rotate_down, FromAboveAround,
                    "simd_shuffle_rotate_down")
 #undef SWITCHYARD_SHUFFLE
 
-// Returns a mask in which bit l is set if lane l is present and its value is
-// not 0.
+// Returns a mask: bit l is set if lane l is present and its value is not 0.
 template <class T>
 PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<uint64_t>(

@@ -190,7 +190,7 @@ def run(
                 command += ["--suppress", text]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode not in (0, 1):
-            # If a signal ended swy, the number is negative and there is no text.
+            # If a signal ended swy, the number is negative and swy printed no text.
             why = done.stderr.strip() or f"swy ended by signal {-done.returncode}; checked=True says why"
             raise MetalError(why.removeprefix("swy: "))
         for index, array in written.items():
