@@ -112,7 +112,7 @@ kernel void read_bound(ARGUMENTS) {
   }
   out[ME] = sum + bound;
 }
-// Threadgroups take different branches; threads of one group take the same.
+// Each threadgroup takes one branch, but not all take the same branch.
 kernel void ways(ARGUMENTS) {
   threadgroup uint x[128];
   uint mine = ME;
@@ -304,7 +304,7 @@ kernel void half_words(ARGUMENTS) {
   MEET;
 }
 
-// The next two kernels are not cut: where a thread waits depends on it.
+// The next two kernels are not cut: threads wait at different points.
 kernel void some_meet(ARGUMENTS) {
   uint v = in[ME];
   if (simdgroup == 1) v = simd_sum(v % 100);

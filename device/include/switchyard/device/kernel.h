@@ -68,15 +68,16 @@
 
 namespace switchyard::device {
 
-// The Access of a kernel that accesses memory without checks.
+// The template argument Access of an unchecked kernel: its pointers to memory
+// are plain pointers.
 struct Unchecked {
   static constexpr bool kChecked = false;  // accesses are not checked
   // The type of a pointer to memory.
   template <class T>
   using Pointer = T*;
 };
-// The Access of a kernel in checked mode: a CheckedPointer checks each
-// access.
+// The template argument Access of a checked kernel: a CheckedPointer checks
+// each access.
 struct Checked {
   static constexpr bool kChecked = true;  // every access is checked
   // The type of a pointer to memory.
