@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what the device layer costs compared with direct calls of the
-// plain API. It does so for empty dispatches, and for the chain of one decode
-// token (route, activate, combine with residual and norm) of Qwen3-30B-A3B.
+// Compares the device layer with direct calls of the plain API: for empty
+// dispatches, and for the chain of one decode token (route, activate, combine
+// with residual and norm) of Qwen3-30B-A3B.
 //
-// Then measures kernels of users, as ports to kernel.h and as .metal text.
-// This shows what checked mode costs, and what a text costs compared with its
-// port. Each side uses one thread.
+// Then measures users' kernels, as ports to kernel.h and as .metal text. The
+// results show the cost of checked mode, and the cost of a text compared with
+// its port. Each side uses one thread.
 
 #include <chrono>
 #include <cstdint>
@@ -71,14 +71,14 @@ struct Metal {
   }
 };
 
-// All contenders use one queue, as in an engine.
+// All contenders share one queue, as the parts of an engine do.
 const Metal& metal() {
   static const Metal instance = {MTL::CreateSystemDefaultDevice()};
   return instance;
 }
 
-// Encodes a dispatch. It binds the buffers from index 0 on, and the params
-// behind them.
+// Encodes a dispatch: binds the buffers from index 0 on, and the params at
+// the next index.
 template <class Params>
 void Encode(Encoder& encoder, const Pipeline& pipeline,
             std::initializer_list<const Buffer*> buffers, const Params& params,
@@ -90,8 +90,8 @@ void Encode(Encoder& encoder, const Pipeline& pipeline,
   encoder.dispatchThreadgroups(grid, threads);
 }
 
-// The benchmark does not compare results of these contenders, because they
-// verify their results themselves.
+// The base of cases that verify results themselves: the benchmark does not
+// compare the results of their contenders.
 struct Unchecked {
   std::vector<Output> Wanted() { return {}; }
 };

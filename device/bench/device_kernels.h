@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that users may write. Each exists twice: as a port to kernel.h, and
-// as the .metal text of the original.
+// Kernels that a user may write. Each kernel exists twice: as the .metal text
+// of the original, and as a port to kernel.h.
 
 #ifndef SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_
 #define SWITCHYARD_DEVICE_BENCH_DEVICE_KERNELS_H_

@@ -25,7 +25,7 @@ include(${root}/cmake/warnings.cmake)
 include(${root}/cmake/linkage.cmake)
 if(SWITCHYARD_BUILD_TESTS OR SWITCHYARD_BUILD_EXAMPLES)
   add_subdirectory(${root}/testing testing)
-  # The tables of calls name structs of the C ABI, which may not be installed.
+  # The tables of calls in src/calls name structs of the C ABI, which may not be installed.
   target_include_directories(switchyard_testing PUBLIC ${root}/include)
 endif()
 if(SWITCHYARD_BUILD_EXAMPLES)

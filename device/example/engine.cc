@@ -21,15 +21,16 @@ namespace {
 
 using switchyard::Span;
 
-// Each threadgroup of Gemv() and Gemm() computes 64 rows. A threadgroup of
-// Gemm() computes them for 32 pairs.
+// A threadgroup of Gemv() computes 64 rows, and a threadgroup of Gemm()
+// computes 64 rows for 32 pairs.
 constexpr size_t kThreads = 128, kTileRows = 64, kTilePairs = 32;
 
 int32_t Int(size_t value) { return static_cast<int32_t>(value); }
 size_t Tiles(size_t size, size_t tile) { return (size + tile - 1) / tile; }
 
-// Returns row `index` of a matrix that has rows of `size` elements. If this
-// throws in a kernel, the exception becomes the command buffer's error.
+// Returns row `index` of a matrix that has rows of `size` elements. If a
+// kernel's call of Row() throws, the exception becomes the command buffer's
+// error.
 template <class T>
 T* Row(const Span<T>& matrix, size_t index, size_t size) {
   if (size != 0 && index >= matrix.size / size) {
@@ -38,17 +39,17 @@ T* Row(const Span<T>& matrix, size_t index, size_t size) {
   return matrix.data + index * size;
 }
 
-// The following are the GEMMs, which an engine brings along. Threadgroups
+// Next come the matrix products, which an engine brings along. Threadgroups
 // that lie beyond the end of a matrix do nothing.
 
-// Each slot has an expert. Multiplies, for each slot, the expert's matrix by
-// a vector. The buffers and the grid are:
+// A slot is an output row with its own expert. For each slot, multiplies the
+// expert's matrix by a vector. The buffers and the grid are:
 //   0 weights [experts, rows, cols], 1 expert of each slot i32 [slots],
 //   2 input [slots / slots_per_input, cols], 3 out [slots, rows], 4 params
 //   grid (ceil(rows / 64), slots)
 struct GemvParams {
   int32_t rows, cols, slots_per_input;
-  int32_t one_matrix;  // 1 if there are no experts and buffer 1 is not read
+  int32_t one_matrix;  // 1 without experts; buffer 1 is then not read
 };
 void Gemv(const MTL::ThreadgroupContext& context) {
   const auto params = context.params<GemvParams>(4);
@@ -157,8 +158,8 @@ Engine::Engine(const Layer& layer,
       if (functions[name] == nullptr) throw std::runtime_error(error);
     }
   }
-  // Adds a kernel: a built-in one by its name, a function of a shader, or one
-  // in C++.
+  // Adds a kernel: a built-in kernel by its name, a function of a shader, or
+  // a kernel in C++.
   const auto add = [&](const std::string& name, const auto& kernel) {
     pipelines_[name] = device_->newComputePipelineState(kernel, &error);
     if (pipelines_[name] == nullptr) throw std::runtime_error(error);
@@ -301,7 +302,8 @@ void Engine::EncodePrefill(Encoder& encoder, const Buffers& b) const {
   const size_t pairs = b.tokens * top_k;
   encoder.pushDebugGroup("route");
   EncodeRoute(encoder, b);
-  // The table has room for all pairs in each expert's row.
+  // row_stride is the number of all pairs, so that each expert's row has room
+  // for all of them.
   Set(encoder, "moe_compute_ids_tpe_f32",
       {b.ids, b.expert_pairs, b.buckets, b.gate_up_args, b.down_args},
       MTL::MoeComputeIdsTpeParams{Int(experts), Int(pairs), Int(pairs),

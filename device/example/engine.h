@@ -52,8 +52,8 @@ struct Buffers {
   BufferPtr down_args;
 };
 
-// Computes a dot product in 32 lanes. The lanes' sums are then folded by 16,
-// 8, 4, 2, 1, as a simdgroup does it.
+// Computes a dot product in 32 lanes. The lanes' sums are then added in
+// halves (16, 8, 4, 2, 1), as a simdgroup adds them.
 float Dot(const float* a, const float* b, size_t size);
 
 // Runs a layer on a device. `layer` must outlive the engine. Errors are
@@ -61,7 +61,8 @@ float Dot(const float* a, const float* b, size_t size);
 class Engine {
  public:
   // If a .metal file in `shaders` defines a kernel that the chain uses, that
-  // kernel is used. The other kernels are built into the device.
+  // kernel runs. All other kernels are built into the device or part of
+  // engine.cc.
   Engine(const Layer& layer, std::shared_ptr<switchyard::Executor> executor,
          const std::vector<std::string>& shaders = {});
 
@@ -72,9 +73,9 @@ class Engine {
 
   Buffers NewBuffers(const std::vector<float>& input) const;
 
-  // Runs one command buffer with one serial encoder, and waits for it. For
-  // one token it uses GEMVs. For several tokens it sorts their pairs by
-  // expert and uses GEMMs.
+  // Encodes the layer with one serial encoder, runs the command buffer, and
+  // waits for it. For one token it uses GEMVs. For several tokens it sorts
+  // their pairs by expert and uses GEMMs.
   std::vector<MTL::DispatchTime> Run(const Buffers& b,
                                      const std::vector<float>& residual) const;
 
@@ -92,8 +93,8 @@ class Engine {
                   size_t cols, const BufferPtr& input, size_t pairs_per_input,
                   const Buffers& b, const BufferPtr& out,
                   const BufferPtr& args) const;
-  // Sets the pipeline. Binds the buffers from index 0 on, and the params
-  // behind them.
+  // Sets the pipeline, binds the buffers from index 0 on, and sets the params
+  // at the next index.
   template <class Params>
   void Set(Encoder& encoder, const std::string& kernel,
            const std::vector<BufferPtr>& buffers, const Params& params) const;

@@ -33,8 +33,8 @@ using program::Check;
 using program::UniformScale;
 using switchyard::Executor;
 
-// Shaders sum in another order, so their results may differ by this much
-// relative to the largest number in the buffer.
+// Shaders sum in another order, so their results may differ by up to this
+// fraction of the largest number in the buffer.
 constexpr float kShaderBound = 1e-5f;
 
 struct Options : program::ThreadOptions {
@@ -54,8 +54,8 @@ std::vector<float> Values(size_t size, uint32_t stream, float center,
   return values;
 }
 
-// Makes weights as large as trained ones: the logits are around 1.5, other
-// results around 1.
+// Returns a layer with values about as large as in trained models: the logits
+// are around 1.5, and all other results are around 1.
 Layer MakeLayer(const Shape& shape) {
   const auto [hidden, experts, top_k, intermediate] = shape;
   const size_t size = experts * hidden * intermediate;
@@ -67,8 +67,9 @@ Layer MakeLayer(const Shape& shape) {
           Values(hidden, 5, 1, 0.1f)};
 }
 
-// True if a buffer holds the expected values. Without a bound, the bits must
-// be the same. With a bound, which is for shaders, the numbers must be close.
+// True if a buffer holds the expected values. With bound 0, the bits must be
+// equal. Shaders have a bound, and their numbers may differ by up to `bound`
+// times the largest number.
 template <class T>
 bool Equal(const char* name, const BufferPtr& buffer,
            const std::vector<T>& right, float bound) {
@@ -102,8 +103,8 @@ bool EqualsPlainApi(const Layer& layer, const std::vector<float>& input,
       gate(pairs * intermediate), up(gate.size()), silu(gate.size()),
       down(pairs * hidden), normed(tokens * hidden);
   std::vector<int32_t> ids(pairs);
-  // Computes row p of `out` as a matrix times a row of x. The matrix is that
-  // of expert ids[p], or the only matrix.
+  // Computes row p of `out` as a matrix times a row of x. The matrix is the
+  // one of expert ids[p] if by_expert is true, and otherwise the only matrix.
   const auto multiply = [&](const std::vector<float>& matrices, size_t rows,
                             bool by_expert, const std::vector<float>& x,
                             size_t pairs_per_x, std::vector<float>& out) {

@@ -71,8 +71,8 @@ struct Shared {
       pipelines.push_back(device->newComputePipelineState(name));
       FUZZ_CHECK(pipelines.back() != nullptr, name);
     }
-    // There are two user kernels: one stays inside its buffers, the other
-    // fails.
+    // The next two pipelines are users' kernels: one stays inside its
+    // buffers, and the other fails.
     KernelFunction add;
     add.name = "add";
     add.threadgroup = [](const ThreadgroupContext& context) {
@@ -84,7 +84,8 @@ struct Shared {
       throw std::runtime_error("as agreed");
     };
     pipelines.push_back(device->newComputePipelineState(add));
-    // If this kernel leaves its buffers or races, checked mode stops it.
+    // This kernel may leave its buffers or race. It is added only in checked
+    // mode, which then stops it.
     if (checked) {
       const auto shift = [](auto& tg) {
         const auto x = buffer<uint32_t>(tg, 0);
@@ -259,9 +260,9 @@ class Script {
         return e.dispatchThreadgroups(grid, PerGroup());
       }
       case 4: {
-        // The words in a buffer may describe a grid that takes years. A
-        // built-in kernel limits the grid to its shapes, a user's kernel does
-        // not.
+        // The words in a buffer may describe a grid that takes years.
+        // Built-in kernels limit the grid to their shapes, but users' kernels
+        // do not.
         if (work.own_kernel) return;
         const auto buffer = AnyBuffer(work);
         const size_t offset = Offset();
@@ -290,8 +291,8 @@ class Script {
     }
   }
 
-  // Encodes a valid dispatch among all others. It must give the same results
-  // as the plain API.
+  // Encodes a valid dispatch between arbitrary ones. The dispatch must give
+  // the same results as the plain API.
   void Silu(size_t queue) {
     Settle();
     const SiluMulStackedParams params = {

@@ -24,7 +24,7 @@ namespace {
 
 using device::metal::AllowComments;
 
-// Returns "line:column kinds for line" for each comment.
+// Returns "LINE:COLUMN KINDS for LINE OF CODE" for each comment in the text.
 std::vector<std::string> CommentsOf(const std::string& text) {
   AllowComments comments;
   comments.Read(text, "k.metal");
@@ -112,8 +112,9 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
   }
 }
 
-// Several lines of this kernel have a race. In each of them all threads write
-// one element, and most of them write different values.
+// Several lines of this kernel have a race. In each such line all threads
+// write one element. All threads write the same value in one line, and
+// different values in the others.
 constexpr char kRaces[] = R"(#include <metal_stdlib>
 using namespace metal;
 #define PUT(p, v) \
@@ -142,7 +143,8 @@ class AllowCommentsRunTest : public testing::Test {
     while (line-- != 0) at = text.find('\n', at) + 1;
     return text.insert(at - 1, comment);
   }
-  // Runs k with two threads. Returns "kind line other line" for each finding.
+  // Runs k with two threads. Returns "KIND LINE LINE" for each finding, with
+  // the lines of its access and of the earlier access.
   Texts Findings(Library& library) {
     const auto queue = device_->newCommandQueue();
     const auto commands = queue->commandBuffer();
@@ -201,7 +203,8 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
   EXPECT_EQ(Findings(AppendToLine(7, " // switchyard: allow(same-value)")),
             without({1}));
   EXPECT_EQ(Findings(AppendToLine(8, race)), without({2}));
-  // A comment at either place of a race suppresses it.
+  // An allow() comment at either of the two places of a race suppresses the
+  // finding.
   EXPECT_EQ(Findings(AppendToLine(10, race)), without({3, 5}));
   EXPECT_EQ(library_->allowComments()[0].suppressed, 2u);
   EXPECT_EQ(Findings(AppendToLine(9, race)), without({3, 4}));
@@ -221,8 +224,8 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
 }
 
 // With max_findings = 1, the run stops at the first finding before its access
-// is made. The exception is a comment that depends on the written value,
-// which is then not known yet.
+// is made. If a comment allows same-value, the run makes the access first,
+// because the kind of the finding depends on the written value.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
@@ -233,8 +236,8 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
       Texts{"missing-barrier 8 8"});
 }
 
-// A comment allows the race of a write with one access. Races of the same
-// write with other accesses are still found.
+// A comment allows the race of a write with one access. Races of that write
+// with other accesses are still found.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string text =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests buffers: their memory, and that it stays allocated until the work
-// that uses it is done.
+// Tests the memory of buffers: it stays allocated until the work that uses it
+// is done.
 
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ namespace {
 class DeviceBuffer : public DeviceTest {
  protected:
   // Returns a buffer that counts its deallocations, and stores the thread
-  // that made the last one.
+  // that made the last deallocation.
   BufferPtr Counted() {
     return device_->newBufferWithBytesNoCopy(
         static_cast<void*>(memory_), sizeof(memory_), ResourceStorageModeShared,
@@ -40,8 +40,8 @@ class DeviceBuffer : public DeviceTest {
           ++deallocated_;
         });
   }
-  // Returns a command buffer whose kernel waits for `release_`, and then
-  // checks that no buffer was deallocated.
+  // Returns a command buffer with a kernel that waits for `release_`, and
+  // then checks that no buffer was deallocated.
   std::shared_ptr<CommandBuffer> Blocked(
       const std::function<void(Encoder&)>& bind) {
     const auto buffer = queue_->commandBuffer();
@@ -98,7 +98,7 @@ TEST_F(DeviceBuffer, CopyOfBytes) {
 
 TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   alignas(4) unsigned char bytes[64] = {};
-  // The address is not aligned, and there is no padding behind the memory.
+  // The address is not aligned, and the memory behind it has no padding.
   void* const odd = bytes + 1;
   const auto buffer = device_->newBufferWithBytesNoCopy(odd, 9);
   EXPECT_EQ(buffer->contents(), odd);
@@ -304,8 +304,8 @@ TEST_P(DeviceBlit, FillsAndCopies) {
   EXPECT_EQ(Contents<unsigned char>(x), bytes);
 }
 
-// Blits run in the order of the command buffer. Until then they keep their
-// buffers alive.
+// Blits run in the order of the command buffer, and keep their buffers alive
+// until they have run.
 TEST_P(DeviceBlit, BetweenDispatches) {
   auto from = NewBuffer(*device_, std::vector<int32_t>{1, 2, 3});
   const auto to = NewBuffer(*device_, std::vector<int32_t>{0, 0, 0});

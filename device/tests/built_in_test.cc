@@ -98,7 +98,7 @@ struct Given {
   size_t element = 4;   // the element size in bytes
   size_t same_as = 0;   // the index of an argument with the same memory
 
-  // Returns the same floats, rounded to `type`.
+  // Returns the argument with its floats rounded to `type`.
   Given As(Type type) const {
     return {kind, ToBytes(type, Recast<float>(before)),
             ToBytes(type, Recast<float>(whole)), SizeOf(type), same_as};
@@ -142,9 +142,9 @@ struct Job {
   }
 };
 
-// The following runs built-in kernels in every way: with direct and indirect
-// grids and grids in threads, with parameters in bytes and in buffers, and
-// over grids that are larger or smaller than the work.
+// The fixture below runs built-in kernels in every way: with direct grids,
+// indirect grids and grids in threads, with parameters in bytes and in
+// buffers, and over grids that are larger or smaller than the work.
 //
 // The rows and columns of a job that a grid covers.
 struct Covered {
@@ -180,8 +180,8 @@ class BuiltInTest : public IsaPoolTest {
   }
   void TearDown() override {
     EXPECT_TRUE(ran_) << "no kernel of the device ran";
-    // This satisfies the check of the base class, which expects kernels to
-    // have run although the last grid may have been empty.
+    // TearDown() of the base class checks that a kernel has run on this ISA.
+    // The last grid may have been empty, so one kernel runs here.
     float x = 1.0f;
     EXPECT_TRUE(Activate({{&x, 1, 1}, {&x, 1, 1}}, {{&x, 1, 1}}).ok());
     copy_.reset();
@@ -276,7 +276,7 @@ class BuiltInTest : public IsaPoolTest {
     std::vector<std::shared_ptr<Array>> arrays_;
   };
 
-  // Runs the job over a grid of `threads` threads. If the grid is not encoded
+  // Runs the job over a grid of `threads` threads. Unless the grid is encoded
   // in threads, it is rounded up to whole threadgroups.
   void Expect(const Job& job, How how, Size threads, Covered covered) {
     SCOPED_TRACE(testing::Message()
@@ -293,8 +293,8 @@ class BuiltInTest : public IsaPoolTest {
   void ExpectWhole(const Job& job) {
     Expect(job, kEveryHow[0], job.WholeGrid(), {job.rows, SIZE_MAX});
   }
-  // Runs the job in every way, over grids that cover all of the work, more
-  // than it, less, and nothing.
+  // Runs the job in every way, over grids that cover the work exactly, more
+  // than the work, a part of it, and nothing.
   void ExpectPlain(const Job& job) {
     if (job.OverTiles()) {
       ForTileGrids(job);
@@ -306,8 +306,8 @@ class BuiltInTest : public IsaPoolTest {
   // Commits, waits, and checks that kernels ran on the test's ISA. Returns
   // the error.
   std::string Finish(CommandBuffer& commands) {
-    // If the kernel reads this buffer before the earlier dispatch writes it,
-    // it gets these wrong values.
+    // If the kernel reads `written_` before the earlier dispatch has written
+    // it, the kernel gets these wrong values.
     std::memset(written_->contents(), 0xFF, kWrittenBytes);
     {
       const ScopedIsa fresh(GetParam().isa);  // this resets LastIsa()
@@ -318,7 +318,7 @@ class BuiltInTest : public IsaPoolTest {
         EXPECT_EQ(LastIsa()->name, GetParam().isa);
       }
     }
-    // ScopedIsa has lifted the cap, so this restores it.
+    // Restores the cap on the ISA, which the end of ScopedIsa has lifted.
     EXPECT_TRUE(CapIsa(GetParam().isa.c_str()).ok());
     EXPECT_EQ(commands.status(), commands.error().empty()
                                      ? CommandBufferStatusCompleted
@@ -350,7 +350,8 @@ class BuiltInTest : public IsaPoolTest {
     for (size_t i = 0; i < job.arguments.size(); ++i) {
       if (!memory.Has(i)) continue;
       const BoundBuffer b = memory.At(i, kernel.arguments[i].index);
-      // Each case uses one of the calls that an engine may use.
+      // An engine may bind a buffer by any of these calls. Each case uses
+      // one.
       if (how.grid == Encoding::kThreadgroups) {
         Bind(encoder, b);
       } else if (how.grid == Encoding::kIndirect) {
@@ -365,8 +366,8 @@ class BuiltInTest : public IsaPoolTest {
     } else {
       encoder.setBytes(params, params_length, kernel.params.index);
     }
-    // Built-in kernels ignore this memory, so it is set in only half of the
-    // cases.
+    // Built-in kernels ignore threadgroup memory, so its length is set in
+    // only half of the cases.
     encoder.setThreadgroupMemoryLength(
         how.params_written ? job.local_memory : 0, 0);
     if (how.grid == Encoding::kThreadgroups) {
@@ -409,9 +410,9 @@ class BuiltInTest : public IsaPoolTest {
       }
     }
   }
-  // Tests grids with one threadgroup for each row, with fewer, and, if the
-  // kernel has its own number of rows and ignores further threadgroups, with
-  // more.
+  // Tests grids with one threadgroup for each row, with fewer threadgroups,
+  // and with more. Kernels ignore further threadgroups only if the parameters
+  // give the number of rows; other kernels are not tested with more.
   void ForRowGrids(const Job& job) {
     const uint8_t rows = job.BuiltInKernel().grid.rows;
     const bool cut_off = rows != kOne && rows != kGridWidth;
@@ -506,8 +507,8 @@ TEST_P(DeviceSiluMulTest, InPlaceOnGateAndOnUp) {
 
 TEST_P(DeviceSiluMulTest, EveryThreadOfTheDevicesExecutor) {
   executor().Rendezvous();
-  // This takes far longer than seven grains of 30 us, so all threads get
-  // work.
+  // The job takes far longer than seven grains of 30 us (a grain is the least
+  // work of a thread), so all threads get work.
   ExpectWhole(SiluMulJob(Kernel::kBatched, kRowTypes[0], 1021, 1001));
   EXPECT_EQ(executor().DistinctThreads(), executor().ExpectedThreads());
 }
@@ -567,7 +568,7 @@ Job RouteJob(RouteKernel kernel, const RouteShape& s,
   const Routed plain = Plain(s, logits, kernel != RouteKernel::kRouterAsIs);
   Job job = {
       std::string("moe_router_topk_softmax") + type.suffix,
-      // Any value except 0 means true.
+      // renormalize is true for any value except 0.
       Words<MoeRouterTopkSoftmaxParams>(
           {{static_cast<int32_t>(s.experts), static_cast<int32_t>(s.top_k),
             kernel == RouteKernel::kRouter ? 1 << s.tokens : 0}}),
@@ -611,7 +612,7 @@ TEST_P(DeviceRouteTest, SoftmaxTopkEqualsThePlainApi) {
 }
 
 TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
-  // These rows take far longer than seven grains of 30 us.
+  // The job takes far longer than seven grains of 30 us.
   const RouteShape s = {8191, 60, 4};
   executor().Rendezvous();
   ExpectWhole(RouteJob(RouteKernel::kRouterAsIs, s, Logits(s)));
@@ -677,8 +678,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
          {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
       const size_t pairs = s.tokens * s.top_k;
       const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, pairs);
-      // row_stride is one that is always large enough, the smallest that
-      // works, and one more.
+      // row_stride is always large enough, the smallest that works, and one
+      // more than the smallest.
       const size_t tight = std::max<size_t>(1, BusiestCount(ids, s.experts));
       for (const size_t stride : {pairs, tight, tight + 1}) {
         SCOPED_TRACE(testing::Message() << s << ", stride " << stride);
@@ -689,8 +690,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
 }
 
 TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
-  // total_pairs is always large enough as a row_stride. If there are no
-  // pairs, the table is empty.
+  // With 0 pairs, a row_stride of total_pairs is legal, and the table of ids
+  // is empty.
   const Tables none = {std::vector<int32_t>(8), {}, {1, 12, 8}, {1, 33, 8}};
   ExpectPlain(BucketJob({}, 8, 0, none));
   const Job three = BucketJob({1, 2, 3}, 4, 3);
@@ -816,7 +817,7 @@ TEST_P(DeviceBucketTest, RowStrideTooSmallChangesNothing) {
 }
 
 TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
-  // The pairs take several grains of 30 us for each of 7 threads, because a
+  // The job takes several grains of 30 us for each of 7 threads, because a
   // pair takes about 1 ns.
   const size_t pairs = 480001, experts = 128;
   const std::vector<int32_t> ids =
@@ -824,7 +825,8 @@ TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
   const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
   ExpectWhole(job);
-  // If there is only one thread, the executor is not called at all.
+  // A single thread does not call the executor, so the executor counts no
+  // threads.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
 }
@@ -874,7 +876,7 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// Returns a job for a kernel whose grid consists of tiles.
+// Returns a job for a kernel with a grid of tiles of 256 columns.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),
@@ -939,8 +941,8 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   s.kind = SharedGate::kLogit;
   s.residual = kind == Residual::kIs || kind == Residual::kIsOut;
   const CombineCase c = MakeCase(s, 23 + s.hidden, type.type);
-  // In the plain API, null data means that there is no shared expert. A
-  // matrix without columns has null data, too.
+  // The plain API takes null data as a missing shared expert. A matrix
+  // without columns has null data too, so the plain API is not called for it.
   std::vector<float> whole;
   if (s.tokens * s.hidden != 0) whole = Sums(c);
   Given shared = In(c.shared), residual = In(c.residual), out = Out(whole);
@@ -956,7 +958,7 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   return TileJob("moe_weighted_reduce", type, s,
                  Words<MoeWeightedReduceParams>(
                      {{u32(s.tokens), u32(s.top_k), u32(s.hidden),
-                       // Any value except 0 means true.
+                       // A residual is added for any value except 0.
                        s.residual ? u32(s.hidden) : 0u}}),
                  std::move(arguments));
 }
@@ -1007,7 +1009,7 @@ TEST_P(DeviceCombineTest, WeightedReduceEqualsThePlainApi) {
 }
 
 TEST_P(DeviceCombineTest, EveryThreadOfTheDevicesExecutor) {
-  // This takes several grains of 30 us for each of 7 threads.
+  // Each job takes several grains of 30 us for each of 7 threads.
   const CombineShape s = MakeShape(301, 4, 2001);
   const RowType& f32 = kRowTypes[0];
   for (const Job& job : {BatchedJob(s, f32), NormJob(s, f32, kEps, true),
@@ -1024,8 +1026,8 @@ TEST_P(DeviceCombineTest, EveryThreadOfTheDevicesExecutor) {
   }
 }
 
-// A grid of a built-in kernel may leave out part of the shapes. This is
-// legal, but checked mode warns.
+// The grid of a built-in kernel may be smaller than the shapes in the
+// parameters. Such a grid is legal, but checked mode warns.
 
 using Warnings = std::vector<std::string>;
 

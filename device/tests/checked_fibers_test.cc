@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Uses checked mode as a runner with one fiber per thread uses it. Tests
-// which accesses are ordered, and which places in the code findings name.
+// Calls checked mode like a runner that has one fiber per thread. Tests which
+// accesses are ordered, and which places in the code the findings name.
 
 #include "device/src/core/checked_fibers.h"
 
@@ -42,7 +42,7 @@ const void* At(uint32_t line, uint32_t column = 1) {
   return reinterpret_cast<const void*>(uintptr_t{line} * 1000 + column);
 }
 
-// Makes the calls for a threadgroup of 64 threads. It has 64 words of
+// Calls checked mode for a threadgroup of 64 threads, which has 64 words of
 // threadgroup memory and a buffer.
 struct Script {
   CheckedFibers& fibers;
@@ -56,7 +56,7 @@ struct Script {
     if (offset + size > view.length) return;
     if ((kind & kWrites) != 0) view.data[offset] = ++*next;
   }
-  // These access a word of the threadgroup memory.
+  // These functions access a word of the threadgroup memory.
   void Write(size_t thread, size_t word, uint32_t line) const {
     Do(thread, scratch, 4 * word, 4, kWrites, At(line));
   }
@@ -162,7 +162,7 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "k: threadgroup (0, 0, 0), thread 3: reads buffer 0, byte "
                      "250, at k.metal:6:1, which has 32 elements"}));
   EXPECT_EQ(r.findings[2].where.line, 6u);
-  // Each half of a word keeps its own place.
+  // Each half of a word records its own place in the code.
   EXPECT_EQ(r.Run([](const Script& s) {
     s.Do(1, s.scratch, 0, 4, kWrites, At(1));
     s.fibers.ThreadgroupBarrier(kLocal);
@@ -179,7 +179,7 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "the same phase: a simdgroup_barrier is missing"}));
 }
 
-// The finding names the place of the other access. It is in another
+// The finding names the place of the other access, which is in another
 // threadgroup, or in another dispatch with other code.
 TEST(DeviceCheckedFibers, OtherThreadgroups) {
   Runner r;
@@ -211,16 +211,18 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   };
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 4), 0u);
   EXPECT_EQ(write_meet_read(1, true, kLocal, 33, 34), 0u);
-  // None of these orders the accesses: a barrier of another simdgroup, a simd
-  // function, and a simdgroup_barrier for threads in different simdgroups.
+  // Three meetings do not order the accesses: a barrier of another simdgroup,
+  // a simd function, and a simdgroup_barrier for threads in different
+  // simdgroups.
   EXPECT_EQ(write_meet_read(1, true, kLocal, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 33, 34), 1u);
   EXPECT_EQ(write_meet_read(0, false, kNone, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 34), 1u);
   EXPECT_EQ(write_meet_read(0, true, kDevice, 3, 4), 1u);
   EXPECT_EQ(r.findings[0].kind, FindingKind::kBarrierFlags);
-  // When lanes have met, their reads are over. Meetings of the other
-  // simdgroup have no effect.
+  // A meeting is a simd function or barrier that lanes reach together. After
+  // a meeting the lanes' reads are over. Meetings of the other simdgroup have
+  // no effect.
   const auto read_meet_write = [&](size_t simdgroup, size_t others) {
     return r
         .Run([=](const Script& s) {
@@ -239,7 +241,7 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   EXPECT_EQ(read_meet_write(1, 3), 1u);
 }
 
-// A meeting orders only the lanes that take part.
+// A meeting orders only the accesses of the lanes that take part.
 TEST(DeviceCheckedFibers, SomeLanesMeet) {
   Runner r;
   const auto run = [&](uint32_t lanes, bool write, size_t first,
@@ -289,7 +291,7 @@ TEST(DeviceCheckedFibers, BarriersOfTheThreadgroup) {
   EXPECT_EQ(run(kDevice).size(), 1u);
   EXPECT_EQ(run(kNone).size(), 2u);
   // With a seed, the threads of 20 threadgroups run in a shuffled order. The
-  // barriers are enough there, too.
+  // barriers order the accesses there, too.
   r.options.schedule_seed = 7;
   EXPECT_EQ(r.Run(
                 [](const Script& s) {
@@ -328,8 +330,8 @@ TEST(DeviceCheckedFibers, TheRunnersOwnFindings) {
   EXPECT_EQ(r.findings[1].thread, Finding::kNoThread);
 }
 
-// The fast path must find the same as the slow path. Kernels of kernel.h take
-// the slow path.
+// The fast path must report the same races as the slow path. Kernels of
+// kernel.h always take the slow path.
 TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
   Runner r;
   uint64_t state = 1;
@@ -360,7 +362,7 @@ TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
               s.Do(5, view, 2 * i, 2, kWrites, At(1));
             }
             s.fibers.ThreadgroupBarrier(kLocal | kDevice);
-            // The word is split in every other round.
+            // Every other round splits the word into halves.
             if (round % 2 == 0) s.Do(5, view, 0, 8, kWrites, At(1));
             s.fibers.ThreadgroupBarrier(kLocal | kDevice);
             for (const Step& step : steps) {
@@ -390,8 +392,8 @@ TEST(DeviceCheckedFibers, TheShortWayFindsTheSame) {
   EXPECT_LT(found, 2000u);
 }
 
-// The fast path must find the same as the slow path for elements of several
-// words.
+// For elements of several words, the fast path must report the same races as
+// the slow path.
 TEST(DeviceCheckedFibers, WordsOfLargerElements) {
   Runner r;
   for (const size_t size : {4u, 8u, 16u}) {

@@ -17,7 +17,8 @@
 
 namespace switchyard::testing_support {
 
-// A kernel that writes a word for each thread of the grid.
+// This kernel writes one word per thread of the grid, and kCopy copies one
+// word per thread.
 const auto kFill = [](auto& tg) {
   const auto out = buffer<uint32_t>(tg, 0);
   tg.for_each_thread(
@@ -52,7 +53,8 @@ struct CheckedQueue {
     commands->waitUntilCompleted();
     return commands->error();
   }
-  // Does the same with an encoder that calls Dispatch() with these arguments.
+  // Runs a command buffer with one encoder, which calls Dispatch() with these
+  // arguments. Returns the error.
   template <class Kernel>
   std::string Run(const char* name, const Kernel& kernel,
                   const std::vector<BufferPtr>& buffers, size_t threadgroups,
@@ -67,7 +69,7 @@ struct CheckedQueue {
         device->newComputePipelineState(std::move(kernel)));
   }
   // Dispatches one threadgroup of 256 threads per row. The buffers are bound
-  // from index 0 on, and the parameters behind them.
+  // from index 0 on, and the parameters at the next index.
   template <class Params>
   void DispatchBuiltIn(Encoder& encoder, const char* name, const Params& params,
                        const std::vector<BufferPtr>& buffers, size_t rows) {
@@ -87,8 +89,8 @@ struct CheckedQueue {
     encoder.dispatchThreadgroups(Size(threadgroups, 1, 1), Size(threads, 1, 1));
   }
 
-  // These return functions that encode kFill and kCopy over threadgroups of
-  // 32 threads.
+  // Fill() and Copy() return functions that encode kFill and kCopy with
+  // threadgroups of 32 threads.
   Encode Fill(const BufferPtr& out, size_t threadgroups = 2) {
     return [=](Encoder& e) {
       Dispatch(e, "fill", kFill, {out}, threadgroups, 32);

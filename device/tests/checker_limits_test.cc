@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests limits of checked mode: correct code that looks like a mistake.
+// Tests cases in which checked mode could be wrong: correct code that looks
+// like a mistake, and memory that is hard to track.
 
 #include <cstdint>
 #include <limits>
@@ -29,8 +30,8 @@ TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   EXPECT_EQ(Contents<uint32_t>(unchecked), std::vector<uint32_t>(16));
 }
 
-// The pattern of never written memory may also be a value: in a copied
-// buffer, in host memory, and written by a kernel.
+// A value may equal the pattern that marks memory as never written. The value
+// is in a copied buffer, in host memory, and written by a kernel.
 TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   CheckedQueue q;
   std::vector<uint32_t> host(32, kPattern);
@@ -73,7 +74,7 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
   };
   EXPECT_EQ(q.Run(both), "");
   EXPECT_NE(q.Run(both, DispatchTypeConcurrent), "");
-  // The dispatches are in two encoders first, and then in two command
+  // The two dispatches are first in two encoders, and then in two command
   // buffers.
   const auto commands = q.queue->commandBuffer();
   for (const bool fill : {true, false}) {
@@ -89,8 +90,8 @@ TEST(DeviceCheckerLimits, OneAfterTheOther) {
             "memoryBarrier: resources is null");
 }
 
-// The middle of a range is bound first. When the range grows, its cells move
-// and keep their contents.
+// The test binds the middle of a range first. When the range grows, its cells
+// (the records of accesses) move and keep their contents.
 TEST(DeviceCheckerLimits, RangesThatGrow) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(96), out = q.Floats(96);
@@ -117,8 +118,8 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// When a range grows, cells of halves move and keep their contents, too. The
-// kernel writes only the upper half of each word.
+// When a range grows, cells of half words move and keep their contents, too.
+// The kernel writes only the upper half of each word.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);
@@ -170,7 +171,7 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
 }
 
 // A word has an atomic read and a plain read. The finding names the plain
-// read, because that one conflicts with the atomic write.
+// read, because it conflicts with the atomic write.
 TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -236,7 +237,7 @@ TEST(DeviceCheckerLimits, AnAtomicReadIsNotForgotten) {
 
 // A lane overwrites a value that another lane has read before a simd
 // function. This is correct, because the function's result proves that the
-// read is done. A read by another simdgroup may not be done.
+// read is done. A read by a lane of another simdgroup may not be done yet.
 struct Mask {
   size_t masked;
   template <class Tg>
@@ -361,7 +362,8 @@ TEST(DeviceCheckerLimits, LargeBuffers) {
   EXPECT_EQ(host[63] + host[64], 4u);
 }
 
-// For a kernel without checked code, checked mode knows only its bindings.
+// If a kernel has no checked code, checked mode knows only its bindings, not
+// its accesses.
 TEST(DeviceCheckerLimits, OpaqueKernels) {
   CheckedQueue q;
   const BufferPtr x = q.Floats(64), out = q.device->newBuffer(256);
@@ -390,16 +392,16 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             "wrote: memoryBarrier is missing between it and dispatch 1");
 }
 
-// Mistakes in ported kernels that are not races: a call inside
-// for_each_thread() of a function in which all threads meet, and a kernel
-// that catches the error of a wrong access. Also cases that are no mistake: a
+// The next tests are about ported kernels. Two are mistakes, but no races: a
+// call inside for_each_thread() of a function in which all threads meet, and
+// a kernel that catches the error of a wrong access. Three are no mistakes: a
 // kernel that goes on when all its threads have returned, a NaN in uniform(),
 // and padding that nothing has written.
 
 constexpr int kKinds = 7;
 
-// Calls a function in which threads meet, inside for_each_thread() or after
-// it.
+// A kernel that calls a function where threads meet, inside for_each_thread()
+// or after it.
 struct MeetsAt {
   int kind;
   bool inside;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests how checked mode runs threadgroups: in which order, on which stacks
-// and on which thread.
+// Tests how checked mode runs threadgroups: the order of their threads, their
+// stacks, and the floating-point mode.
 
 #include <cstdint>
 #include <memory>
@@ -17,8 +17,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// If one threadgroup fails, the objects on the stacks of the others are
-// destroyed.
+// Threadgroups are suspended on stacks of their own. If one threadgroup
+// fails, the objects on the stacks of the others are destroyed.
 TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     CheckedQueue q(seed);
@@ -47,8 +47,8 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   }
 }
 
-// Returns the order in which threads increment a counter. *most_at_once gets
-// the largest number of threadgroups that were in flight together.
+// Returns the order of the threads that increment a counter. *most_at_once
+// gets the largest number of threadgroups in flight at once.
 std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
   const BufferPtr next = q.Make(std::vector<int32_t>(2));
   const BufferPtr tickets = q.Floats(20 * 4);

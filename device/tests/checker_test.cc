@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checked mode must find every planted defect, name its place, and report
-// nothing for the same kernel without the defect. This must hold in any order
-// of threads and threadgroups.
+// Plants defects in kernels. Checked mode must find every planted defect,
+// name its place, and report nothing for the same kernel without the defect,
+// in any order of threads and threadgroups.
 //
 // This file has the defects that a shader cannot have: those in built-in
 // kernels, which access whole buffers, and an index that overflows before it
@@ -62,7 +62,7 @@ Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
   };
 }
 // Encodes one row of `cols` halves. `gate_at` and `out_at` are offsets in
-// halves.
+// elements of two bytes.
 Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
                    const BufferPtr& out, size_t out_at, int32_t cols = 33) {
   return [=, &q](Encoder& e) {
@@ -76,7 +76,8 @@ Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
     e.dispatchThreadgroups(Size(1, 1, 1), Size(256, 1, 1));
   };
 }
-// Encodes a kernel without checked code. The checker sees only its bindings.
+// Encodes a kernel without checked code: checked mode sees only the kernel's
+// bindings, not its accesses.
 Encode Opaque(CheckedQueue& q, const BufferPtr& written) {
   return [=, &q](Encoder& e) {
     q.SetKernel(e, {"opaque", [](const ThreadgroupContext& tg) {
@@ -213,12 +214,13 @@ TEST(DeviceChecker, FindsWhatIsPlanted) {
     std::printf("* %s\n    %s\n", planted.name, error.c_str());
     EXPECT_EQ(error, planted.error) << planted.name;
     EXPECT_EQ(planted.run(queue, true), "") << planted.name;
-    // A second run finds the same first mistake.
+    // A second run must report the same mistake first.
     EXPECT_EQ(planted.run(queue, false), planted.error) << planted.name;
   }
 }
 
-// The order decides which defect is found first, but one is always found.
+// The order decides which defect is found first, but in any order one is
+// found.
 TEST(DeviceChecker, FindsItInAnyOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CheckedQueue queue(seed);
@@ -249,13 +251,14 @@ TEST(DeviceChecker, IsOffByDefault) {
   }
 }
 
-// The next tests show that checked mode knows every buffer that each built-in
-// kernel reads or writes, and its parameters.
+// The next tests show that checked mode knows every buffer, and the
+// parameters, that a built-in kernel reads or writes.
 
-// The index that stands for the parameters instead of an argument.
+// An index that stands for the parameters, which are not in the list of
+// arguments.
 constexpr size_t kParams = SIZE_MAX;
 
-// A kernel that reads or writes element `at`.
+// A kernel that reads or writes the element at index `at`.
 template <class T>
 struct Touch {
   bool write;
@@ -314,8 +317,8 @@ struct Bound {
     }
     e.dispatchThreadgroups(c.grid, Size(c.width, 1, 1));
   }
-  // Returns the error of this dispatch if it follows a kernel that reads or
-  // writes the last element of an argument.
+  // Encodes a kernel that reads or writes the last element of an argument,
+  // and then the built-in kernel. Returns the error of the built-in kernel.
   std::string After(size_t arg, bool write, bool barrier) const {
     return q.Run(
         [&](Encoder& e) {
@@ -408,7 +411,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, DeviceCheckerBuiltIn,
 // The next tests are about memory that nothing has written: reads of it, and
 // words that a run leaves unwritten.
 
-// Bytes next to written bytes in threadgroup memory are read.
+// The test writes parts of words in threadgroup memory. A read of bytes
+// beside the written bytes must be a finding.
 TEST(DeviceNeverWritten, Parts) {
   FindingQueue q;
   // Thread 0 writes the parts in order. After a barrier, thread 1 reads one
@@ -458,7 +462,7 @@ TEST(DeviceNeverWritten, Parts) {
       {{{4, 2}}, {4, 4}, true},
       {{{6, 2}}, {4, 4}, true},
       {{{4, 2}, {6, 2}}, {4, 4}, false},
-      // No finding, because one byte may be padding.
+      // This case has no finding, because one byte may be padding.
       {{{4, 2}, {7, 1}}, {4, 4}, false},
       {{{4, 4}, {4, 1}}, {5, 1}, false},
       {{{4, 4}, {4, 2}}, {4, 4}, false},
@@ -472,7 +476,7 @@ TEST(DeviceNeverWritten, Parts) {
         cases[i].found ? Strings{"never-written"} : Strings())
         << i;
   }
-  // Bytes that another threadgroup has written do not count.
+  // Bytes that another threadgroup has written do not count as written.
   const auto second = [](auto& tg) {
     const auto bytes =
         pointer_cast<uint8_t>(threadgroup_array<uint32_t, 4>(tg));
@@ -542,19 +546,19 @@ TEST(DeviceNeverWritten, Outputs) {
     EXPECT_EQ(RangesOf(outputs[1]),
               "some 0 buffer 1 of 36: 0+2 4+2 12+2 20+2 28+2 34+2");
   }
-  // Bytes that another dispatch has written count.
+  // Bytes that another dispatch of this run has written count as written.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);
     q.Dispatch(e, "fill", kFill, {words}, 1, 16);
   });
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]), "some 0 buffer 0 of 70: 64+6");
-  // Bytes that an earlier run has written do not count.
+  // Bytes that an earlier run has written do not count as written.
   q.Find("some", some, {words, halves}, 1, 16);
   ASSERT_EQ(q.last->neverWritten().size(), 2u);
   EXPECT_EQ(RangesOf(q.last->neverWritten()[0]),
             "some 0 buffer 0 of 70: 12+4 32+38");
-  // A kernel without checked code counts as one that writes its whole
+  // A kernel without checked code counts as one that writes all bytes of its
   // bindings.
   q.Find([&](Encoder& e) {
     q.Dispatch(e, "some", some, {words, halves}, 1, 16);

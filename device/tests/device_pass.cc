@@ -57,7 +57,8 @@ DevicePass::DevicePass(const Shape& shape, uint64_t seed)
     : shape_(WholeThreadgroups(shape)),
       pairs_(shape_.tokens * shape_.top_k),
       layer_(shape_, seed) {
-  // The kernel renormalises with the default clamp.
+  // RouteAsMetal() renormalises with the default clamp, as the built-in
+  // kernel does.
   if (!layer_.RouteAsMetal().ok() || !layer_.Pack(SerialExecutor()).ok()) {
     std::abort();
   }

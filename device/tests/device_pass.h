@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs a command buffer of built-in kernels and one user kernel, and checks
-// the results. This file does not use GoogleTest, for the same reason as
-// layer.h.
+// the results. This file does not use GoogleTest, because some programs that
+// include it are not tests.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
 #define SWITCHYARD_DEVICE_TESTS_DEVICE_PASS_H_
@@ -21,7 +21,7 @@ namespace switchyard::testing_support {
 
 class DevicePass {
  public:
-  // The arguments are those of Layer.
+  // Draws values as the constructor of Layer does.
   DevicePass(const Shape& shape, uint64_t seed);
 
   enum class Outcome {
@@ -33,11 +33,11 @@ class DevicePass {
   // threadgroup memory.
   static device::KernelFunction Reverse();
 
-  // Routes, sorts pairs by expert, and reverses the counts of tokens. Run()
-  // itself allocates no memory.
+  // Routes, sorts pairs by expert, and reverses the counts of tokens. The
+  // function itself allocates no memory.
   Outcome Run(device::Device& device, device::CommandQueue& queue,
               device::KernelFunction reverse) const noexcept;
-  // Does the same with a new device and a new queue.
+  // Calls Run() with a new device and a new queue.
   Outcome Run(const device::DeviceOptions& options,
               device::KernelFunction reverse) const noexcept;
   Outcome Run(const device::DeviceOptions& options) const {

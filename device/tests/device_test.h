@@ -34,8 +34,8 @@ using namespace device;
 using Encoder = ComputeCommandEncoder;
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// Returns values as 32-bit words, the form in which the tests' kernels read
-// and write all values.
+// Returns the values as 32-bit words. The tests' kernels read and write all
+// values in this form.
 template <class T>
 std::vector<uint32_t> Words(const std::vector<T>& values) {
   return Recast<uint32_t>(values);
@@ -109,8 +109,8 @@ class Watchdog {
 };
 
 // An executor that runs bodies on another thread than the caller's. Its
-// destructor sets a flag: the queue's thread destroys the executor as its
-// last action.
+// destructor sets a flag, which shows that the queue's thread has ended: that
+// thread destroys the executor as its last action.
 class TellingExecutor final : public Executor {
  public:
   explicit TellingExecutor(std::shared_ptr<Flag> gone)
@@ -179,7 +179,7 @@ inline std::shared_ptr<Device> NewDevice(const Setup& setup) {
 using Body = std::function<void(const ThreadgroupContext&)>;
 using Encode = std::function<void(Encoder&)>;
 
-// Returns a command buffer whose only encoder has ended.
+// Returns a command buffer that has one encoder, which has ended.
 inline std::shared_ptr<CommandBuffer> Encoded(
     CommandQueue& queue, const Encode& encode,
     DispatchType type = DispatchTypeSerial) {
@@ -225,8 +225,8 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(buffer.status(), CommandBufferStatusCompleted);
     EXPECT_EQ(buffer.error(), "");
   }
-  // Expects that the buffer's error is `error`, or `error` and then the
-  // numbers of Status::details().
+  // Expects that the buffer's error is `error`, with or without the numbers
+  // of Status::details() behind it.
   static void ExpectError(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     if (buffer.error().rfind(error + ": ", 0) == 0) return;
@@ -253,8 +253,8 @@ class DeviceTest : public testing::Test {
     ExpectCompleted(*buffer);
     EXPECT_TRUE(ran);
   }
-  // Encodes between two correct dispatches. If an error is expected, the
-  // second dispatch must not run.
+  // Encodes a dispatch between two correct dispatches, and runs them. If an
+  // error is expected, the second correct dispatch must not run.
   void ExpectBetweenOthers(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     int before = 0, after = 0, handlers = 0;
@@ -289,7 +289,8 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// Tests in which command buffers write to a log, one after another.
+// The fixture for tests that let command buffers write to a log, one after
+// another.
 class LogTest : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {
@@ -297,11 +298,12 @@ class LogTest : public DeviceTest {
   }
 
   // Kernels of a queue run one at a time, and each sees the writes of earlier
-  // ones. No mutex guards the log, so that ThreadSanitizer can check this.
+  // kernels. No mutex guards the log, so that ThreadSanitizer can check this.
   std::string log_;
 };
 
-// Tests that misuse command buffers. Their kernels count how often they run.
+// The fixture for tests that misuse command buffers. The kernels count how
+// often they run.
 class MisuseTest : public DeviceTest {
  protected:
   // For errors before commit(): expects that nothing in the buffer has run.

@@ -24,13 +24,13 @@ namespace {
 
 class DeviceErrors : public MisuseTest {
  protected:
-  // Encodes one more dispatch that counts its runs.
+  // Encodes a dispatch that counts its runs.
   void Count(Encoder& encoder) {
     encoder.setComputePipelineState(count_);
     DispatchOne(encoder);
   }
   // Encodes a mistake between two correct dispatches, and expects that
-  // neither of them runs.
+  // neither dispatch runs.
   void ExpectEncodeError(const std::string& error, const Encode& encode) {
     SCOPED_TRACE(error);
     const auto buffer = queue_->commandBuffer();
@@ -302,7 +302,8 @@ TEST_F(DeviceMisuse, CommitWithAnOpenEncoder) {
   DispatchOne(*encoder);
   CommitAndWait(*buffer);
   ExpectError(*buffer, error);
-  // Calls of an encoder that encodes nothing are harmless.
+  // After the mistake the encoder encodes nothing, and further calls are
+  // harmless.
   encoder->setBytes("x", 1, 0);
   DispatchOne(*encoder);
   encoder->endEncoding();
@@ -412,8 +413,8 @@ TEST_F(DeviceMisuse, HandlerThatThrowsAfterAnError) {
   ExpectQueueRuns();
 }
 
-// A kernel that waits for a command buffer gets an error, because the wait
-// would be a deadlock.
+// If a kernel waits for a command buffer, the buffer gets an error, because
+// the wait would be a deadlock.
 TEST_F(DeviceMisuse, WaitInsideAKernel) {
   std::shared_ptr<CommandBuffer> own, later;
   own = Work([&] {
@@ -433,9 +434,9 @@ TEST_F(DeviceMisuse, WaitInsideAKernel) {
   ExpectRunYetError(*own, error);
 }
 
-// Waits fail on all threads that run the kernel, and for buffers of all
-// queues. To run a buffer of another queue, the thread would have to call the
-// executor from one of the executor's bodies.
+// Waits in a kernel fail on all threads that run the kernel, and for buffers
+// of all queues. To run a buffer of another queue, the thread would have to
+// call the executor from one of the executor's bodies.
 TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   const auto other_queue = device_->newCommandQueue();
   const auto other = Work(other_queue, [] {});
@@ -478,8 +479,9 @@ TEST_F(DeviceMisuse, WaitInsideADeallocator) {
   ExpectQueueRuns();
 }
 
-// A handler has only the raw pointer to the buffer. If it makes a new
-// encoder, that encoder encodes nothing.
+// The buffer's last reference was dropped, so its handler has only a raw
+// pointer to the buffer. If the handler makes a new encoder, that encoder
+// encodes nothing.
 TEST_F(DeviceMisuse, EncoderOfABufferThatWasLetGo) {
   auto buffer = CountOne();
   Flag dropped, called;
@@ -539,7 +541,7 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_TRUE(IsUnknown(error, "moe_router")) << error;
   EXPECT_EQ(device_->newComputePipelineState("", &error), nullptr);
   EXPECT_TRUE(IsUnknown(error, "")) << error;
-  // The names have no suffix, a wrong suffix, and a row type for a kernel
+  // These names have no suffix, a wrong suffix, or a row type for a kernel
   // without rows.
   for (const char* name :
        {"silu_mul_stacked", "silu_mul_stacked_f1", "silu_mul_stacked_f64",
@@ -580,8 +582,8 @@ TEST_F(DeviceMisuse, Pipelines) {
   EXPECT_EQ(error, "as it was");
 }
 
-// A user's kernel fails while it executes. Earlier dispatches have run then,
-// and later ones do not run.
+// A user's kernel fails while it executes. Earlier dispatches have run by
+// then, and later dispatches do not run.
 
 struct Pair {
   int32_t first, second;
@@ -753,7 +755,7 @@ TEST_F(DeviceUserKernelErrors, GridsThatOverflow) {
               });
 }
 
-// An executor may fail, for example a pool that has no threads left.
+// An executor may fail, for example because its pool has no threads left.
 TEST(DeviceExecutorErrors, SurfaceWithTheirText) {
   class Broken final : public Executor {
     size_t Concurrency() const noexcept override { return 2; }

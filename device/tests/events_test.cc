@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests events between queues and with the host, and handlers of scheduled
-// work. No wait may be endless.
+// work. No test may wait forever.
 
 #include <functional>
 #include <memory>
@@ -20,8 +20,8 @@ namespace {
 
 class DeviceEvents : public LogTest {
  protected:
-  // Returns a buffer that waits, works and signals. If a value is 0, the wait
-  // or the signal is left out.
+  // Returns a buffer that waits for one event, works, and signals another
+  // event. If a value is 0, the wait or the signal is left out.
   std::shared_ptr<CommandBuffer> Between(
       const std::shared_ptr<CommandQueue>& queue,
       const std::shared_ptr<Event>& wait, uint64_t wait_value,
@@ -42,8 +42,8 @@ class DeviceEvents : public LogTest {
   const Watchdog watchdog_;
 };
 
-// Only events order the work of the two queues. The result must be the same
-// whichever thread waits first.
+// The work of two queues is ordered by events alone. The result must be the
+// same whichever thread waits first.
 TEST_F(DeviceEvents, OrderTwoQueues) {
   for (const bool first_waits : {true, false}) {
     const std::shared_ptr<Event> event = device_->newEvent();
@@ -202,14 +202,15 @@ TEST_F(DeviceEvents, ScheduledHandlersComeBeforeTheWork) {
   }
 }
 
-// waitUntilScheduled() returns although the work waits for the caller.
+// waitUntilScheduled() returns although the work is still waiting for the
+// caller.
 TEST_F(DeviceEvents, WaitUntilScheduledDoesNotWaitForTheWork) {
   const auto event = device_->newSharedEvent();
   Flag scheduled;
   const auto commands = Between(queue_, event, 1, nullptr, 0, [] {});
   commands->addScheduledHandler([&](CommandBuffer*) { scheduled.Set(); });
   commands->commit();
-  scheduled.Wait();  // the queue's thread sets this
+  scheduled.Wait();  // the queue's thread sets this flag
   commands->waitUntilScheduled();
   EXPECT_EQ(commands->status(), CommandBufferStatusScheduled);
   event->setSignaledValue(1);
@@ -256,7 +257,7 @@ TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
 using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
-  // The number of rounds is so high that each thread runs the work at times.
+  // With so many rounds, each of the two threads runs the work at times.
   for (int round = 0; round < 2000; ++round) {
     log_.clear();
     const auto buffer = Log('k');
@@ -284,13 +285,15 @@ TEST_F(DeviceHandlers, OfAFailedBuffer) {
   EXPECT_EQ(called, 1);
 }
 
-// What a handler has captured is released while the buffer still exists.
+// Objects that a handler has captured are released while the buffer still
+// exists.
 TEST_F(DeviceHandlers, CapturesAreReleased) {
   auto captured = std::make_shared<int>(7);
   const std::weak_ptr<int> weak = captured;
   const auto buffer = Log('a');
   buffer->addCompletedHandler([captured](CommandBuffer*) {});
-  // If a handler holds the buffer itself, no cycle of references remains.
+  // This handler holds the buffer itself. After the call, no cycle of
+  // references may remain.
   buffer->addCompletedHandler([buffer](CommandBuffer*) {});
   captured.reset();
   EXPECT_FALSE(weak.expired());
@@ -330,7 +333,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
     ExpectCompleted(*b);
     ExpectCompleted(*c);
     log_ += '1';
-    // Only this thread can run it, because it is the queue's runner.
+    // Only this thread can run the buffer, because it is the queue's runner.
     CommitAndWait(*d);
     handler = std::this_thread::get_id();
   });
@@ -345,7 +348,7 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
   EXPECT_NE(handler, std::thread::id());
 }
 
-// Handlers are nested, and each may wait for the buffers of the outer
+// Handlers are nested: each handler may wait for buffers of the outer
 // handlers.
 TEST_F(DeviceHandlers, Nested) {
   constexpr size_t kDepth = 20;
@@ -368,9 +371,9 @@ TEST_F(DeviceHandlers, Nested) {
   EXPECT_EQ(log_, "bcdefghijklmnopqrstuaATSRQPONMLKJIHGFEDCB");
 }
 
-// A handler waits for a later buffer that cannot start yet. It cannot start
-// because a buffer before it is not committed. Another thread commits or
-// drops that buffer in the meantime.
+// A handler waits for a later buffer, which cannot start because a buffer
+// before it is not committed. Another thread commits or drops that buffer in
+// the meantime.
 TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
   for (const bool commit : {true, false}) {
     log_.clear();
@@ -388,8 +391,8 @@ TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
     b->commit();
     a->commit();
     in_handler.Wait();
-    // No signal shows that the handler sleeps. After this loop it does, or it
-    // did not need to sleep.
+    // Nothing signals that the handler sleeps. After this loop it sleeps, or
+    // it did not need to.
     for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     if (commit) held->commit();
     held.reset();
@@ -407,7 +410,7 @@ TEST_F(DeviceHandlers, CommitsNewBuffers) {
       done.Set();
       return;
     }
-    // Only the queue keeps the buffer.
+    // Only the queue holds a reference to the buffer.
     const auto buffer = Work([&runs] { ++runs; });
     buffer->addCompletedHandler(next);
     buffer->commit();
@@ -415,7 +418,7 @@ TEST_F(DeviceHandlers, CommitsNewBuffers) {
   next(nullptr);
   done.Wait();
   EXPECT_EQ(runs, kChain);
-  ExpectQueueRuns();  // after this the last handler has returned
+  ExpectQueueRuns();  // returns after the last handler
 }
 
 // Handlers of two queues wait for each other's work.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the findings of a run. A run reports several findings, each once, and
-// the kernel continues if it can.
+// Tests the findings of a run. A run reports several findings, each of them
+// once, and continues the kernel if it can.
 
 #include "switchyard/device/findings.h"
 
@@ -84,9 +84,9 @@ TEST(DeviceFindings, EachOnceAndInOrder) {
             (Strings{"never-written", "missing-barrier", "missing-barrier"}));
 }
 
-// Threads 0 and 1 race first, and for them a weaker barrier is enough.
-// Threads 31 and 32 race later and need the stronger one, which the finding
-// must name.
+// Two pairs of threads race. A weak barrier would be enough for threads 0 and
+// 1, which race first. Threads 31 and 32 race later and need a stronger
+// barrier, which the finding must name.
 TEST(DeviceFindings, TheStrongestPairNamesTheBarrier) {
   for (const uint32_t threads : {64u, 32u}) {
     FindingQueue q;
@@ -152,7 +152,8 @@ TEST(DeviceFindings, OneStopsBeforeItHappens) {
   EXPECT_EQ(Contents<float>(x)[0], 64.0f);
 }
 
-// After a threadgroup that could not continue, later dispatches do not run.
+// If a threadgroup cannot continue after a mistake, later dispatches do not
+// run.
 TEST(DeviceFindings, OfSeveralDispatches) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64, 0.0f), y = q.Floats(64, 0.0f);
@@ -186,8 +187,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// Races that write the same value are told from other races. This is tested
-// for words, halves and larger elements.
+// A race has a kind of its own if both threads write the same value. This is
+// tested for words, halves of words and larger elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -224,7 +225,7 @@ TEST(DeviceFindings, SameValue) {
                          }),
                          {x}, 1, 40)),
             other);
-  // Only the last thread writes another value than the others.
+  // The last thread writes another value than all other threads.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i == 39 ? 6u : 5u; }),
                          {x}, 1, 40)),
             (Strings{"same-value", "missing-barrier"}));
@@ -235,8 +236,8 @@ TEST(DeviceFindings, SameValue) {
 
 TEST(DeviceFindings, TwoThreadsAreNamed) {
   FindingQueue q;
-  // All threads read, and then one writes. The finding must name another
-  // thread than the writer.
+  // All threads read, and then one thread writes. The finding must name a
+  // reader that is not the writer itself.
   for (size_t writer = 0; writer < 64; writer += 21) {
     const auto kernel = [writer](auto& tg) {
       const auto scratch = threadgroup_array<float, 1>(tg);
@@ -262,7 +263,7 @@ TEST(DeviceFindings, TwoThreadsAreNamed) {
 }
 
 // There is a barrier between the two accesses, but its flag is for the other
-// kind of memory.
+// kind of memory (device or threadgroup).
 TEST(DeviceFindings, BarrierFlags) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -389,7 +390,8 @@ TEST(DeviceFindingsReport, Json) {
       "]}\n");
 }
 
-// A Python program that checks what code scanning requires of a SARIF file.
+// A Python program that checks a SARIF file against the requirements of code
+// scanning.
 constexpr char kCheck[] = R"(
 import json, sys
 log = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -542,7 +544,7 @@ TEST(DeviceSuppressions, WhatIsWrong) {
             "suppressions: \"rays:k\": there is no kind \"rays\"");
 }
 
-// Suppressed findings do not count, and later findings are found.
+// Suppressed findings do not count, and the run still reports later findings.
 TEST(DeviceSuppressions, TheRestIsFound) {
   const auto kernel = [](auto& tg) {
     const auto out = buffer<uint32_t>(tg, 0);

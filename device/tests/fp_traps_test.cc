@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Engines under test may trap floating-point exceptions. The device's own
-// work on threads with such traps must not raise any exception.
+// Engines may trap floating-point exceptions. The device's own work on
+// threads with such traps must not raise any exception.
 
 #include <cfenv>
 #include <cmath>
@@ -45,7 +45,8 @@ class ScopedTraps {
 class DeviceFpTraps : public testing::TestWithParam<Setup> {
  protected:
   // Encodes, commits and waits with all traps set. The queue's thread has the
-  // traps, too, because a thread inherits the mode of its creator.
+  // traps too, because a thread inherits the floating-point mode of its
+  // creator.
   void ExpectRuns(const std::shared_ptr<ComputePipelineState>& pipeline,
                   const Encode& encode) {
     SCOPED_TRACE(pipeline->label());
@@ -110,7 +111,8 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   using Limits = std::numeric_limits<float>;
   const BufferPtr in = NewBuffer(
       *device_, std::vector<float>{1.0f, 0.0f, Limits::max(), Limits::min()});
-  // These numbers do not divide a grain evenly, or they make it overflow.
+  // With these times per threadgroup, the computation of the grain rounds,
+  // overflows or gives NaN.
   for (const double ns : {30000.0, 7.0, 0.3, 1e-300, 0.0, -1.0,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {
@@ -132,7 +134,7 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   }
 }
 
-// The waiting thread formats the messages of all errors.
+// The waiting thread formats the error messages.
 TEST_P(DeviceFpTraps, Errors) {
   std::string error;
   {

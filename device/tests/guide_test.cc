@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the kernel of device/docs/metal.md and its broken variants, and
-// compares their output with the page's.
+// Runs the kernel in device/docs/metal.md and its broken variants, and
+// compares the output with the output that the page shows.
 
 #include <cmath>
 #include <cstdint>
@@ -105,13 +105,13 @@ TEST(DeviceGuide, TheBrokenOnesSayWhatIsWrong) {
             "which has 700 elements");
 }
 
-// Runs the program of device/docs/metal.md on the page's shader, and compares
-// its output with the page's.
+// Runs the program in device/docs/metal.md on the page's shader, and compares
+// the output with the output that the page shows.
 
 namespace MTL = switchyard::device;
 
-// The guide's main(), which gets a path as argument and returns the output as
-// a string.
+// The guide's main() as a function: it takes the shader's path as an argument
+// and returns the output in *printed.
 std::vector<MTL::Finding> Check(const char* path, std::string* printed) {
   std::vector<float> row(256, 1.0f);
   std::vector<MTL::Finding> findings;

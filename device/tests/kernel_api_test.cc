@@ -31,7 +31,8 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
  protected:
   KernelTest() : DeviceTest(GetParam()) {}
 
-  // Returns the text about the seed that ends an error.
+  // Returns " (schedule_seed N)", the end of an error in a shuffled run, or
+  // "".
   static std::string Seed() {
     const uint64_t seed = GetParam().schedule_seed;
     return seed == 0 ? std::string()
@@ -73,7 +74,8 @@ size_t Lanes(size_t thread, size_t threads) {
 
 using DeviceKernelApi = KernelTest;
 
-// A kernel whose threads store their positions at their position in the grid.
+// A kernel in which each thread stores its position at its position in the
+// grid.
 const auto kPlaces = [](auto& tg) {
   const auto all = buffer<uint32_t>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -142,8 +144,8 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   }
 }
 
-// A kernel whose threads from `n` on return at once. Reductions must ignore
-// these threads.
+// A kernel that has threads from `n` on return at once. Reductions must
+// ignore these threads.
 struct Returns {
   uint32_t n;
   template <class Tg>
@@ -283,7 +285,7 @@ TEST_P(DeviceKernelApi, ErrorsOfAccessors) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelApi, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// Checks at compile time that `const T` cannot be written, and that
+// These assertions check that `const T` cannot be written, and that
 // references to elements cannot be stored.
 template <class T>
 using ElementOf = decltype(std::declval<const CheckedPointer<T>&>()[size_t{0}]);
@@ -301,7 +303,8 @@ static_assert(
 
 using DeviceKernelMemory = KernelTest;
 
-// A kernel that divides vectors of integers. This must not end the process.
+// Divides vectors of integers by 0, and the least integer by -1. The
+// divisions must not end the process.
 template <class T>
 void DivideVectors() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -331,7 +334,7 @@ TEST(DeviceKernelVectors, DivideByZeroAndMinusOne) {
   DivideVectors<uint64_t>();
 }
 
-// A kernel that sums a tree in threadgroup memory, with a loop that all
+// A kernel that sums by a tree in threadgroup memory, in a loop that all
 // threads leave together.
 const auto kTreeSum = [](auto& tg) {
   const auto n = params<uint32_t>(tg, 2);
@@ -389,8 +392,8 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   }
 }
 
-// A kernel that uses the threadgroup memory behind some floats, and as
-// integers.
+// A kernel that uses one piece of threadgroup memory for floats and, behind
+// them, for integers.
 const auto kCarve = [](auto& tg) {
   const auto memory = threadgroup_memory<float>(tg, 0);
   const auto ids = pointer_cast<int32_t>(memory + 4);
@@ -418,7 +421,7 @@ TEST_P(DeviceKernelMemory, PointersIntoScratch) {
   EXPECT_EQ(Contents<int32_t>(out), (std::vector<int32_t>{8, 0x12}));
 }
 
-// A kernel in which all threadgroups update the same words.
+// A kernel that lets all threadgroups update the same words.
 template <class T>
 const auto kAtomics = [](auto& tg) {
   const auto a = atomic_buffer<T>(tg, 0);
@@ -598,8 +601,8 @@ TEST_P(DeviceKernelPointers, Members) {
   }
 }
 
-// A kernel in which each thread accesses another member of the same element.
-// This is no race, and it does not read neighbouring members.
+// Lets the threads access different members of the same element. This is no
+// race, because an access to a member does not touch its neighbours.
 const auto kOwnMember = [](auto& tg) {
   const auto out = buffer<Pair>(tg, 0);
   const auto vectors = buffer<float4>(tg, 1);
@@ -668,16 +671,17 @@ TEST(DeviceKernelMembersChecked, ErrorsNameWhatWasTouched) {
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelPointers, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// The next tests are about simd functions and types in C++ kernels. Each is
-// tested once, in full and in partial simdgroups. Shaders have the same
-// functions, and metal/shim/ tests their values one by one. The tests here
-// check three things:
+// The next tests are about simd functions and types in C++ kernels. Each
+// function is tested once, in full and in partial simdgroups. Shaders have
+// the same functions, and metal/shim/ tests their values one by one. The
+// tests here check three things:
 // * Each function does what its name says.
 // * Missing lanes take no part.
 // * The compiler of this build computes the same halves as the compiler of
 //   the shaders.
 
-// Returns the results of `function` for each thread's value.
+// Runs `function` on the values, one per thread. Returns the result of each
+// thread.
 template <class T, class Function>
 auto Each(const Function& function) {
   return [function](auto& tg) {
@@ -693,7 +697,7 @@ auto Each(const Function& function) {
   };
 }
 
-// Returns values for the threads. Some are 0, for simd_all and simd_any.
+// Returns one value per thread. Some values are 0, for simd_all and simd_any.
 std::vector<int32_t> Inputs(size_t threads) {
   std::vector<int32_t> in(threads);
   for (size_t i = 0; i < threads; ++i) {
@@ -704,8 +708,8 @@ std::vector<int32_t> Inputs(size_t threads) {
 }
 
 using Lanes32 = std::vector<int32_t>;
-// Computes the result that a lane should have from the values of its
-// simdgroup.
+// A function that computes the expected result of a lane from the values of
+// its simdgroup.
 using Want = std::function<int32_t(const Lanes32& lanes, size_t lane)>;
 
 Want Folded(int32_t (*function)(int32_t, int32_t)) {

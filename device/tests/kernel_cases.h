@@ -30,8 +30,8 @@ struct Arg {
 
   size_t Element() const { return SizeOf(type); }
   size_t Bytes() const { return Element() * rows * cols; }
-  // Returns `bytes` bytes that hold elements with this value; integers have
-  // the value 1.
+  // Returns `bytes` bytes of elements. Elements of a floating-point type have
+  // this value, and integers are 1.
   RawBytes Numbers(float value, size_t bytes) const {
     const size_t count = bytes / Element();
     if (type == Type::kI32 || type == Type::kU32) {
@@ -48,8 +48,9 @@ struct KernelCase {
   Size grid;
   size_t width;  // the number of threads per threadgroup
 
-  // The values of dimensions descend. This makes a valid case, because in the
-  // tables experts stands before top_k, and row_stride before pairs.
+  // The default dimensions descend. This makes a valid case, because in the
+  // library's tables experts stands before top_k, and row_stride before
+  // pairs.
   explicit KernelCase(const BuiltIn& k,
                       std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {

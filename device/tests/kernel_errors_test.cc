@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the errors of a dispatch of each built-in kernel: the message, and
-// that no buffer has changed.
+// Tests the errors of a dispatch of each built-in kernel: the message is
+// right, and no buffer has changed.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,8 +27,8 @@ class DeviceKernelErrors : public DeviceTest,
  protected:
   DeviceKernelErrors() {
     for (const Arg& arg : c_.args) {
-      // The buffer has one more element, for offsets. It is filled with a
-      // value that cannot be a result.
+      // Each buffer has one more element than needed, for offsets. It is
+      // filled with a value that cannot be a result.
       buffers_.push_back(device_->newBuffer(arg.Bytes() + arg.Element()));
       Fill(buffers_.size() - 1, kCanary);
     }
@@ -48,7 +48,8 @@ class DeviceKernelErrors : public DeviceTest,
   void SetParams(Encoder& encoder, const std::vector<int32_t>& params) {
     encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
-  // Binds buffers that have exactly the required length.
+  // Binds the buffers from their second element on, so that the bound length
+  // is exactly the required one.
   void Bind(Encoder& encoder) {
     encoder.setComputePipelineState(
         device_->newComputePipelineState(c_.name()));
@@ -74,7 +75,7 @@ class DeviceKernelErrors : public DeviceTest,
     });
     EXPECT_EQ(Contents(), contents);
   }
-  // Binds valid buffers, changes something with `spoil`, dispatches, and
+  // Binds valid buffers, calls `spoil` to make a mistake, dispatches, and
   // expects the error.
   void ExpectFailsWith(const std::string& error, const Encode& spoil) {
     ExpectFails(error, [&](Encoder& e) {
@@ -102,8 +103,8 @@ class DeviceKernelErrors : public DeviceTest,
 INSTANTIATE_TEST_SUITE_P(Kernels, DeviceKernelErrors,
                          testing::ValuesIn(KernelCases()), KernelName);
 
-// Checks the kernels' names and the types of their arguments. The types are
-// in the order of the kernel's comment; 'r' is the row type.
+// Checks the kernels' names and the types of their arguments, in the order of
+// the lists in kernels.h; 'r' is the row type.
 TEST(DeviceKernels, NamesAndTypes) {
   const std::pair<const char*, const char*> kOverRows[] = {
       {"moe_router_topk_softmax", "rif"},
@@ -145,7 +146,7 @@ TEST(DeviceKernels, NamesAndTypes) {
   EXPECT_TRUE(actual == expected);
 }
 
-// If nothing is changed, the dispatch has no error.
+// Without a mistake, the dispatch has no error.
 TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   const std::vector<RawBytes> before = Contents();
   ExpectRuns([&](Encoder& e) { Dispatch(e); });
@@ -173,8 +174,8 @@ TEST_P(DeviceKernelErrors, NoneUnspoilt) {
   });
 }
 
-// Kernels do not read arguments that they only write: the bytes that they
-// write must not depend on the old contents.
+// Kernels do not read arguments that they only write: results must not depend
+// on the old contents of the outputs.
 TEST_P(DeviceKernelErrors, OutputsAreNotRead) {
   std::vector<RawBytes> results[2];
   const uint32_t fills[2] = {0x40404040, 0x41414141};
@@ -292,8 +293,8 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
   }
 }
 
-// A kernel must reject several threadgroups in a dimension where they would
-// race on Metal. The kernel's comment names the dimensions that may be
+// A kernel must reject a grid with several threadgroups in a dimension in
+// which they would race on Metal. kernels.h names the dimensions that may be
 // larger.
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
@@ -334,12 +335,12 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   EXPECT_EQ(Contents(), contents);
 }
 
-// The next tests are about errors of single built-in kernels: errors of the
-// plain API, with its messages, and shapes that are impossible for other
-// reasons. No buffer may change.
+// The next tests are about errors that only some built-in kernels have:
+// errors of the plain API, with its messages, and shapes that are impossible
+// for other reasons. No buffer may change.
 
-// In these tests `spoil` changes the parameters and buffers of the kernel's
-// case.
+// In these tests `spoil` changes the parameters and buffers of a valid
+// dispatch.
 class DevicePlainErrors : public DeviceTest {
  protected:
   struct Spoilt {
@@ -348,7 +349,7 @@ class DevicePlainErrors : public DeviceTest {
     std::vector<size_t> offsets;
     Size grid;
   };
-  // Does the same for every row type.
+  // Calls ExpectFails() for every row type.
   void ExpectAllFail(const std::string& stem, const std::string& error,
                      const std::function<void(Spoilt&)>& spoil) {
     for (const RowType& type : kRowTypes) {
@@ -367,7 +368,7 @@ class DevicePlainErrors : public DeviceTest {
     spoilt.params = c.params;
     spoilt.grid = c.grid;
     for (size_t i = 0; i < c.args.size(); ++i) {
-      // This buffer is large enough for a shape that `spoil` has changed.
+      // The buffer is also large enough for the shapes that `spoil` sets.
       spoilt.buffers.push_back(device_->newBuffer(4096));
       spoilt.offsets.push_back(0);
       int32_t* words = static_cast<int32_t*>(spoilt.buffers[i]->contents());
@@ -470,8 +471,8 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[0] = 0; });
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
-  // The error is the same in a case in which the kernel would have to restore
-  // tpe.
+  // This row_stride is too small, so the kernel would have to restore tpe.
+  // The error must still be the same.
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];

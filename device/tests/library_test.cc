@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests newLibrary() and its results: errors, function constants, and the
-// cache. Other tests check what kernels compute.
+// cache. Other tests check the results of kernels.
 
 #include "switchyard/device/library.h"
 
@@ -49,7 +49,7 @@ kernel void first(device int* x [[buffer(0)]], uint i [[thread_position_in_grid]
 }
 )";
 
-// The fixture has a device with a new cache folder.
+// The fixture compiles for a device that has a new cache folder.
 class LibraryTest : public testing::Test {
  protected:
   LibraryTest() { options_.metal_cache = folder_.path(); }
@@ -203,7 +203,7 @@ TEST_F(LibraryTest, UnknownAndUnsupportedKernelsAreErrors) {
   EXPECT_EQ(error_, "newFunction: name is null");
 }
 
-// A shader's initializers of threadgroup memory have no effect. They are
+// The library ignores a shader's initializers of threadgroup memory. They are
 // listed as unsupported, and a read before a write is a finding.
 TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   SWITCHYARD_NEEDS_CLANG();
@@ -242,7 +242,8 @@ TEST_F(LibraryTest, TheSameIsCompiledOnce) {
   const auto second = Compile(kTwoKernels);
   ASSERT_NE(second, nullptr) << error_;
   EXPECT_TRUE(second->cached());
-  // Any change of the source makes another module.
+  // A module in the cache serves only the source that it was compiled from:
+  // any change makes another module.
   const std::string changed = std::string(kTwoKernels) + "\n// more\nint x;";
   EXPECT_FALSE(Compile(changed.c_str())->cached());
   options_.check_kernels = true;
@@ -382,8 +383,8 @@ TEST_F(LibraryTest, Labels) {
 }
 
 // The next tests are about files that newLibrary() reads because a shader's
-// text names them. swy_metal_test.cc tests device files, in a process with
-// limited memory.
+// text names them, as by #include. swy_metal_test.cc tests device files, in a
+// process with limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;
@@ -393,8 +394,8 @@ using device::metal::SourceFile;
 
 constexpr char kKernel[] = "kernel void k(device int* x) { *x = 1; }\n";
 
-// The fixture has a FIFO without a writer, so opening it blocks. The alarm
-// ends a blocked test after a minute.
+// The fixture has a FIFO without a writer, so a program that opens the FIFO
+// blocks. The alarm ends a blocked test after a minute.
 class SourceFiles : public testing::Test {
  protected:
   SourceFiles() {
@@ -460,7 +461,8 @@ TEST_F(SourceFiles, OfATextAreThoseOfTheFolders) {
   EXPECT_EQ(ErrorOf(std::string("#line 7 \"") + fifo_ + "\"\n" + kKernel), "");
   EXPECT_EQ(ErrorOf(std::string(kMaxSourceBytes + 1, ' ')),
             "source: has more than 16 MiB");
-  // These texts contain no directive, or one in an inactive block.
+  // These texts contain no directive, or only a directive in an inactive
+  // block.
   for (const char* const text :
        {"// #include \"fifo\"\n", "constant char s[] = \"#include <fifo>\";\n",
         "#if 0\n#include \"absent\"\n#endif\n"}) {
@@ -479,7 +481,7 @@ TEST_F(SourceFiles, OfAMacroAreNotWaitedFor) {
       "#include name a device or a FIFO?");
 }
 
-// Clang reads the text twice. Text that is no directive in the first pass
+// Clang reads the text twice. A text that is no directive in the first pass
 // must not become a directive in the second.
 TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   SWITCHYARD_NEEDS_CLANG();
@@ -490,7 +492,8 @@ TEST_F(SourceFiles, AreNotNamedByWhatIsNoDirective) {
   EXPECT_NE(ErrorOf(std::string("%:include \"") + fifo_ + "\"\n" + kKernel)
                 .find("program_source:1:2: error: "),
             std::string::npos);
-  // The word is written in two parts, because no test may contain it.
+  // The word is kept in a variable, because source_check forbids inline
+  // assembly in tests.
   const std::string word = "asm";
   EXPECT_NE(ErrorOf(word + "(\".incbin \\\"" + fifo_ + "\\\"\");\n" + kKernel)
                 .find("program_source:1:1: error: "),
@@ -519,8 +522,8 @@ void SetAge(const std::string& path, time_t seconds) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
 }
 
-// These tests use only the folder. A module is a file of 1000 bytes, and a
-// key has 10 bytes.
+// These tests use only the cache folder, without a compiler. A module is a
+// file of 1000 bytes, and a key has 10 bytes.
 class MetalCache : public testing::Test {
  protected:
   static std::string Key(char letter) { return std::string(10, letter); }
@@ -564,13 +567,13 @@ TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
   SetAgeOf('a', 10);
   SetAgeOf('b', 20);
   SetAgeOf('c', 30);
-  EXPECT_TRUE(Has(cache, 'c'));  // this counts as a use
+  EXPECT_TRUE(Has(cache, 'c'));  // counts as a use, so `c` is younger than `b`
   Add(cache, 'd');
   EXPECT_EQ(ListModules(cache), "acd");
   EXPECT_FALSE(Has(cache, 'b'));
   EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
-  // The same folder is then used with a smaller limit, and after that without
-  // a limit.
+  // The cache in this folder then gets a smaller limit, and after that no
+  // limit.
   const Cache small(folder_.path(), 1);
   Add(small, 'b');
   EXPECT_EQ(ListModules(cache), "b");
@@ -590,7 +593,7 @@ TEST_F(MetalCache, WhatIsInUseStays) {
   EXPECT_EQ(again->path(), a->path());
   Add(cache, 'c');
   EXPECT_EQ(ListModules(cache), "ac");
-  // This object has the role of another process.
+  // This second Cache object plays the role of another process.
   const Cache same(folder_.path(), 1);
   auto d = Add(same, 'd');
   int ready[2], done[2];
@@ -632,8 +635,8 @@ TEST_F(MetalCache, AnotherKeyOfTheSameNameIsNone) {
   EXPECT_FALSE(Has(cache, 'a'));
 }
 
-// The cache removes what killed processes and older versions have left in the
-// folder.
+// The cache removes files that killed processes and older versions have left
+// in the folder.
 TEST_F(MetalCache, OldWorkGoes) {
   const Cache cache(folder_.path(), 1 << 20);
   constexpr time_t kDay = 24 * 60 * 60;
@@ -693,7 +696,7 @@ TEST_F(MetalCache, LibrariesKeepTheirModules) {
   ASSERT_NE(device->newLibrary(text(5)), nullptr);
   EXPECT_EQ(modules(), 1u);
 
-  // Two threads work at the same time, as two processes would.
+  // Two threads compile at the same time, as two processes would.
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests line tables of objects that Clang compiles here. The objects are
-// intact or damaged.
+// Tests line tables, which map code addresses to source lines. Clang compiles
+// the objects here; some tests damage them.
 
 #include "device/src/metal/line_table.h"
 
@@ -29,8 +29,8 @@ using device::metal::AllowComments;
 using device::metal::LineTable;
 using device::metal::ModulePlaces;
 
-// Code after a #line belongs to that line. Each function returns the return
-// address of its call of note().
+// Code after a #line belongs to that line. Each exported function calls
+// note(), and returns the return address of this call.
 constexpr char kSource[] =
     "#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
     "static const void* volatile at;\n"
@@ -77,7 +77,8 @@ struct Object {
   }
 };
 
-// Returns the place of the call of note() in a function of the loaded module.
+// Calls the function in the loaded module. Returns the source line at which
+// it calls note().
 std::string PlaceIn(const Object& object, const char* function) {
   void* const module = dlopen(object.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) return dlerror();
@@ -106,7 +107,7 @@ TEST(DeviceLineTable, FindsWhatClangHasCompiled) {
     LineTable table;
     EXPECT_EQ(table.ReadFile(object.path), "");
     EXPECT_FALSE(table.empty());
-    // These addresses contain no code.
+    // Addresses below 16 contain no code.
     for (uint64_t address = 0; address < 16; ++address) {
       EXPECT_EQ(table.Find(address).text(), "");
     }
@@ -135,8 +136,8 @@ TEST(DeviceLineTable, SaysWhichVersionItDoesNotRead) {
 }
 
 // Truncates the file at many positions, and changes each byte of its headers
-// and of .debug_line. The result must be an error or a table, without
-// accesses out of bounds.
+// and of .debug_line. Reading must give an error or a table, without accesses
+// out of bounds.
 TEST(DeviceLineTable, SurvivesBrokenFiles) {
   SWITCHYARD_NEEDS_CLANG();
   Object object;
@@ -144,8 +145,8 @@ TEST(DeviceLineTable, SurvivesBrokenFiles) {
   const std::vector<unsigned char>& whole = object.bytes;
   ASSERT_GT(whole.size(), sizeof(Elf64_Ehdr));
   const auto look = [](const std::vector<unsigned char>& bytes) {
-    // This memory has exactly the needed size, so that sanitizers notice
-    // accesses beyond it.
+    // A copy of exactly the needed size, so that sanitizers notice accesses
+    // beyond it.
     const std::vector<unsigned char> exact(bytes);
     LineTable table;
     const std::string error = table.Read(exact.data(), exact.size());

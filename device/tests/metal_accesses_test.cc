@@ -20,8 +20,8 @@ namespace {
 using testing_support::MetalPath;
 using testing_support::TempFolder;
 
-// Returns the text of a module that has one function of the shader and one of
-// the shim.
+// Returns the text of an LLVM module that has one function of the shader,
+// with `body`, and one of the shim.
 std::string Module(const std::string& body) {
   return "@table = internal constant [2 x i32] [i32 1, i32 2]\n"
          "@sum = internal global i32 0\n"
@@ -56,7 +56,8 @@ TEST(MetalAccesses, GetTheCallThatClangHasLeftOut) {
       {"  store void (i32)* @f, void (i32)** %1, align 8\n",
        "  %swy.access.0 = bitcast void (i32)** %1 to i8*\n"
        "  call void @__tsan_write_range(i8* %swy.access.0, i64 8)\n"},
-      // A call is added even for an access that Clang normally reports.
+      // Clang normally reports such an access. Without Clang's call, a call
+      // is added.
       {"  %2 = load float, float* %1, align 4\n",
        "  %swy.access.0 = bitcast float* %1 to i8*\n"
        "  call void @__tsan_read_range(i8* %swy.access.0, i64 4)\n"},
@@ -106,8 +107,9 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// If an alignment is larger than the previous call shows, or than the type's
-// size, it is reported. The access itself must not fault.
+// If an access needs a larger alignment than the call before it shows, or
+// than the size of its type, another call reports the alignment. The
+// alignment in the access is then lowered, so that the access cannot fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
                     aligned = "  call void @__tsan_aligned(ptr %1, i64 16)\n",
@@ -158,10 +160,12 @@ TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
     InstrumentRest(text);
     EXPECT_EQ(text, Module(after));
   }
-  // A call that reports only the alignment is not enough.
+  // The access also needs a call that reports it; the call for the alignment
+  // is not enough.
   EXPECT_THROW(CountAccesses(Module(aligned + scalar + "4\n")),
                std::runtime_error);
-  // Code of the shim must not fault, either.
+  // Code of the shim must not fault either, so its alignments are lowered,
+  // too.
   const std::string shim =
       "define void @s(ptr %0) #0 {\n  store i64 1, ptr %0, ";
   std::string text = shim + "align 16\n}\n";
@@ -192,12 +196,12 @@ TEST(MetalAccesses, HavePlacesInTheShader) {
 
 TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   for (const char* const text : {
-           // This call has another address, or does not stand directly before
-           // the access.
+           // Here the call has another address, or does not stand directly
+           // before the access.
            "  call void @__tsan_read4(ptr %10)\n  %2 = load float, ptr %1\n",
            "  call void @__tsan_read4(ptr %1)\n  %3 = add i32 1, 1\n"
            "  %2 = load float, ptr %1\n",
-           // These are a write to a constant, and a read of a variable.
+           // Here a constant is written, and a variable is read.
            "  store i32 1, i32* getelementptr ([2 x i32], [2 x i32]* @table, "
            "i64 0, i64 1)\n",
            "  %2 = load i32, ptr @sum\n",
@@ -213,7 +217,7 @@ TEST(MetalAccesses, AreRefusedIfNobodyWouldSeeThem) {
   }
 }
 
-// Compiles modules. One with an access that is not reported would not
+// Compiles modules. A module with an access that is not reported would not
 // compile.
 TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   SWITCHYARD_NEEDS_CLANG();
@@ -233,8 +237,8 @@ TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   }
 }
 
-// Clang copies constant tables to private memory. In the copies the tables
-// are named by constant expressions.
+// Clang copies constant tables to private memory. In the copies, constant
+// expressions name the tables.
 TEST(MetalAccesses, AreSeenInCopiesOfTables) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder cache;
@@ -252,7 +256,7 @@ TEST(MetalAccesses, AreSeenInCopiesOfTables) {
   request.checked = true;
   request.cache = cache.path();
   const Accesses counts = Compile(request).accesses;
-  EXPECT_GE(counts.need_none, 1u);  // these are the reads of the tables
+  EXPECT_GE(counts.need_none, 1u);  // the reads of the tables
   EXPECT_EQ(counts.all, counts.by_clang + counts.added + counts.need_none);
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests missing bindings of a dispatch. They are an error only if the kernel
-// uses them.
+// Tests dispatches that lack a binding. A missing binding is an error only if
+// the kernel uses it.
 
 #include <cstdint>
 #include <string>
@@ -29,9 +29,9 @@ kernel void sum(device const int* x [[buffer(0)]],
 }
 )";
 
-// Binds the first `buffers` of the kernel's two buffers and no threadgroup
-// memory, and returns the error. The fourth thread uses threadgroup memory if
-// `last` is above 9.
+// Runs the kernel with only the first `buffers` of its two buffers and
+// without threadgroup memory, and returns the error. The fourth thread uses
+// threadgroup memory if `last` is above 9.
 std::string ErrorOf(bool checked, int32_t last, size_t buffers) {
   DeviceOptions options;
   options.check_kernels = checked;
@@ -66,8 +66,8 @@ TEST(MetalBindings, WhatIsNotThereIsNamedWhereItIsUsed) {
             "program_source:7:25, which has 0 elements");
 }
 
-// A struct of pointers. Only the struct is bound. Host and kernel share
-// memory, so addresses of the host work in the kernel.
+// A struct of pointers, the only binding of the kernel. Host and kernel share
+// memory, so the host's addresses are valid in the kernel.
 
 struct Row {
   const float* values;
@@ -80,8 +80,8 @@ struct Arguments {
   const Row* more;
 };
 
-// Tests kernels that read Arguments. `uses_out` says whether useResource() is
-// called for the output.
+// Tests kernels that read pointers from Arguments. If `uses_out` is true, the
+// host calls useResource() for the output.
 class MetalBindless : public testing::Test {
  protected:
   static std::string Run(bool checked, bool uses_out);

@@ -19,8 +19,8 @@ Outcome Chain(const std::string& arguments, const std::string& before = "") {
   return RunProgram(METAL_CHAIN_PROGRAM, arguments, before);
 }
 
-// Expects that both chains ran on `runs_on`, for example "AVX2 with 1
-// thread", and gave equal results.
+// Expects that both chains of kernels (a decode token and a prefill) ran on
+// `runs_on`, for example "AVX2 with 1 thread", and gave equal results.
 void ExpectEqual(const Outcome& outcome, const std::string& runs_on) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -49,15 +49,16 @@ TEST(MetalChain, EqualsThePlainApiOnEveryIsaAndThreadCount) {
   ExpectEqual(Chain(""), std::string(isas.data[0].name) + " with ");
 }
 
-// The numbers of tokens give experts without pairs, incomplete tiles, and
-// several tiles.
+// With these numbers of tokens there are experts without pairs, incomplete
+// tiles and several tiles. A pair is a token and one of its selected experts.
 TEST(MetalChain, EqualsThePlainApiForAnyNumberOfTokens) {
   for (const char* tokens : {"2", "31", "33", "129"}) {
     ExpectEqual(Chain(std::string("--tokens ") + tokens), "");
   }
 }
 
-// The program must use the kernel in the file and notice its wrong results.
+// The file's kernel is wrong: the program must use it and notice the wrong
+// results.
 TEST(MetalChain, AWrongShaderIsExitCode1) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder folder;
@@ -76,7 +77,7 @@ TEST(MetalChain, AWrongShaderIsExitCode1) {
                          "}\n";
   const Outcome outcome = Chain("--shaders '" + file + "'");
   EXPECT_EQ(outcome.exit_code, 1);
-  // The message may not come first, because AddressSanitizer may print
+  // The message may not be the first line, because AddressSanitizer may print
   // warnings about fibers before it.
   EXPECT_NE(
       outcome.err.find("metal_chain: the device differs from the plain API\n"),

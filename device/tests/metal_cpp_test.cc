@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that host code for metal-cpp works without changes. It uses raw
-// pointers from new calls, which release() takes back, autorelease pools for
-// all others, and every form of arguments.
+// Tests that host code for metal-cpp works without changes. Such code uses
+// raw pointers: release() gives up the results of new calls, and autorelease
+// pools release all other results. Arguments are passed in every form.
 
 #include <cstdint>
 #include <cstring>
@@ -121,7 +121,7 @@ TEST_F(DeviceMetalCpp, ReleaseTakesBackWhatNewGaveAndWhatRetainTook) {
   raw->release();
   EXPECT_TRUE(weak.expired());
 
-  // Here a variable holds the reference, so release() has no effect.
+  // The variable holds the only reference, so release() has no effect.
   auto kept = device_->newBuffer(16);
   EXPECT_EQ(kept->retainCount(), 0u);
   kept->release();
@@ -185,7 +185,7 @@ TEST_F(DeviceMetalCpp, Pools) {
   c->release();
   EXPECT_TRUE(weak_c.expired());
 
-  // If there is no pool, objects live until the thread ends.
+  // Without a pool, objects live until the thread ends.
   std::weak_ptr<const Object> weak;
   std::thread([&] {
     MTL::CommandBuffer* f = queue_->commandBuffer();
@@ -195,8 +195,8 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_TRUE(weak.expired());
 }
 
-// A handler retains the buffer. At that time no other reference to it may
-// exist.
+// A handler retains the command buffer. At that time no other reference to
+// the command buffer may exist.
 TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   CommandBuffer* retained = nullptr;
   Flag called;
@@ -212,7 +212,7 @@ TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   ExpectCompleted(*retained);
   const std::weak_ptr<const Object> weak = retained->weak_from_this();
   retained->release();
-  ExpectQueueRuns();  // after this the queue has released the buffer
+  ExpectQueueRuns();  // returns after the queue has released the buffer
   EXPECT_TRUE(weak.expired());
 }
 
@@ -243,7 +243,7 @@ TEST_F(DeviceMetalCpp, NullArrays) {
   });
 }
 
-// A kernel reaches a buffer only by its address. useResource() keeps such a
+// A kernel reaches a buffer only by its address. useResource() keeps the
 // buffer alive.
 TEST_F(DeviceMetalCpp, UsedResourcesStay) {
   auto hidden = device_->newBuffer(4);
@@ -298,9 +298,9 @@ TEST_F(DeviceMetalCpp, WhatEnginesAskOfADevice) {
   EXPECT_EQ(size.height, 7u);
 }
 
-// The next tests are about host code for libraries. It uses NS::String,
-// NS::Error, options and constants by alloc(), and raw pointers that
-// release() takes back.
+// The next tests are about host code for libraries. Such code uses
+// NS::String, NS::Error, options and constants by alloc(), and raw pointers
+// that it gives up by release().
 
 constexpr char kScale[] = R"(#include <metal_stdlib>
 using namespace metal;
@@ -322,7 +322,7 @@ class MetalCppLibraryTest : public testing::Test {
   NS::String* Text(const char* text) {
     return NS::String::string(text, NS::UTF8StringEncoding);
   }
-  // Runs the function on {1} and returns the result.
+  // Runs the function on the input {1} and returns the result.
   uint32_t Run(MTL::Function* function) {
     NS::Error* error = nullptr;
     MTL::ComputePipelineState* pipeline =
@@ -383,7 +383,7 @@ TEST_F(MetalCppLibraryTest, RawPointersThroughout) {
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(Run(function), 2248u);
   function->release();
-  // The literal 0 must be taken for an index, not for a null name.
+  // The compiler must take the literal 0 for an index, not for a null name.
   constants->setConstantValue(&factor, MTL::DataTypeUInt, 0);
   function = library->newFunction(Text("scale"), constants, &error);
   EXPECT_EQ(Run(function), 1248u);
@@ -475,7 +475,7 @@ TEST_F(MetalCppLibraryTest, Files) {
   ASSERT_TRUE(library);
   EXPECT_EQ(library->functionNames(), std::vector<std::string>{"scale"});
   // Libraries that Apple's compiler makes contain code for Apple's GPUs, so
-  // they are refused.
+  // newLibrary() refuses them.
   const std::string compiled = folder_.File("default.metallib");
   std::ofstream(compiled) << "MTLB and more";
   EXPECT_EQ(device_->newLibrary(Text(compiled.c_str()), &error), nullptr);

@@ -22,11 +22,11 @@
 namespace switchyard::testing_support {
 namespace {
 
-// This number can be divided into vectors of 2, 3 and 4 elements.
+// 12 numbers fill vectors of 2, 3 or 4 elements exactly.
 constexpr size_t kThreads = 12;
 
-// The type's smallest value and some other values. Divisors() has the divisor
-// of each: 0, -1 and others.
+// Dividends() has the type's smallest value and other values. Divisors() has
+// the divisor of each: 0, -1 and others.
 template <class T>
 std::vector<T> Dividends() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -75,14 +75,14 @@ class Divisions : public ::testing::TestWithParam<bool> {
     return ran;
   }
 
-  // Checks divisions of vectors with `elements` elements.
+  // Checks a kernel that divides vectors of `elements` elements.
   template <class T>
   void Check(const std::string& kernel, size_t elements) {
     std::vector<T> out;
     const Ran ran = Run(kernel, kThreads / elements, &out);
     const std::vector<T> a = Dividends<T>(), b = Divisors<T>();
-    // Integers of up to 16 bits are divided as ints, so the quotient does not
-    // overflow.
+    // Integers of up to 16 bits are divided as ints, so their quotient does
+    // not overflow.
     const bool is_small = sizeof(T) < sizeof(int);
     bool overflows = false;
     for (size_t i = 0; i < kThreads; ++i) {

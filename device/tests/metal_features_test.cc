@@ -60,12 +60,13 @@ double AsNumber(T v) {
   return static_cast<double>(v);
 }
 
-// A dispatch of a kernel. Its buffers are in the order of their indices.
+// A dispatch of a kernel. The memory is listed in the order of the buffer
+// indices.
 struct Feature {
   struct Memory {
     Bytes before;
-    // Checks the bytes after the run. Returns an error, or "" if they are
-    // right.
+    // Checks the bytes after the run. Returns an error, or "" if the bytes
+    // are right.
     std::function<std::string(const Bytes&)> wrong;
   };
   struct Constant {
@@ -141,8 +142,8 @@ struct Feature {
     constants.push_back({bytes, type, index});
     return *this;
   }
-  // The outputs depend on the order of atomics, so they are not compared
-  // between modes.
+  // Marks outputs that depend on the order of atomics, so that they are not
+  // compared between modes.
   Feature& InAnyOrder() {
     in_any_order = true;
     return *this;
@@ -187,7 +188,8 @@ auto Values(size_t n, const Function& function) {
 }
 float Float(size_t i) { return static_cast<float>(i); }
 
-// The next functions have the expected bytes for vectors.metal.
+// The next functions return dispatches of the kernels in vectors.metal, with
+// the expected results.
 
 Feature SwizzlesOfSwizzles() {
   const auto in = Values(40, [](size_t i) { return Float(i * i % 37); });
@@ -256,7 +258,8 @@ Feature PackedTypes() {
       .Out(std::vector<uint32_t>{20, 48, 16, 16, 8, 4, 4, 24, 32, 32});
 }
 
-// Returns `n` float3, each of which has the size of four floats.
+// Returns `n` float3. Each has the size of four floats, and the fourth is
+// NaN.
 std::vector<float> Float3s(size_t n, uint32_t seed) {
   return Values(4 * n, [=](size_t i) {
     return i % 4 == 3 ? kNaN : Float(Hash(seed, i) % 9) - 4.0f;
@@ -316,9 +319,9 @@ Feature Unaligned() {
   return Feature("vectors", "unaligned").Threads(10, 10).In(in).Out(right);
 }
 
-// The next functions have the expected bytes for address_spaces.metal,
-// threadgroup_memory.metal, templates.metal, function_constants.metal and
-// inputs.metal.
+// The next functions return dispatches of the kernels in
+// address_spaces.metal, threadgroup_memory.metal, templates.metal,
+// function_constants.metal and inputs.metal, with the expected results.
 
 Feature Tables() {
   const auto in = Values(32, [](size_t i) { return uint32_t(i * 7 % 13); });
@@ -490,7 +493,8 @@ Feature Areas() {
       }));
 }
 
-// This kernel has function constants. Its kBy may be left without a value.
+// A kernel with function constants. The constant kBy may be left without a
+// value.
 Feature Apply(bool add, uint32_t times, bool by) {
   const auto in = Values(8, Float);
   const float step = by ? -7.0f : 100.0f;
@@ -607,9 +611,9 @@ Feature WithoutIndices() {
       .Out(Values(12, [&](size_t i) { return a[i] * 0.5f + c[i]; }));
 }
 
-// The next functions have the expected bytes for atomics.metal,
-// simd_functions.metal and simdgroup_matrices.metal. The functions of lanes
-// and matrices are tested one by one in metal/shim/.
+// The next functions return dispatches of the kernels in atomics.metal,
+// simd_functions.metal and simdgroup_matrices.metal, with the expected
+// results. metal/shim/ tests the functions of lanes and matrices one by one.
 
 Feature OfInts() {
   const auto in = Values(96, [](size_t i) {
@@ -672,8 +676,8 @@ Feature OfLongs() {
       .InOut(before, right)
       .In(in);
 }
-// The outputs are the maximum, and the sum of all values that passed through
-// the exchanged word except the last one.
+// The outputs are the maximum, the exchanged word, and the sum of all values
+// that the exchanges returned.
 Feature ByExchange() {
   const auto in = Values(96, [](size_t i) { return Uniform(14, i, 1024.0f); });
   const float most = *std::max_element(in.begin(), in.end());
@@ -681,8 +685,8 @@ Feature ByExchange() {
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
         // out[1] (the exchanged word) and out[2] (the sum) start as the
-        // canary. The first exchange returns out[1]'s canary, which is added
-        // to out[2].
+        // canary. The first exchange returns the canary in out[1], which the
+        // kernel adds to out[2].
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";
@@ -757,7 +761,8 @@ Feature Transposed() {
       .Out(right);
 }
 
-// The next functions have the expected bytes for async_copy.metal.
+// The next functions return dispatches of the kernels in async_copy.metal,
+// with the expected results.
 
 // Full and partial simdgroups copy tiles.
 Feature Tile(bool edge, size_t threads) {
@@ -826,8 +831,8 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
     kinds.push_back(NameOf(f.kind));
     EXPECT_NE(f.text.find(" block["), std::string::npos) << f.text;
   }
-  // A lane reads an element before the lane that copies it has run, so there
-  // are findings of two kinds.
+  // A lane reads an element before the lane that copies the element has run,
+  // so the findings have two kinds.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   EXPECT_EQ(kinds,
@@ -999,8 +1004,8 @@ TEST_P(MetalFeatures, AreAll) {
   }
 }
 
-// Results that have an error bound must still have the same bits in every
-// mode.
+// Results for which an error is allowed must still have the same bits in
+// every mode.
 TEST(MetalFeaturesModes, LeaveWhatIsRightAndAgree) {
   SWITCHYARD_NEEDS_CLANG();
   std::vector<std::vector<Bytes>> first;

@@ -15,7 +15,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Converts messages about the file k.metal. The shim is in the folder /shim.
+// Rewrites Clang's messages about the file k.metal, as the library does. The
+// shim is in the folder /shim.
 std::string Readable(const std::string& messages, const std::string& text) {
   return device::metal::Readable(messages, "/shim", [&](const std::string& f) {
     return f == "k.metal" ? text : std::string();

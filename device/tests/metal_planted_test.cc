@@ -61,7 +61,7 @@ constexpr const char* kCorpus[] = {
 struct MetalPair {
   std::string file, name;
   std::string run, missed, error, sometimes;
-  std::map<size_t, std::string> marks;  // the marked lines and their KINDS
+  std::map<size_t, std::string> marks;  // the marked lines, with their KINDS
 };
 
 std::vector<MetalPair> PairsOf(const std::string& file) {
@@ -101,8 +101,8 @@ std::vector<MetalPair> PairsOf(const std::string& file) {
   return pairs;
 }
 
-// True if the finding's line is marked, and with `of_kind` if it is marked
-// with the finding's kind. Findings name files below the working folder by
+// True if the finding's line is marked. With `of_kind`, the mark must also
+// have the finding's kind. Findings name files below the working folder by
 // relative paths.
 bool IsMarked(const Finding& finding, const MetalPair& pair, bool of_kind) {
   const std::string& path = finding.where.file;
@@ -140,7 +140,7 @@ std::vector<float> OneToSeven(size_t n) {
   return v;
 }
 
-// What a run in checked mode reports: its findings and its error.
+// The result of a run in checked mode: the findings and the error.
 struct Said {
   std::vector<Finding> findings;
   std::string error;
@@ -215,7 +215,8 @@ class MetalPlanted : public testing::Test {
     });
   }
 
-  // Numbers of pairs. Only `kernels` counts both kernels of a pair.
+  // Counts of pairs. The exception is `kernels`, which counts both kernels of
+  // each pair.
   struct Score {
     size_t kernels = 0, found = 0, missed = 0, alarms = 0;
   };
@@ -260,8 +261,8 @@ class MetalPlanted : public testing::Test {
       const uint64_t n = times[pair.name];
       score.kernels += 2;
       ++(n != 0 ? score.found : score.missed);
-      // A defect that is marked MISSED must not be found, any other must be
-      // found.
+      // A defect that is marked MISSED must not be found, and any other
+      // defect must be found.
       EXPECT_EQ(n == 0, !pair.missed.empty()) << pair.name;
       if (n == schedules + 1) continue;
       std::printf("%s: found in %llu of %llu schedules: %s\n",
@@ -301,7 +302,7 @@ TEST_F(MetalPlanted, IsFoundInEverySchedule) {
   EXPECT_GE(score.kernels, 18u);
 }
 
-// Checks that every kernel in the files is a pair.
+// Checks that the files contain no kernel that is not a pair.
 TEST_F(MetalPlanted, IsAllOfTheTexts) {
   for (const char* const file : kCorpus) {
     const auto library = texts_.Get(file);
@@ -323,9 +324,9 @@ struct Between {
   const char* what;
   const char* kernel;  // "": a built-in kernel, which has no line
   TextDispatch first, second;
-  // The barriers in the correct and in the broken run. A list has the buffers
-  // of a memoryBarrier. If it is empty, there is no barrier; {-1} stands for
-  // all buffers.
+  // The barriers between the two dispatches, in the correct run and in the
+  // broken run. The list holds the buffers of a memoryBarrier. An empty list
+  // means no barrier, and {-1} means a barrier for all buffers.
   std::vector<int> clean, broken;
 };
 

@@ -31,8 +31,8 @@ inline std::string TextOfFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The libraries of the files in that folder, for one device. Each file is
-// compiled when it is first requested.
+// The libraries of the files in device/tests/metal, for one device. Each file
+// is compiled when it is first requested.
 class MetalTexts {
  public:
   explicit MetalTexts(std::shared_ptr<Device> device)

@@ -33,7 +33,8 @@ class Metallib : public testing::TestWithParam<bool> {
     options.check_kernels = GetParam();
     device_ = CreateDevice(options);
   }
-  // Returns the error, or "" if the file is a library.
+  // Loads the bytes as a .metallib. Returns the error, or "" if they are a
+  // library.
   std::string ErrorOf(const std::string& bytes) {
     const std::string path = folder_.File("k.metallib");
     std::ofstream(path, std::ios::binary) << bytes;
@@ -50,7 +51,8 @@ TEST_P(Metallib, RunsWithoutAClang) {
   std::string error;
   ASSERT_EQ(device_->newLibrary("", {}, &error), nullptr);
   EXPECT_EQ(error, "metal_compiler: no such program: /nowhere/clang++");
-  // In the second round, the library comes from the cache.
+  // In the first round the library comes from the file, and in the second
+  // round from the cache.
   for (int times = 0; times < 2; ++times) {
     const auto library = device_->newLibraryFromFile(kGuide, {}, &error);
     ASSERT_NE(library, nullptr) << error;
@@ -85,7 +87,7 @@ TEST_P(Metallib, DamageIsAnError) {
   }
   EXPECT_EQ(ErrorOf(bytes + "x"), ": has bytes after its end");
   std::string other = bytes;
-  other[16] = other[16] == 'a' ? 'b' : 'a';  // this changes the version
+  other[16] = other[16] == 'a' ? 'b' : 'a';  // changes the version in the file
   EXPECT_EQ(ErrorOf(other), ": was compiled by another version of Switchyard");
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For tests that compile shaders at run time. They need Clang, which some
-// machines do not have.
+// Helpers for tests that compile shaders at run time. Such tests need Clang,
+// which some machines do not have.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
 #define SWITCHYARD_DEVICE_TESTS_NEEDS_CLANG_H_
@@ -31,8 +31,8 @@ inline const std::string& FindClang() {
 }  // namespace switchyard::testing_support
 
 // Skips the rest of the test if Clang is missing. If SWITCHYARD_NEED_CLANG is
-// in the environment, the test fails instead. So a machine that should have
-// Clang cannot skip the test unnoticed.
+// in the environment, the test fails instead, so that a machine which should
+// have Clang cannot skip the test unnoticed.
 #define SWITCHYARD_NEEDS_CLANG()                                  \
   if (!::switchyard::testing_support::FindClang().empty()) {      \
   } else if (std::getenv("SWITCHYARD_NEED_CLANG") != nullptr) {   \

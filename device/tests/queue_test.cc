@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the order in which command buffers run, their threads, and waits.
+// Tests the order of command buffers, the threads that run them, and waits.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 class DeviceQueue : public LogTest {
  protected:
-  // Returns the thread that runs a buffer if no thread waits for it.
+  // Returns the thread that runs buffers for which no thread waits.
   std::thread::id ThreadOf(const std::shared_ptr<CommandQueue>& queue) {
     std::thread::id id;
     Flag done;
@@ -43,7 +43,7 @@ TEST_F(DeviceQueue, CommitOrderWithoutEnqueue) {
   c->commit();
   CommitAndWait(*a);
   EXPECT_EQ(log_, "bca");
-  // Whichever thread ran them, earlier buffers must be complete, too.
+  // Earlier buffers must be complete, too, whichever thread ran them.
   ExpectCompleted(*b);
   ExpectCompleted(*c);
 }
@@ -95,7 +95,8 @@ TEST_F(DeviceQueue, DroppedWithoutCommitGivesItsPlaceUp) {
   EXPECT_EQ(log_, "cd");
 }
 
-// While the encoder exists, it holds the buffer's place, too.
+// A buffer's encoder holds the buffer's place in the queue even after the
+// last reference to the buffer is dropped.
 TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   auto a = queue_->commandBuffer();
   auto encoder = a->computeCommandEncoder();
@@ -110,8 +111,8 @@ TEST_F(DeviceQueue, DroppedWithItsEncoder) {
   EXPECT_EQ(log_, "b");
 }
 
-// A buffer gives up its place while another thread waits. That thread must
-// notice it.
+// A buffer gives up its place while another thread waits for a later buffer.
+// The waiting thread must notice this.
 TEST_F(DeviceQueue, DroppedWhileOthersWait) {
   auto a = Log('a');
   const auto b = Log('b');
@@ -151,9 +152,8 @@ TEST_F(DeviceQueue, OneThreadRunsWhatNobodyWaitsFor) {
   EXPECT_NE(ThreadOf(device_->newCommandQueue()), id);
 }
 
-// A waiting thread runs buffers that have not started. The queue's thread can
-// take them, too, so either thread may run one. But the queue's thread must
-// not always be the first.
+// A waiting thread runs buffers that have not started. The queue's thread may
+// take such a buffer first, but not in every round.
 TEST_F(DeviceQueue, WaitRunsTheWork) {
   const std::thread::id queue_thread = ThreadOf(queue_);
   const std::thread::id here = std::this_thread::get_id();
@@ -231,7 +231,7 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
     });
     a->commit();
     b->commit();
-    // If wait_at_once is false, both buffers run on their queues' threads.
+    // If wait_at_once is false, the queues' threads run both buffers.
     if (!wait_at_once) {
       first.Wait();
       second.Wait();
@@ -243,8 +243,8 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   }
 }
 
-// A kernel may commit work to another queue, but must not wait for it (tests
-// of DeviceMisuse).
+// A kernel may commit work to another queue, but must not wait for it (the
+// DeviceMisuse tests in errors_test.cc).
 TEST_F(DeviceQueue, KernelCommitsToAnotherQueue) {
   const auto other = device_->newCommandQueue();
   int runs = 0;
@@ -283,14 +283,14 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
 }
 
 // In the next tests, the work of a queue drops the last reference to that
-// queue or to another queue. The thread must not wait for the dropped queue
-// there, because two queues could then wait for each other.
+// queue or to another queue. The thread that runs the work must not wait
+// there for the dropped queue, because two queues could then wait for each
+// other.
 
-// Says which code drops the reference.
+// The code that drops the reference.
 enum class By { kHandler, kKernel, kDeallocator };
 
-// A ring of queues. The work of each queue drops the next queue, and the work
-// of the last drops the first.
+// A ring of queues. The work of each queue drops the next queue in the ring.
 struct Ring {
   const char* name;
   std::vector<By> queues;
@@ -302,8 +302,8 @@ std::ostream& operator<<(std::ostream& os, const Ring& ring) {
 
 class DeviceLastReference : public testing::TestWithParam<Ring> {
  protected:
-  // Returns work that waits for `alone` and then drops the last reference to
-  // `other`.
+  // Returns work that waits for the flag `alone` and then drops the last
+  // reference to `other`.
   static std::shared_ptr<CommandBuffer> Drops(
       CommandQueue& queue, By by, std::shared_ptr<CommandQueue> other,
       std::shared_ptr<Flag> alone) {
@@ -331,7 +331,7 @@ class DeviceLastReference : public testing::TestWithParam<Ring> {
                         [drop](void*, size_t) mutable { drop(); }),
                     0, 0);
       }
-      // There are two threadgroups, so that the executor runs them.
+      // Two threadgroups are dispatched, so that the executor runs them.
       e.dispatchThreadgroups(Size(2, 1, 1), Size(1, 1, 1));
     });
     if (by == By::kHandler) {
@@ -379,8 +379,8 @@ TEST_P(DeviceLastReference, DroppedByWork) {
   for (const auto& flag : gone) flag->Wait();
 }
 
-// Makes a queue with a handler that releases the queue, sends a signal, and
-// calls `then`.
+// Makes a queue with a handler. The handler releases the queue, sends a
+// signal, and calls `then`.
 void DropInAHandler(void (*then)()) {
   const auto alone = std::make_shared<Flag>();
   const auto dropped = std::make_shared<Flag>();
@@ -400,7 +400,8 @@ void DropInAHandler(void (*then)()) {
   dropped->Wait();
 }
 
-// Static objects stay alive while a queue's work may use them.
+// exit() waits for a queue's work before it destroys static objects, because
+// the work may use them.
 TEST(DeviceLastReferenceDeathTest, ExitWaitsForTheWork) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto exit_early = [] {
@@ -424,7 +425,7 @@ TEST(DeviceLastReferenceDeathTest, ExitInAHandler) {
   EXPECT_EXIT(exit_inside(), testing::ExitedWithCode(7), "");
 }
 
-// In these tests threads drop references while work is in flight.
+// In the next tests, threads drop references while work is in flight.
 
 class DeviceLifetime : public DeviceTest {
  protected:
@@ -473,7 +474,7 @@ TEST_F(DeviceLifetime, PartsKeepTheWhole) {
   EXPECT_TRUE(gone_->IsSet());
 }
 
-// When the last reference is dropped, the thread waits for the work and the
+// When a thread drops the last reference, it waits for the work and the
 // handlers.
 TEST_F(DeviceLifetime, DroppedWithWorkInFlight) {
   std::string log;
@@ -539,7 +540,7 @@ TEST_F(DeviceLifetime, PipelineKeptUntilTheWorkIsDone) {
 }
 
 // The handler runs on the queue's own thread, which cannot wait for itself.
-// So that thread ends by itself.
+// The thread ends by itself instead.
 TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   Flag only_here;
   std::atomic<int> later{0};
@@ -547,7 +548,8 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   auto next = Work([&later] { ++later; });
   buffer->enqueue();
   next->commit();
-  // The handler holds the only references. Another handler follows it.
+  // The handler holds the only references to the queue and the buffer.
+  // Another handler follows it.
   auto refs = std::make_shared<std::pair<std::shared_ptr<CommandQueue>,
                                          std::shared_ptr<CommandBuffer>>>();
   buffer->addCompletedHandler([refs, &only_here](CommandBuffer* completed) {
@@ -571,8 +573,8 @@ TEST_F(DeviceLifetime, DroppedInAHandlerOnTheQueuesThread) {
   EXPECT_EQ(later, 1);  // committed work must still run
 }
 
-// A handler that runs on a thread in waitUntilCompleted() drops the queue,
-// the device and the command buffer that this thread waits for.
+// A handler runs on a thread in waitUntilCompleted(). It drops the queue, the
+// device and the command buffer that the thread waits for.
 TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   const std::thread::id here = std::this_thread::get_id();
   bool ran_here = false;
@@ -592,8 +594,8 @@ TEST_F(DeviceLifetime, DroppedInAHandlerWhileWaiting) {
   EXPECT_TRUE(ran_here);
 }
 
-// A kernel, a handler or a buffer's deallocator has captured the last
-// reference and drops it.
+// A kernel, a handler or a buffer's deallocator holds the last reference and
+// drops it.
 TEST_F(DeviceLifetime, DroppedWithACapture) {
   for (const char* const where : {"kernel", "handler", "deallocator"}) {
     SCOPED_TRACE(where);
@@ -659,7 +661,7 @@ TEST_F(DeviceLifetime, HandlersThatWaitAreNotTooDeep) {
     buffer->commit();
     buffer->waitUntilCompleted();
   }
-  // This waits until the handlers have returned.
+  // This buffer completes after all handlers have returned.
   const auto last = queue_->commandBuffer();
   last->commit();
   last->waitUntilCompleted();

@@ -44,7 +44,7 @@ template <class T>
 void RoundEachTo(std::vector<float>* values) {
   for (float& f : *values) f = Widen(Round<T>(f));
 }
-// Rounds each number as ToBytes() does.
+// Rounds each number to the type; f32 stays unchanged.
 inline void RoundEach(Type type, std::vector<float>* values) {
   if (type == Type::kBF16) RoundEachTo<BFloat16>(values);
   if (type == Type::kF16) RoundEachTo<Float16>(values);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests kernels that are cut at the points where their threads meet
-// (device/src/metal/regions.h). They must give the same results as uncut
-// kernels, which checked mode runs.
+// Tests kernels that the compiler cuts at the points where their threads meet
+// (device/src/metal/regions.h). Cut kernels must give the same results as
+// uncut kernels, which checked mode runs.
 
 #include <sys/stat.h>
 
@@ -40,7 +40,7 @@ const std::vector<std::string> kUncut = {"some_meet", "as_many_as", "alone"};
 
 class Runner {
  public:
-  // Uses the kernels in metal/regions.metal, or those in `text` if it is not
+  // Runs the kernels in metal/regions.metal, or those in `text` if it is not
   // empty.
   explicit Runner(bool check_kernels, const std::string& text = "",
                   const std::string& cache = "")
@@ -50,8 +50,8 @@ class Runner {
     EXPECT_EQ(error, "");
   }
 
-  // Runs a kernel. Returns the words of `out` and of the other buffers that a
-  // random kernel writes. On failure, sets the error.
+  // Runs a kernel. Returns the words of `out`, and for a random kernel also
+  // the words of its other buffers. On failure, sets *error.
   std::vector<uint32_t> operator()(const std::string& kernel, Size groups,
                                    Size threads, std::string* error = nullptr) {
     FunctionConstantValues values;
@@ -137,8 +137,8 @@ TEST(Regions, AreThereWhereAllThreadsMeetAtTheSamePlaces) {
   EXPECT_EQ(CountCut(kUncut), 0u);
 }
 
-// Compiles with a Clang that rejects the generated text, and with one that
-// lacks the option against joined accesses.
+// Compiles with two faulty Clangs: one rejects the generated text, and the
+// other lacks an option that keeps accesses from being joined.
 TEST(Regions, AreLeftOutWhereTheyDoNotCompile) {
   SWITCHYARD_NEEDS_CLANG();
   for (const char* const refused :
@@ -207,14 +207,14 @@ TEST(Regions, EndWithTheErrorOfTheKernelUncut) {
   uncut("needs_unbound", all, threads, &expected);
   EXPECT_NE(error, "");
   EXPECT_EQ(error, expected);
-  // The next run must work again.
+  // After the failure, the next run must work again.
   EXPECT_EQ(cut("tree", all, threads), uncut("tree", all, threads));
 }
 
 // Generates random kernels without races. Threads exchange numbers only at
-// points where all of them meet. These points are nested in any way in
-// branches and loops. Between two meetings a thread accesses only its own
-// elements, by every kind of access.
+// points where all of them meet; these points are nested in branches and
+// loops. Between two meetings a thread accesses only its own elements, by
+// every kind of access.
 class Writer {
  public:
   explicit Writer(uint32_t seed) : random_(seed) {}
@@ -298,8 +298,9 @@ struct Mixed {
     return all[Below(static_cast<uint32_t>(all.size()))];
   }
 
-  // Returns the index of an element. In most cases its form is the same in
-  // all threads, so that Clang sees accesses to an array with a stride.
+  // Returns an index of an element, as a text. In most cases the index has
+  // the same form in all threads, so that Clang sees accesses to an array
+  // with a stride.
   std::string Element(uint32_t of) {
     const std::string from =
         OneOf({"e.x", "e.y", "e.z", "e.w", "n", "u", Own(), "e.x", "e.w"});
@@ -315,7 +316,8 @@ struct Mixed {
   std::string OfStruct(const std::string& of) {
     return of + OneOf({".a", Of2(".v"), Of2(".v"), ".b[" + Element(2) + "]"});
   }
-  // Returns one of the thread's elements, as an integer type.
+  // Returns one of the thread's own elements as a text. The element is an
+  // integer.
   std::string Place(uint32_t memory) {
     switch (memory) {
       case 0:
@@ -390,8 +392,8 @@ struct Mixed {
     return text + "\n";
   }
 
-  // Returns statements. `all` is true if all threads of a threadgroup reach
-  // them.
+  // Returns random statements. `all` is true if all threads of a threadgroup
+  // reach them.
   std::string Statements(int depth, bool all) {
     std::string text;
     for (uint32_t n = 2 + Below(4); n > 0 && left_ > 0; --n, --left_) {
@@ -433,7 +435,8 @@ struct Mixed {
       case 9:
       case 10:
       case 11:
-        // If a MEET follows, only these accesses lie between two meetings.
+        // The accesses stand alone. If a MEET follows, no other accesses lie
+        // between two meetings.
         return Accesses() + (all && Below(4) != 0 ? "  MEET;\n" : "");
       case 12:
         return Exchange(own + " = Mix(" + own + ", x[(i + " + Number(64) +
@@ -482,7 +485,7 @@ uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
              : static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
 }
 
-// SWITCHYARD_REGIONS_SEED selects other kernels, and
+// The environment variable SWITCHYARD_REGIONS_SEED selects other kernels, and
 // SWITCHYARD_REGIONS_KERNELS sets their number.
 TEST(Regions, AreRightInRandomKernels) {
   SWITCHYARD_NEEDS_CLANG();
@@ -505,14 +508,15 @@ TEST(Regions, AreRightInRandomKernels) {
     Runner cut(false, text, cache.path()), uncut(true, text, cache.path());
     for (uint32_t k = 0; k < each; ++k, ++compared) {
       const std::string name = "k" + std::to_string(k);
-      // EXPECT_EQ is not used, because it would print thousands of words.
+      // EXPECT_EQ would print thousands of words.
       EXPECT_TRUE(cut(name, {32, 8, 1}, {8, 8, 1}) ==
                   uncut(name, {32, 8, 1}, {8, 8, 1}))
           << "seed " << seed << ", " << name << " of\n"
           << text;
     }
   }
-  // Some kernels are not cut, because Clang may merge paths across branches.
+  // Some kernels cannot be cut, because Clang may merge paths across
+  // branches.
   EXPECT_GE(cuts, compared * 3 / 4);
   std::printf("%zu kernels from seed %u, %zu cut\n", compared, first, cuts);
 }

@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the original shaders of the built-in kernels, without changes. They
-// are in the folder that the environment variable SWITCHYARD_SEEDS names.
-// They are compiled when the test runs, and never copied. Each is compared
-// with the built-in kernel of its name, and its known defects must be found
-// on their lines. If the variable is not set, the tests are skipped.
+// Tests the original shaders of the built-in kernels, without changes. The
+// shaders are in the folder that the environment variable SWITCHYARD_SEEDS
+// names; without the variable, the tests are skipped. The shaders are
+// compiled when the test runs, and never copied. Each shader is compared with
+// the built-in kernel of its name, and its known defects must be found on
+// their lines.
 
 #include <algorithm>
 #include <cmath>
@@ -58,8 +59,8 @@ const BuiltIn& BuiltInOf(const std::string& name) {
           })->kernel;
 }
 
-// Returns logits and rows, or the experts of pairs. Some of these experts do
-// not exist.
+// Returns random inputs of a kernel: logits and rows for floats, or the experts
+// of pairs for integers. Some of these experts do not exist.
 Memory InputsOf(const KernelCase& c) {
   Memory memory;
   Random random(c.args.size());
@@ -94,8 +95,8 @@ class DeviceSeedTexts : public testing::Test {
       if (page.find("\n#include <metal_stdlib>") != page.npos) AddText(page);
     }
   }
-  // Adds the kernels in a page, without the text before them. Lines keep
-  // their numbers.
+  // Adds the kernels in a page of text. Lines before the first kernel become
+  // empty, so that all lines keep their numbers.
   void AddText(const std::string& page) {
     std::istringstream lines(page);
     std::string line, text, error;
@@ -114,8 +115,8 @@ class DeviceSeedTexts : public testing::Test {
     }
   }
 
-  // Runs the shader if `text` is true, otherwise the built-in kernel, on
-  // `memory`.
+  // Runs a dispatch on `memory`: the shader if `text` is true, otherwise the
+  // built-in kernel. Returns the findings.
   std::vector<Finding> Run(const KernelCase& c, bool text, Memory* memory) {
     FindingQueue& q = queue_;
     std::map<size_t, BufferPtr> buffers;
@@ -127,7 +128,7 @@ class DeviceSeedTexts : public testing::Test {
       for (const auto& [index, bytes] : *memory) {
         e.setBuffer(buffers[index] = q.Make(bytes), 0, index);
       }
-      // The routers get scratch memory as their engines set it.
+      // The routers get scratch memory of the size that their engines set.
       const auto experts = static_cast<size_t>(c.params[0]);
       const auto router_bytes = 4 * (experts + 2 * c.args[1].cols + 1);
       e.setThreadgroupMemoryLength(
@@ -169,7 +170,7 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
       if (arg.type != Type::kF32) {
         auto a = Recast<int32_t>(built_in[arg.index]);
         auto b = Recast<int32_t>(text[arg.index]);
-        // The pairs of an expert may be in any order.
+        // The kernels may list the pairs of an expert in different orders.
         if (arg.rows == 11) {
           for (auto* ids : {&a, &b}) {
             for (auto row = ids->begin(); row != ids->end();

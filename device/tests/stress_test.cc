@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Commits 10,000 command buffers from 8 threads to 2 queues. None may be lost
-// or change its place in its queue, and no memory may leak.
+// Commits 10,000 command buffers from 8 threads to 2 queues. No buffer may be
+// lost or change its place in its queue, and no memory may leak.
 
 #include <malloc.h>
 
@@ -35,7 +35,7 @@ constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
 struct Id {
-  // `serial` counts the buffers of a thread in a queue.
+  // `serial` counts the buffers that a thread commits to a queue.
   int32_t thread = 0, serial = 0;
   bool operator==(const Id& o) const {
     return thread == o.thread && serial == o.serial;
@@ -56,8 +56,8 @@ class DeviceStress : public DeviceTest,
     std::shared_ptr<CommandQueue> queue;
     std::mutex order;
     std::vector<Id> expected;  // empty if places are not recorded
-    // Only one kernel or handler of the queue at a time writes these. No
-    // mutex guards them, so that ThreadSanitizer can verify this.
+    // Only one kernel or handler of the queue at a time writes these members.
+    // No mutex guards them, so that ThreadSanitizer can check this rule.
     std::vector<Id> kernels, handlers;
     size_t errors = 0;
   };
@@ -143,7 +143,7 @@ class DeviceStress : public DeviceTest,
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // When this buffer is complete, all earlier buffers must be, too.
+    // When `last` is complete, all earlier buffers must be complete, too.
     for (PerQueue& q : queues_) {
       const auto last = q.queue->commandBuffer();
       CommitAndWait(*last);
@@ -206,8 +206,8 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
   const size_t before = HeapInUse();
   RunThreads(kBuffers);
   Check(kBuffers);
-  // This detects a leak of 26 bytes per command buffer. Each buffer allocates
-  // some hundred bytes.
+  // This limit detects a leak of 26 bytes per command buffer. Each buffer
+  // allocates some hundred bytes.
   EXPECT_LT(HeapInUse(), before + (size_t{256} << 10));
 }
 
@@ -217,7 +217,7 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
 
 constexpr size_t kActors = 4;
 constexpr size_t kSlots = 3;
-// How deep handlers may commit work that has handlers itself.
+// Handlers may commit work that has handlers, too, down to this depth.
 constexpr int kMaxDepth = 2;
 
 // An executor that counts its objects. A queue's thread releases its executor
@@ -243,8 +243,8 @@ class CountedExecutor final : public Executor {
   std::atomic<int>& live_;
 };
 
-// Returns the seed in the environment, if it is set. With it a sequence of
-// actions can be repeated (but threads still race).
+// Returns the seed in SWITCHYARD_SEED, or else a random one. With a fixed seed,
+// the sequence of actions can be repeated (but threads still race).
 uint64_t Seed() {
   const char* const given = std::getenv("SWITCHYARD_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 0)
@@ -254,8 +254,8 @@ uint64_t Seed() {
 class DeviceSequences : public testing::Test {
  protected:
   // A queue with its number in the order of creation. Handlers wait only for
-  // their own queue and for younger queues, so they never wait for each
-  // other.
+  // their own queue and for younger queues, so two handlers never wait for
+  // each other.
   struct Numbered {
     std::shared_ptr<CommandQueue> queue;
     uint64_t number = 0;
@@ -280,8 +280,8 @@ class DeviceSequences : public testing::Test {
     const std::lock_guard<std::mutex> lock(slot.mutex);
     return slot.queue;
   }
-  // Replaces a queue. The old one is dropped while the mutex is not locked,
-  // because this may be the last reference.
+  // Replaces a queue. The old queue is dropped while the mutex is not locked,
+  // because this reference may be the last one.
   void ReplaceQueue(Random& random) {
     Swap(slots_[random.Below(kSlots)], NewQueue(random));
   }
@@ -292,8 +292,8 @@ class DeviceSequences : public testing::Test {
     }
   }
 
-  // Returns a kernel that counts its threadgroups. The first threadgroup to
-  // run, on any thread, drops `held`.
+  // Returns a kernel that counts its threadgroups. The threadgroup that runs
+  // first, on any thread, drops `held`.
   KernelFunction Counting(std::shared_ptr<CommandQueue> held) {
     struct Held {
       std::atomic<bool> taken{false};
@@ -329,8 +329,9 @@ class DeviceSequences : public testing::Test {
         });
   }
 
-  // Encodes some dispatches and handlers, and usually commits them. Their
-  // kernels, handlers and deallocators hold `held`. Returns the buffer.
+  // Encodes some dispatches and handlers, and usually commits them. The
+  // kernels, handlers and deallocators hold references to other queues.
+  // Returns the buffer.
   BufferOf Work(const Numbered& queue, Random& random, int depth) {
     Device& device = *queue.queue->device();
     const BufferOf buffer = queue.queue->commandBuffer();
@@ -376,15 +377,16 @@ class DeviceSequences : public testing::Test {
       ++handlers_;
       EXPECT_EQ(completed->status(), fails ? CommandBufferStatusError
                                            : CommandBufferStatusCompleted);
-      // When the test ends, the slots are empty.
+      // After the end of the test, the slots are empty and `other.queue` is
+      // null.
       if (other.queue != nullptr && depth < kMaxDepth && own.Below(2) == 0) {
         const BufferOf work = Work(other, own, depth + 1);
         if (other.number >= number && own.Below(2) == 0) {
           WaitIfCommitted(*work);
         }
       }
-      // If the queue is not dropped here, it is dropped together with the
-      // handler.
+      // In the other half of the cases, the queue is dropped together with
+      // the handler.
       if (own.Below(2) == 0) other.queue.reset();
     };
   }
@@ -454,9 +456,9 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_GT(handlers_, 0u);
 }
 
-// Tests grids that are too large to finish, so that only the first failure
-// ends them. Also tests grids that do finish, but have more threadgroups than
-// are shuffled at a time.
+// The first tests have grids that are too large to finish, so that only the
+// first failure ends them. Other grids do finish, but have more threadgroups
+// than are shuffled at a time.
 
 class DeviceHugeGrid : public testing::TestWithParam<Setup> {};
 INSTANTIATE_TEST_SUITE_P(Setups, DeviceHugeGrid,

@@ -128,9 +128,9 @@ TEST(SwyMetal, WrongInputIsOneLine) {
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
 }
 
-// Runs a command, and fails it if it never ends or uses memory without limit.
-// Under ASan the memory is not limited, because ASan reserves terabytes of
-// addresses.
+// Runs a command, and fails it if it does not end within 50 seconds or uses
+// more than 8 GB of memory. Under ASan the memory is not limited, because
+// ASan reserves terabytes of addresses.
 Outcome MetalWithin(const std::string& arguments) {
 #ifdef SWITCHYARD_SANITIZED
   const std::string limits;
@@ -193,8 +193,7 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
   for (const auto& [text, why] : cases) {
     ExpectRefused(MetalWithin(files.Metal(text)), "swy: " + file + ":" + why);
   }
-  // The text includes a header that -I finds. That header includes itself,
-  // too.
+  // The text includes a header that -I finds, and the header includes itself.
   std::ofstream(files.File("folder/a.h"))
       << "#pragma once\n#include \"./a.h\"\n#include <fifo>\n";
   ExpectRefused(
@@ -207,7 +206,8 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
   const Outcome folder = MetalWithin(files.Metal("#include \"folder\"\n"));
   EXPECT_EQ(folder.exit_code, 1);
   EXPECT_NE(folder.err.find("'folder' file not found"), std::string::npos);
-  // A macro makes the file's name, so only the limit of memory ends this.
+  // A macro expands to the file's name, so only the limit of memory ends this
+  // compilation.
   const Outcome made =
       MetalWithin(files.Metal("#define NAME \"huge\"\n#include NAME\n"));
   EXPECT_EQ(made.exit_code, 2);
@@ -216,8 +216,8 @@ TEST(SwyMetalFiles, OnlyRegularOnesAreIncluded) {
       << made.err;
 }
 
-// A #line names a file for messages and allow() comments. That file need not
-// exist.
+// A #line directive names a file for messages and allow() comments. That file
+// need not exist.
 TEST(SwyMetalFiles, OnlyRegularOnesAreLookedAtForALine) {
   SWITCHYARD_NEEDS_CLANG();
   const EndlessFiles files;
@@ -305,7 +305,7 @@ TEST(SwyMetalFolder, IsALineForEachFileBelow) {
                             {"unsupported", nlohmann::json::array()}}));
   EXPECT_EQ(described[3]["unsupported"][0]["kernel"], "image");
   EXPECT_EQ(described[3]["unsupported"][0]["line"], 12);
-  // The entry has all of Clang's errors, not only the first.
+  // The file's entry has all of Clang's errors, not only the first error.
   const std::string wrong = described[4]["error"];
   EXPECT_NE(wrong.find("'unknown'"), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("identifier 'b'"), std::string::npos) << wrong;
@@ -322,7 +322,7 @@ TEST(SwyMetalFolder, WrongInputIsOneLine) {
   const TempFolder folder;
   ExpectRefused(Swy("metal " + folder.path()),
                 "swy: " + folder.path() + ": no .metal file in it");
-  // There is one message in all, and not one for each file.
+  // Swy prints one message in all, and not one for each file.
   std::ofstream(folder.File("a.metal")) << kScale;
   std::ofstream(folder.File("b.metal")) << kScale;
   ExpectRefused(Swy("metal --compiler /nowhere/clang " + folder.path()),
@@ -426,8 +426,8 @@ TEST_F(SwyMetalRun, FindsAMissingBarrier) {
                      "part[1] at " +
                      File("k.metal") + ":17:"));
   EXPECT_TRUE(broken.Printed("which thread "));
-  // Each of the two reads races with the write. It is reported once in all,
-  // not once in each of the six schedules.
+  // Each of the two reads races with the write. Each race is reported once in
+  // all, not once in each of the six schedules.
   EXPECT_TRUE(broken.Printed("\n2 findings in 6 schedules\n")) << broken.out;
   for (const char* const file : {"s", "j"}) {
     EXPECT_NE(ReadFile(File(file)).find("\"barrier-flags\""),
@@ -585,7 +585,8 @@ TEST_F(SwyMetalRun, GridsAreOfThreadsOrOfThreadgroups) {
   EXPECT_EQ(Run(run + "--groups 1,2,1").out, "0[0] 12 12 0 0 12 12 0 0\n");
 }
 
-// Returns two dispatches. The second reads the results of the first.
+// Returns the text of two dispatches. The second dispatch reads the results
+// of the first.
 std::string TwoDispatches(const std::string& between,
                           const std::string& more = "") {
   return R"({"buffers": {"x": "f32:range:68", "mid": "f32:empty:64",
@@ -615,7 +616,7 @@ TEST_F(SwyMetalRun, RunsTheDispatchesOfAFile) {
       without.Printed("memoryBarrier is missing between it and dispatch 1\n"))
       << without.out;
   EXPECT_TRUE(without.Printed("\n2 findings in 3 schedules\n")) << without.out;
-  // Values in the command line replace values in the file.
+  // Values in the command line replace the values in the file.
   const Outcome given = Run(
       "--dispatches %/with.json -b x=f32:fill:68:1 --expect mid=f32:fill:64:2");
   EXPECT_EQ(given.exit_code, 0) << given.out << given.err;
@@ -737,7 +738,7 @@ TEST_F(SwyMetalRun, PrependsFragments) {
                 "swy: /dev/zero: is not a regular file");
 }
 
-// The file has other instantiations, which would not compile.
+// The file has other instantiations of the template, which would not compile.
 TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
   SWITCHYARD_NEEDS_CLANG();
   Write(
@@ -753,8 +754,8 @@ TEST_F(SwyMetalRun, InstantiatesWhatItRuns) {
                 "swy: --kernel none: is not in the file; the file has ki, kf");
 }
 
-// Two of the findings occur only if threadgroups run out of order. They must
-// name the threadgroups of the first schedule in which they occur.
+// Two of the findings occur only if threadgroups run out of order. Each must
+// name the threadgroups of the first schedule in which it occurs.
 TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -882,7 +883,8 @@ TEST_F(SwyMetalRun, AWaitThatNeverEndsIsAMessage) {
   EXPECT_EQ(
       never.err.find(Named("swy: never: thread 0 waits at %/k.metal:14:")), 0u)
       << never.err;
-  // A wait without atomics ends and is reported as a race.
+  // This kernel waits without atomics. Its wait ends, and is reported as a
+  // race.
   const Outcome plain = Run("--kernel plain" + run + "--seeds 9");
   EXPECT_EQ(plain.exit_code, 1);
   EXPECT_TRUE(plain.Printed(" wrote at ")) << plain.out << plain.err;
@@ -906,7 +908,7 @@ TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
 }
 
-// The run must not read this address to find out whether the thread waits,
+// To find out whether the thread waits, the run must not read this address,
 // because the address may not be mapped.
 TEST_F(SwyMetalRun, AnAtomicAccessBesideABufferIsAFinding) {
   SWITCHYARD_NEEDS_CLANG();
@@ -1092,8 +1094,8 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + good)),
                 Named("swy: %/wrong.metal:3:3: error: use of undeclared "
                       "identifier 'no'"));
-  // Errors in the library's headers, and errors of the linker, have a place,
-  // too.
+  // Errors in the library's headers and errors of the linker must name a
+  // place in the shader, too.
   Write("wrong.metal", "void f(int);\nkernel void k(int y [[buffer(0)]]) {}\n");
   const std::string one = "--kernel k --grid 1 --threadgroup 1";
   ExpectRefused(Swy(Named("metal run %/wrong.metal " + one)),

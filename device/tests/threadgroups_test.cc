@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests users' kernels: grids, positions, bindings, threadgroup memory, and
-// times.
+// Tests users' kernels: grids, positions, bindings, threadgroup memory and
+// times of dispatches.
 
 #include <atomic>
 #include <cstdint>
@@ -85,8 +85,8 @@ TEST_F(DeviceThreadgroups, ThreadsAtTheEdges) {
   }
 }
 
-// Threads of a smaller threadgroup must have the same positions as in a full
-// one.
+// At the edge of the grid, threads of a smaller threadgroup must have the
+// same positions as in a full threadgroup.
 TEST_F(DeviceThreadgroups, ThreadsKnowTheirPlaceInTheGrid) {
   const auto out = device_->newBuffer(10 * sizeof(int32_t));
   Run([&](Encoder& e) {
@@ -129,8 +129,8 @@ TEST_F(DeviceThreadgroups, MaximumThreads) {
   });
 }
 
-// An indirect grid is read when the dispatch executes. An earlier dispatch or
-// the host has written it by then.
+// An indirect grid is read when the dispatch executes. By then, an earlier
+// dispatch or the host has written the grid.
 TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
   const auto args = device_->newBuffer(20);
   std::atomic<int> runs{0};
@@ -161,8 +161,8 @@ TEST_F(DeviceThreadgroups, IndirectGridIsReadWhenItExecutes) {
   EXPECT_EQ(runs, 24 + 5);
 }
 
-// Pieces of threadgroup memory do not overlap each other or those of
-// threadgroups that run at the same time.
+// Each piece of threadgroup memory is separate from the other pieces, and
+// from the memory of threadgroups that run at the same time.
 TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
   const size_t lengths[] = {4, 1000, 0, 17, 31747};  // the sum is 32768
   std::atomic<int> runs{0};
@@ -178,7 +178,7 @@ TEST_F(DeviceThreadgroups, MemoryOfItsOwn) {
         std::memset(piece.data, mark + static_cast<int>(i), piece.size);
       }
       EXPECT_EQ(c.threadgroup<char>(2).size, 0u);
-      // Only whole elements count.
+      // The span has whole elements only.
       EXPECT_EQ(c.threadgroup<int64_t>(3).size, 2u);
       for (size_t i = 0; i < 5; ++i) {
         if (lengths[i] == 0) continue;
@@ -256,7 +256,7 @@ TEST_F(DeviceThreadgroups, EncodersStartFromNothing) {
   EXPECT_EQ(threw, 1);
 }
 
-// The dispatches have more bytes than a block of the encoder's memory holds,
+// The dispatches bind more bytes than a block of the encoder's memory holds,
 // and more than is kept for reuse.
 TEST_F(DeviceThreadgroups, ManyBytes) {
   std::vector<char> bytes(4096);
@@ -295,7 +295,7 @@ TEST_F(DeviceThreadgroups, Times) {
     encoder->dispatchThreadgroups(Size(0, 1, 1), Size(4, 1, 1));
     encoder->setComputePipelineState(Pipeline(
         [&buffer](const ThreadgroupContext&) {
-          // The times are not yet available.
+          // Times are not available before the buffer has completed.
           EXPECT_TRUE(buffer->dispatchTimes().empty());
           throw std::runtime_error("no");
         },

@@ -22,7 +22,8 @@ namespace {
 
 // The next functions help to compare translated texts.
 //
-// Returns the text of the shader, without the table after it.
+// Returns the text of the shader, without the table that the translation adds
+// after it.
 std::string Shader(const Translation& translation) {
   const size_t table = translation.code.find("\n# 1 \"<switchyard>\"\n");
   return translation.code.substr(0, table);
@@ -103,8 +104,8 @@ TEST(Translate, LeavesPragmasAndLineMarkersAlone) {
 }
 
 TEST(Translate, ErasesUnrollCountsThatAreNoNumbers) {
-  // Preprocessed text still has macros in pragmas, but not the macros'
-  // #define. So the translation drops the macros.
+  // A preprocessed text still has macros in pragmas, but no longer their
+  // #define, so the translation drops the macros.
   EXPECT_EQ(Translated("#pragma unroll(MIN(4, N))\n#pragma unroll (8)\n"
                        "#pragma clang loop unroll_count(N)\n"
                        "#pragma clang loop unroll(full)\n#pragma unroll\n"),
@@ -158,7 +159,7 @@ TEST(Translate, TakesMethodsOnceForAllAddressSpaces) {
             "int operator()(int y) { return y; }\n"
             "\n"
             "};");
-  // The method is const, because its object is in constant memory.
+  // The object is in constant memory, so the method becomes const.
   EXPECT_EQ(Translated("struct A { int Get() constant; };"),
             "struct A { int Get() const ; };");
 }
@@ -175,7 +176,7 @@ TEST(Translate, TakesFunctionsOnceForAllAddressSpaces) {
       "\n"
       "\n"
       "int f(int n) { return n; }");
-  // `constant` becomes const, so these remain two different functions.
+  // `constant` becomes const, so these functions remain two overloads.
   const char kOverloads[] =
       "int f(device int* x) { return 1; }\nint f(constant int* x) { return 2; "
       "}";
@@ -194,8 +195,9 @@ TEST(Translate, TakesSpecializationsOnceForAllAddressSpaces) {
       "template <> struct P< int*> {};\n");
 }
 
-// The translation keeps the function for the thread address space, or else
-// the first one, and adds a note.
+// If functions differ only in address spaces, the translation keeps the
+// function for the thread address space, or else the first one, and adds a
+// note.
 TEST(Translate, TakesOneOfFunctionsThatOnlyAddressSpacesTellApart) {
   const auto translate = [](const std::string& first,
                             const std::string& second) {
@@ -265,7 +267,8 @@ TEST(Translate, LeavesWrongRedefinitionsToClang) {
 
 // Conditional expressions -----------------------------------------------------
 
-// Returns the translated text, with E for Either and A for Arm().
+// Returns the translated text, but with E for switchyard_metal::Either and A
+// for switchyard_metal::Arm().
 std::string Marked(std::string_view text) {
   std::string code = Translated("half h;\n" + std::string(text));
   code.erase(0, code.find('\n') + 1);
@@ -336,11 +339,12 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
         "x = a < b, c > d ? e : f;", "x = a ? [&] { return b; }() : c;"}) {
     EXPECT_EQ(Marked(text), text);
   }
-  // Without a half, no expression is ambiguous.
+  // Without a half in the text, no expression is ambiguous.
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
 }
 
-// The next tests are about kernels and their table, before Clang sees them.
+// The next tests are about kernels and the table that describes them, before
+// Clang sees the text.
 
 using switchyard_metal::Input;
 
@@ -636,7 +640,7 @@ TEST(Translate, LeavesOutWhatNeedsWhatIsLeftOut) {
 }
 
 // The next tests are about threadgroup memory and program-scope constants,
-// before Clang sees them.
+// before Clang sees the text.
 
 TEST(Translate, GivesThreadgroupVariablesOneMemory) {
   EXPECT_EQ(Translated("template <class T, int N> void f() {\n"
@@ -829,14 +833,15 @@ vertex float4 v() { return R"x()"
                            R"(}})x"; }
 )";
 
-// Checks that each token of the shader keeps its line, or becomes blanks
-// there.
+// Checks that the translation keeps the number of lines, so that each token
+// keeps its line.
 void CheckLines(const std::string& text, const std::string& code) {
   const auto lines = std::count(text.begin(), text.end(), '\n');
   ASSERT_EQ(std::count(code.begin(), code.end(), '\n'), lines);
 }
 
-// How often the translation may look at a token, for each byte of the text.
+// The limit of times that the translation may look at a token, for each byte
+// of the text.
 constexpr uint64_t kLooksPerByte = 60;
 
 TEST(Translate, SurvivesMutations) {
@@ -948,7 +953,7 @@ TEST(Translate, IsLinear) {
       for (const char* around : {"", "void f() {"}) {
         std::string text = around;
         for (size_t i = 0; i < times; ++i) text += piece;
-        // The text is unbalanced, or a closing brace balances it.
+        // The text is unbalanced, or the closing brace balances it.
         for (const char* end : {"", "}"}) {
           const Translation translation = Translate(text + end);
           EXPECT_LE(translation.looks, kLooksPerByte * (text.size() + 10))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from switchyard import metal
 
-# FLAGS stands for the barrier's flags; kTimes is a function constant.
+# In ROW_MAX, FLAGS stands for the barrier's flags; kTimes is a function constant.
 ROW_MAX = """#include <metal_stdlib>
 using namespace metal;
 constant float kTimes [[function_constant(0)]];
@@ -185,7 +185,7 @@ def test_the_action_shows_findings_beside_their_lines(tmp_path):
     assert unknown.returncode == 1 and "::error::cannot be run: swy metal run k.metal" in unknown.stdout
 
 
-# The interface of MLX.
+# The next tests are about the interface of MLX.
 
 
 def exp_kernel(source, **more):
@@ -272,7 +272,7 @@ def test_settings_hold_for_the_doors():
     call_exp(exp_kernel(source), a)
 
 
-# The interface of torch.
+# The next tests are about the interface of torch.
 
 LIBRARY = """
 #include <metal_stdlib>

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh OBJDUMP ACCESSORS COMPILER...
-# Compiles axpy.cc and checks its object file. The kernel may only call its ACCESSORS accessors, so
-# each access in the loop over threads is a load or a store. It may not refer to checked mode.
+# Compiles axpy.cc and checks its object file. The kernel must call accessors ACCESSORS times, and
+# nothing else, so each access in the loop over threads is a load or a store. The file may not refer
+# to checked mode.
 set -euo pipefail
 
 objdump=$1

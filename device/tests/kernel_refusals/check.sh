@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh COMPILER...
 # Checks that refused.cc compiles with REFUSED=0. With each other number, a static assertion has to
-# fail with the text below.
+# fail with the number's text in `texts`.
 set -euo pipefail
 
 compile() {

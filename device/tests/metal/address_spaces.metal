@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Address spaces wherever they may be written.
+// Uses address spaces in all places where MSL allows them.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -16,7 +16,7 @@ struct Step {
 constant Step kSteps[] = {{1, 2.0f}, {3, 0.25f}};
 static constant constexpr float kOther = 4.0f;
 
-// Overloads that differ in the address space alone.
+// These overloads differ only in the address space.
 static float First(device const float* p) { return p[0]; }
 static float First(threadgroup const float* p) { return p[0]; }
 static float First(thread const float* p) { return p[0]; }

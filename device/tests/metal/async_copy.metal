@@ -63,8 +63,8 @@ using namespace metal;
 
 constant uint kWidth = 7, kHeight = 6;
 
-// Copies a tile of 5 x 3, from rows of 9 elements, into a tile of 7 x 6. Then
-// copies that tile's elements, in reverse order, to `out` as one row.
+// Copies a tile of 5 x 3, from rows of 9 elements, to `block`, a tile of 7 x 6.
+// Then copies the elements of `block`, in reverse order, to `out` as one row.
 template <simdgroup_async_copy_clamp_mode mode>
 kernel void tile(device const half* in [[buffer(0)]],
                  device half* out [[buffer(1)]],

@@ -6,8 +6,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Each operation is on its own word. The final values do not depend on the
-// order of the threads.
+// Each operation updates a word of its own. The final values do not depend on
+// the order of the threads.
 kernel void of_ints(device atomic_int* out [[buffer(0)]],
                     device const int* in [[buffer(1)]],
                     uint i [[thread_position_in_grid]]) {
@@ -43,8 +43,8 @@ kernel void of_longs(device atomic_ulong* out [[buffer(0)]],
   atomic_min_explicit(&out[1], ulong(in[i]) << 20 | i, memory_order_relaxed);
 }
 
-// Computes a maximum of floats by compare and exchange. Also exchanges a
-// word, as a lock does.
+// Computes a maximum of floats by compare and exchange. Every thread also
+// exchanges out[1], as a lock does.
 kernel void by_exchange(device atomic_uint* out [[buffer(0)]],
                         device const float* in [[buffer(1)]],
                         uint i [[thread_position_in_grid]]) {
@@ -60,7 +60,7 @@ kernel void by_exchange(device atomic_uint* out [[buffer(0)]],
   atomic_fetch_add_explicit(&out[2], before, memory_order_relaxed);
 }
 
-// Computes in threadgroup memory a histogram, and the first thread with a 3.
+// Computes in threadgroup memory a histogram and the first index with a 3.
 kernel void in_threadgroups(device const uint* in [[buffer(0)]],
                             device atomic_uint* out [[buffer(1)]],
                             device uint* firsts [[buffer(2)]],

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Structs of pointers. A shader follows them to memory that is bound at no
-// index.
+// Uses structs of pointers. The shader follows the pointers to memory that is
+// bound at no index.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -7,7 +7,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Each division is on its own line, so that a finding names it.
+// Each division is on a separate line, so that a finding names it.
 template <class T>
 kernel void every(device const T *a [[buffer(0)]],
                   device const T *b [[buffer(1)]],
@@ -52,7 +52,7 @@ kernel void clangs(device const Four *a [[buffer(0)]],
   out[4 * i + 3] = a[i] % b[i];
 }
 
-// The kernel has barriers, so in unchecked mode it is cut into regions there.
+// In unchecked mode, this kernel is cut into regions at its barriers.
 kernel void meets(device const int *a [[buffer(0)]],
                   device const int *b [[buffer(1)]],
                   device int *out [[buffer(2)]],

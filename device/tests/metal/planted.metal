@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defects that checked mode finds in every schedule. The test runs many.
+// Defects that checked mode finds in every schedule that the test runs.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -57,7 +57,7 @@ kernel void bytes(device uchar* out [[buffer(1)]],
                   uint i [[thread_index_in_threadgroup]]) {
   out[1 + (kDefect ? i / 2 : i)] = uchar(i);  // FINDS: missing-barrier
 }
-// Two values of two bytes share a word. A thread then reads the lower value,
+// A word holds two values of two bytes. A thread then reads the lower value,
 // which another thread has written.
 kernel void halves(device ushort* words [[buffer(1)]],
                    device float* result [[buffer(0)]],
@@ -66,8 +66,8 @@ kernel void halves(device ushort* words [[buffer(1)]],
   out[i] = ushort(i);  // FINDS: missing-barrier
   if (i == 40) result[0] = float(out[kDefect ? 7 : 40]);  // FINDS: missing-barrier
 }
-// Threads write halves of words, then whole words, and one reads an upper
-// half.
+// Threads write halves of words and then whole words. One thread reads the
+// upper half of a word.
 kernel void halves_then_words(device float* words [[buffer(1)]],
                               device float* result [[buffer(0)]],
                               uint i [[thread_index_in_threadgroup]]) {
@@ -79,8 +79,8 @@ kernel void halves_then_words(device float* words [[buffer(1)]],
   if (i == 40) result[0] = float(halves[2 * 7 + 1]);  // FINDS: missing-barrier
 }
 
-// The last threadgroup overwrites a word that all read. Its barriers order
-// only its own threads.
+// The last threadgroup overwrites a word that all threadgroups read. A
+// barrier orders only the threads of its own threadgroup.
 // RUN: groups=3 threads=32
 kernel void scale(device float* x [[buffer(0)]],
                   uint p [[thread_position_in_grid]]) {
@@ -91,7 +91,7 @@ kernel void scale(device float* x [[buffer(0)]],
   }
   if (p == 95) x[kDefect ? 0 : 1] = v;  // FINDS: race
 }
-// The defect of `scale`, with elements of two words.
+// The same defect as in the kernel scale(), with elements of two words.
 // RUN: groups=3 threads=32
 kernel void scale_words(device float2* x [[buffer(0)]],
                         uint p [[thread_position_in_grid]]) {

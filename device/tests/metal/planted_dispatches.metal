@@ -18,7 +18,7 @@ kernel void copy(device const uint* x [[buffer(0)]],
   out[i] = x[i];  // FINDS: missing-memory-barrier
 }
 
-// Writes the size of the next dispatch's grid, or its parameters.
+// Writes the size of the next dispatch's grid, or the next parameters.
 kernel void ones(device uint* out [[buffer(0)]],
                  uint i [[thread_index_in_threadgroup]]) {
   out[i] = 1;

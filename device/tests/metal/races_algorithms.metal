@@ -23,7 +23,7 @@ kernel void tree(device const float* in [[buffer(0)]],
   if (i == 0) out[0] = scratch[0];
 }
 
-// All threads read the partial sums of both simdgroups, without a barrier.
+// All threads read both simdgroups' partial sums, without a barrier.
 kernel void partials(device const float* in [[buffer(0)]],
                      device float* out [[buffer(1)]],
                      uint i [[thread_position_in_threadgroup]],

@@ -104,8 +104,8 @@ kernel void atomic_progress(device uint* count [[buffer(1)]],
   seen[g] = kDefect ? count[0] : atomic_load_explicit(atomic, memory_order_relaxed);  // FINDS: race
 }
 
-// All threads use compare and exchange on a word. One also stores to it
-// plainly.
+// All threads use compare and exchange on a word. One thread also writes the
+// word by a plain store.
 // RUN: buffer2=64
 kernel void atomic_exchange(device int* owner [[buffer(1)]],
                             device float* out [[buffer(2)]],

@@ -92,7 +92,7 @@ kernel void groups_one_word(device const float* in [[buffer(0)]],
 }
 
 // A stencil in place: each threadgroup also reads the first element of the
-// next threadgroup, which that one overwrites.
+// next threadgroup, which the next threadgroup overwrites.
 // RUN: groups=3 threads=32
 kernel void groups_stencil(device const float* in [[buffer(0)]],
                            device float* out [[buffer(1)]],
@@ -201,7 +201,7 @@ kernel void groups_handed_on(device const float* in [[buffer(0)]],
 #undef FENCE
 
 // With the defect, all threadgroups use the same scratch in device memory;
-// otherwise each has its own.
+// otherwise each threadgroup has its own scratch.
 // RUN: groups=3 threads=32 buffer2=96
 kernel void groups_scratch(device const float* in [[buffer(0)]],
                            device float* out [[buffer(1)]],

@@ -105,7 +105,7 @@ kernel void tg_struct_member(device const float* in [[buffer(0)]],
 }
 
 // Each thread writes its own element of two bytes. With the defect, it also
-// writes the next thread's.
+// writes the element of the next thread.
 kernel void tg_halves(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
                       uint i [[thread_position_in_threadgroup]]) {

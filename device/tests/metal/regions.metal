@@ -25,7 +25,7 @@ constant bool is_set [[function_constant(0)]];
 
 static uint Mix(uint a, uint b) { return (a ^ b) * 2654435761u + (a >> 7); }
 
-// Loops that all threads leave after the same round.
+// Has loops that all threads leave after the same round.
 kernel void tiles(ARGUMENTS) {
   threadgroup uint a[8][16], b[16][16];
   uint sum = ME;
@@ -82,8 +82,8 @@ kernel void swap(ARGUMENTS) {
   }
   out[ME] = Mix(a, b) + Mix(c, d);
 }
-// Each thread leaves the loop after another number of rounds, and uses its
-// last values later.
+// Threads leave the loop after different numbers of rounds, and use the last
+// values of its variables later.
 kernel void uneven(ARGUMENTS) {
   threadgroup uint x[128];
   uint count = 0, steps = 0;
@@ -112,7 +112,7 @@ kernel void read_bound(ARGUMENTS) {
   }
   out[ME] = sum + bound;
 }
-// Threadgroups take different branches, but all threads of one the same.
+// Each threadgroup takes one branch, but not all take the same branch.
 kernel void ways(ARGUMENTS) {
   threadgroup uint x[128];
   uint mine = ME;
@@ -304,7 +304,7 @@ kernel void half_words(ARGUMENTS) {
   MEET;
 }
 
-// The next two kernels are not cut: it depends on the thread where they wait.
+// The next two kernels are not cut: threads wait at different points.
 kernel void some_meet(ARGUMENTS) {
   uint v = in[ME];
   if (simdgroup == 1) v = simd_sum(v % 100);

@@ -6,8 +6,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// The lanes of each branch call simd functions, in which the other lanes take
-// no part. The operands have several types.
+// In each branch, only some lanes call simd functions, and the other lanes
+// take no part. The operands have several types.
 kernel void in_branches(device const int* in [[buffer(0)]],
                         device int* out [[buffer(1)]],
                         uint i [[thread_position_in_grid]],

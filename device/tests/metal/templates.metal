@@ -46,7 +46,7 @@ instantiate(float, float, 2)
 instantiate(float, float, 4)
 instantiate(uchar, uchar, 2)
 
-// Gets host names by a type of the function, and by the whole declaration.
+// Gets host names for a type of the function, and for a declaration.
 template <typename Op, bool kNegate = false, typename T = float>
 kernel void fold(device const T* in [[buffer(0)]],
                  device T* out [[buffer(1)]],

@@ -76,7 +76,7 @@ class Resource : public Referencing<Resource> {
 };
 
 // A buffer stays alive until every command buffer that binds it has run. It
-// may end before the handlers of the command buffer run.
+// may be destroyed before the handlers of the command buffer run.
 class Buffer : public Referencing<Buffer, Resource> {
  public:
   using Deallocator = std::function<void(void* pointer, size_t length)>;
@@ -89,8 +89,8 @@ class Buffer : public Referencing<Buffer, Resource> {
   void* contents() const noexcept { return contents_; }
   size_t length() const noexcept { return length_; }
   size_t allocatedSize() const noexcept { return length_; }
-  // The address of contents(), which a host may store as a pointer in a
-  // struct for kernels.
+  // Returns the address of contents(), which a host may store as a pointer in
+  // a struct for kernels.
   uint64_t gpuAddress() const noexcept {
     return reinterpret_cast<uintptr_t>(contents_);
   }
@@ -109,10 +109,11 @@ class Buffer : public Referencing<Buffer, Resource> {
   void* const contents_;
   const size_t length_;
   const bool read_only_;
-  bool fresh_ = false;  // true: checked mode finds reads before any write
+  bool fresh_ = false;  // true if checked mode reports reads before writes
   Deallocator deallocator_;
-  // The number of the command buffer that retained this buffer last. With it,
-  // a shared_ptr is copied once per command buffer and not once per dispatch.
+  // The number of the last command buffer that retained this buffer. This
+  // number lets each command buffer copy the shared_ptr only once, and not
+  // for every dispatch.
   mutable std::atomic<uint64_t> retained_by_{0};
 };
 

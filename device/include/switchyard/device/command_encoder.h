@@ -27,10 +27,10 @@ enum : BarrierScope {
   BarrierScopeTextures = 2,
 };
 
-// With both types, dispatches run in the order in which they were encoded,
-// and each is spread over the executor's threads. A concurrent encoder only
+// Both types run dispatches in the order in which they were encoded, and
+// spread each dispatch over the executor's threads. A concurrent encoder only
 // declares that its dispatches could overlap between barriers; checked mode
-// uses this.
+// reports conflicts between such dispatches.
 enum DispatchType : uint32_t { DispatchTypeSerial, DispatchTypeConcurrent };
 
 class CommandBuffer;
@@ -57,8 +57,8 @@ class CommandEncoder : public Referencing<CommandEncoder> {
   friend class CommandBuffer;
   struct State;
   explicit CommandEncoder(std::unique_ptr<State> state);
-  // Only checks that the fence is not null, because encoders run in order
-  // anyway.
+  // Does nothing except to check that the fence is not null, because encoders
+  // run in order anyway.
   void UseFence(const char* call, host_internal::Arg<Fence> fence) noexcept;
 
   const std::unique_ptr<State> base_;
@@ -80,8 +80,8 @@ class ComputeCommandEncoder
                  size_t index) noexcept;
   // Changes the offset of a buffer that setBuffer bound.
   void setBufferOffset(size_t offset, size_t index) noexcept;
-  // Binds range.length buffers with their offsets, to the indices from
-  // range.location on.
+  // Binds range.length buffers with their offsets to consecutive indices that
+  // start at range.location.
   void setBuffers(const std::shared_ptr<Buffer> buffers[],
                   const size_t offsets[], Range range) noexcept;
   template <class B>
@@ -93,7 +93,7 @@ class ComputeCommandEncoder
         },
         buffers, offsets, range);
   }
-  // `length` is at most 4096.
+  // Copies `length` bytes, at most 4096, and binds the copy.
   void setBytes(const void* bytes, size_t length, size_t index) noexcept;
   // `length` is in bytes and may have any value, but all lengths together are
   // at most 32768. Built-in kernels need no threadgroup memory and accept any
@@ -103,19 +103,20 @@ class ComputeCommandEncoder
   // A grid of zero threadgroups does nothing.
   void dispatchThreadgroups(Size threadgroups_per_grid,
                             Size threads_per_threadgroup) noexcept;
-  // The dispatch reads the three uint32 of its size when it executes, so an
-  // earlier dispatch may write them. They lie at `offset`, which is in bytes
+  // The dispatch reads its size, three uint32, from `indirect_buffer` when it
+  // executes, so an earlier dispatch may write the size. `offset` is in bytes
   // and a multiple of 4.
   void dispatchThreadgroups(host_internal::Arg<Buffer> indirect_buffer,
                             size_t offset,
                             Size threads_per_threadgroup) noexcept;
-  // Dispatches as many threadgroups as the grid needs. Threadgroups at its
-  // edge may have fewer threads.
+  // Dispatches as many threadgroups as the grid needs. Threadgroups at the
+  // edge of the grid may have fewer threads.
   void dispatchThreads(Size threads_per_grid,
                        Size threads_per_threadgroup) noexcept;
 
   // On Metal, a barrier orders the dispatches of a concurrent encoder. Here
-  // they run in order anyway, but checked mode reports missing barriers.
+  // dispatches run in order anyway, but checked mode reports missing
+  // barriers.
   void memoryBarrier(BarrierScope scope) noexcept;
   void memoryBarrier(const std::shared_ptr<Buffer> resources[],
                      size_t count) noexcept;
@@ -153,15 +154,15 @@ class ComputeCommandEncoder
   ComputeCommandEncoder(std::shared_ptr<CommandBuffer> buffer,
                         DispatchType type);
   explicit ComputeCommandEncoder(std::unique_ptr<State> state);
-  // Returns element i of an array of pointers. The elements are shared or raw
-  // pointers.
+  // A function that returns element i of the array `all`, which holds shared
+  // or raw pointers.
   using BufferAt = const Buffer* (*)(const void* all, size_t i);
   using ResourceAt = const Resource* (*)(const void* all, size_t i);
   void SetBuffers(BufferAt at, const void* buffers, const size_t offsets[],
                   Range range) noexcept;
   void BarrierOf(ResourceAt at, const void* resources, size_t count) noexcept;
 
-  State* const state_;  // base_
+  State* const state_;  // base_.get()
 };
 
 // Fills and copies buffers. Checked mode records the reads and writes of blits.

@@ -18,9 +18,9 @@ namespace switchyard::device {
 class Device;
 
 // Runs command buffers one after the other, on the queue's thread or on a
-// thread that waits for them. Their order is that of the calls of enqueue(),
-// or of commit() if enqueue() was not called. Several queues run at the same
-// time.
+// thread that waits for them. Command buffers run in the order of their calls
+// of enqueue(), or of commit() if enqueue() was not called. Several queues
+// run at the same time.
 //
 // A command buffer keeps its queue and device alive. When the last reference
 // to a queue and its command buffers is dropped, the thread that drops it
@@ -34,8 +34,8 @@ class Device;
 //
 // Work runs in the default floating-point environment (threadgroup.h).
 // Handlers and deallocators run in the environment of the thread that calls
-// them. That is a thread that waits, or the queue's thread, which has the
-// environment of the thread that made the queue.
+// them: a thread that waits, or the queue's thread, which has the environment
+// of the thread that made the queue.
 class CommandQueue : public Referencing<CommandQueue> {
  public:
   ~CommandQueue();
@@ -47,8 +47,8 @@ class CommandQueue : public Referencing<CommandQueue> {
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
   // Returns nullptr if memory is out.
   Autoreleased<CommandBuffer> commandBuffer() noexcept;
-  // Does the same as commandBuffer(): this command buffer retains its
-  // buffers, too.
+  // Returns commandBuffer(): here, too, the command buffer keeps the buffers
+  // that it uses alive.
   Autoreleased<CommandBuffer> commandBufferWithUnretainedReferences() noexcept {
     return commandBuffer();
   }

@@ -50,7 +50,7 @@
 
 namespace switchyard::device {
 
-// These are defined in library.h, which callers of newLibrary() include.
+// library.h, which callers of newLibrary() include, defines these classes.
 class CompileOptions;
 class Function;
 class Library;
@@ -61,7 +61,7 @@ struct DeviceOptions {
   // MakeTbbExecutor(), or SerialExecutor() in a library without TBB.
   std::shared_ptr<Executor> executor;
   // Record when each dispatch starts and ends, for
-  // CommandBuffer::dispatchTimes(). This takes about 50 ns a dispatch.
+  // CommandBuffer::dispatchTimes(). Recording takes about 50 ns per dispatch.
   bool time_dispatches = false;
   // Checked mode, for kernels made by MakeKernel() of kernel.h: every access
   // to memory is checked. Mistakes become CommandBuffer::findings(), and the
@@ -89,15 +89,15 @@ struct DeviceOptions {
   // Fill newBuffer(length) with zeros in checked mode too, as on Metal.
   // Reading these zeros is then not a finding.
   bool zeroed_buffers = false;
-  // Make CommandBuffer::neverWritten() available in checked mode, which then
-  // reads every word of every output.
+  // Make CommandBuffer::neverWritten() available in checked mode. Checked
+  // mode then reads every word of every output.
   bool track_never_written = false;
   // The Clang that compiles .metal files: the name of a program in PATH, or
-  // the path of a file. If it is empty, this is clang++, or the newest
-  // clang++-N that is installed.
+  // the path of a file. Empty means clang++, or the newest clang++-N that is
+  // installed.
   std::string metal_compiler = {};
-  // The cache folder for compiled files. If it is empty, this is switchyard/
-  // in $XDG_CACHE_HOME or ~/.cache.
+  // The cache folder for compiled files. Empty means switchyard/ in
+  // $XDG_CACHE_HOME or ~/.cache.
   std::string metal_cache = {};
   // The largest size of the cache folder in bytes; 0 means no limit. When a
   // file is added, the least recently used files are deleted until the rest
@@ -129,8 +129,8 @@ enum GPUFamily : Integer {
   GPUFamilyMetal4 = 5002,
 };
 
-// Makes queues, buffers, heaps, events, libraries and pipelines. CreateDevice()
-// makes a device.
+// Makes queues, buffers, heaps, events, libraries and pipelines.
+// CreateDevice() returns a device.
 class Device : public Referencing<Device> {
  public:
   ~Device();
@@ -147,7 +147,8 @@ class Device : public Referencing<Device> {
   size_t maxBufferLength() const noexcept { return PTRDIFF_MAX; }
   // Returns the size of the machine's memory.
   uint64_t recommendedMaxWorkingSetSize() const noexcept;
-  // Returns the bytes of all buffers, without buffers in the caller's memory.
+  // Returns the total bytes of all buffers, except for buffers in the
+  // caller's memory.
   size_t currentAllocatedSize() const noexcept;
   bool supportsFamily(GPUFamily family) const noexcept {
     return family <= GPUFamilyApple8 ||
@@ -216,8 +217,8 @@ class Device : public Referencing<Device> {
   // `error` is null.
   Ref<ComputePipelineState> newComputePipelineState(
       const char* name, host_internal::ErrorOut error = nullptr) noexcept;
-  // Makes a pipeline of a kernel that you wrote. Returns nullptr if it has no
-  // name or no function.
+  // Makes a pipeline of a kernel that you wrote in C++. Returns nullptr if it
+  // has no name or no function.
   Ref<ComputePipelineState> newComputePipelineState(
       KernelFunction kernel, host_internal::ErrorOut error = nullptr) noexcept;
 
@@ -247,7 +248,7 @@ class Device : public Referencing<Device> {
       host_internal::Arg<Function> function,
       host_internal::ErrorOut error = nullptr) noexcept;
 
-  // Returns nullptr if memory or threads are out.
+  // Returns nullptr if memory or threads cannot be allocated.
   Ref<CommandQueue> newCommandQueue() noexcept;
   // Ignores its argument, because a queue takes any number of command
   // buffers.
@@ -265,8 +266,8 @@ class Device : public Referencing<Device> {
                                      Buffer::Deallocator deallocator) noexcept;
 
   const DeviceOptions options_;
-  // The bytes of all buffers. The buffers share the counter, and subtract
-  // their bytes when they end.
+  // The total bytes of all buffers. The buffers share the counter, and
+  // subtract their bytes when they are destroyed.
   const std::shared_ptr<std::atomic<size_t>> allocated_;
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Events. A command buffer can wait for work of other queues or of the host,
-// and the host for work of command buffers.
+// and the host can wait for work of command buffers.
 
 #ifndef SWITCHYARD_DEVICE_EVENT_H_
 #define SWITCHYARD_DEVICE_EVENT_H_
@@ -26,12 +26,12 @@ class Device;
 // command buffers wait at their encodeWait() until the number is large
 // enough.
 //
-// While a command buffer waits, the thread that runs it waits too, even if it
-// is a thread in waitUntilCompleted(). So a command buffer cannot wait for
-// work that this thread would commit afterwards. If the thread is in a
-// handler, it cannot wait for later command buffers of the handler's queue
-// either. After DeviceOptions::event_timeout_ms the wait ends, and the
-// command buffer has an error.
+// While a command buffer waits, the thread that runs it waits too, even if
+// that thread is in waitUntilCompleted(). So a command buffer cannot wait for
+// work that the same thread would commit afterwards. If the thread is in a
+// handler, the command buffer cannot wait for later command buffers of the
+// handler's queue either. After DeviceOptions::event_timeout_ms the wait
+// ends, and the command buffer has an error.
 class Event : public Referencing<Event> {
  public:
   ~Event();
@@ -50,7 +50,8 @@ class Event : public Referencing<Event> {
   using Function = std::function<void(uint64_t value)>;
   // Sets the value, unless it is smaller than the current one.
   void Signal(uint64_t value) noexcept;
-  // Returns false if the value was not reached in time.
+  // Waits until the event has the value. Returns false if `milliseconds` pass
+  // first.
   bool Wait(uint64_t value, uint64_t milliseconds) noexcept;
   uint64_t Value() const noexcept;
   void Notify(uint64_t value, Function function) noexcept;
@@ -83,13 +84,13 @@ class SharedEvent : public Referencing<SharedEvent, Event> {
 
   uint64_t signaledValue() const noexcept { return Value(); }
   void setSignaledValue(uint64_t value) noexcept { Signal(value); }
-  // Returns false if the value was not reached in time. Kernels must not call
-  // this.
+  // Waits until the event has the value. Returns false if `milliseconds` pass
+  // first. Kernels must not call this function.
   bool waitUntilSignaledValue(uint64_t value, uint64_t milliseconds) noexcept {
     return Wait(value, milliseconds);
   }
-  // Calls `notification` once when the value is reached, or now if it has
-  // been reached. The thread that signals makes the call, possibly in the
+  // Calls `notification` once when the event reaches the value, or now if it
+  // already has. The thread that signals makes the call, possibly in the
   // middle of a command buffer. `notification` must not wait for command
   // buffers. An exception that it throws is lost.
   void notifyListener(const SharedEventListener* listener, uint64_t value,
@@ -100,8 +101,8 @@ class SharedEvent : public Referencing<SharedEvent, Event> {
   SharedEvent() = default;
 };
 
-// On Metal, a fence orders encoders. It has no effect here, because encoders
-// run in order.
+// On Metal, a fence orders encoders. Here a fence has no effect, because
+// encoders run in order.
 class Fence : public Referencing<Fence> {
  public:
   void setLabel(const host_internal::Text& label) noexcept {

@@ -23,7 +23,7 @@ enum class FindingKind : uint32_t {
   kNeverWritten,    // a read of memory that was never written
   kRace,            // a race of threadgroups, which run in no order
   kMissingBarrier,  // a race of threads of a threadgroup, without a barrier
-  kBarrierFlags,    // as kMissingBarrier, with a barrier of the wrong flag
+  kBarrierFlags,    // a race although there is a barrier, with a wrong flag
   kMissingMemoryBarrier,  // a race of dispatches of a concurrent encoder
   kSameValue,             // one of the four races, if both write the same value
   kDivergentBarrier,      // a barrier that some threads do not reach
@@ -72,16 +72,16 @@ struct Finding {
   std::string help;
 };
 
-// Writes a line for each finding, and one for its help.
+// Returns a line for each finding, and a line for its help.
 std::string FindingsToText(const std::vector<Finding>& findings);
-// Writes {"findings": [{"kind": "bounds", "kernel": .., "dispatch": 0,
+// Returns {"findings": [{"kind": "bounds", "kernel": .., "dispatch": 0,
 // "threadgroup": [0, 0, 0], "thread": 0, "text": .., "where": {"file": ..,
 // "line": 1, "column": 1}, "other": .., "help": ..}]}; "thread" is null if
 // the finding has no single thread, and a place is null if it is not known.
 std::string FindingsToJson(const std::vector<Finding>& findings);
-// Writes SARIF 2.1.0, with which a CI can show findings beside the source
-// line. Files in `source_root` get paths relative to it, as a CI expects for
-// a checkout.
+// Returns SARIF 2.1.0, a format from which a CI can show findings beside the
+// source line. Files in `source_root` get paths relative to it, as a CI
+// expects for a checkout.
 std::string FindingsToSarif(const std::vector<Finding>& findings,
                             const std::string& source_root = std::string());
 
@@ -93,8 +93,9 @@ struct NeverWritten {
     size_t offset;  // in bytes from the bound offset
     size_t length;  // in bytes
   };
-  std::string kernel;  // the kernel of the first dispatch that bound it
-  // The number of that dispatch in the command buffer.
+  std::string kernel;  // the kernel of the first dispatch that bound the buffer
+  // The number of the first dispatch that bound the buffer, counted in the
+  // command buffer.
   size_t dispatch = 0;
   size_t index = 0;            // the index at which the buffer was bound
   const void* data = nullptr;  // start of the binding

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The ownership of objects, which works in two ways.
+// Defines who owns objects. There are two ways:
 //
 // * A std::shared_ptr keeps its object alive, and so does a Ref, which
-//   derives from it.
+//   derives from std::shared_ptr.
 // * Raw pointers work as in metal-cpp (`namespace NS = switchyard::device;`).
 //   The caller owns the result of new...() and alloc() until it calls
 //   release(). The thread's AutoreleasePool owns the result of any other call
@@ -83,12 +83,13 @@ class Object : public std::enable_shared_from_this<Object> {
   std::shared_ptr<const void> self_;  // set while references_ is not 0
 };
 
-// Adds retain() and autorelease(), which return a T*, to an object.
+// Adds retain() and autorelease() to an object. Both return a T*, to allow
+// chained calls.
 template <class T, class Base = Object>
 class Referencing : public Base {
  public:
   using Base::Base;
-  // Counts one more reference, until release().
+  // Counts one more reference, which release() gives up.
   T* retain() noexcept {
     this->Keep(this->shared_from_this());
     return static_cast<T*>(this);
@@ -110,11 +111,11 @@ class Ref : public std::shared_ptr<T> {
   Ref(std::shared_ptr<T> object) noexcept  // NOLINT(runtime/explicit)
       : std::shared_ptr<T>(std::move(object)) {}
 
-  // A variable converts to a pointer that is valid as long as the variable
-  // keeps the object.
+  // A named variable converts to a raw pointer that is valid as long as the
+  // variable keeps the object.
   operator T*() const& noexcept { return this->get(); }  // NOLINT
-  // The result of a call converts to a pointer that the caller, or the pool,
-  // owns.
+  // A temporary, such as the result of a call, converts to a raw pointer that
+  // the caller, or the pool, owns.
   operator T*() && noexcept {  // NOLINT(runtime/explicit)
     T* const object = this->get();
     if (object == nullptr) return nullptr;
@@ -136,7 +137,7 @@ using Autoreleased = Ref<T, true>;
 
 namespace host_internal {
 
-// An argument that is an object: a shared_ptr, a raw pointer or null.
+// A parameter that takes an object as a shared_ptr, a raw pointer or null.
 template <class T>
 class Arg {
  public:
@@ -155,8 +156,8 @@ class Arg {
 
 namespace host_internal {
 
-// An argument that is a settings object, in any form; {} and null mean the
-// defaults.
+// A parameter that takes a settings object as a shared_ptr, a raw pointer or
+// a reference; {} and null mean the defaults.
 template <class T>
 class Settings {
  public:
@@ -175,8 +176,9 @@ class Settings {
 
 }  // namespace host_internal
 
-// NS::SharedPtr is a shared_ptr. TransferPtr() makes one from a raw pointer
-// that the caller owns, and takes over this reference.
+// NS::SharedPtr is a shared_ptr. TransferPtr() makes a SharedPtr from a raw
+// pointer that the caller owns, and takes over the caller's reference.
+// RetainPtr() makes a SharedPtr and keeps the caller's reference.
 template <class T>
 using SharedPtr = std::shared_ptr<T>;
 template <class T>
@@ -198,7 +200,7 @@ std::shared_ptr<T> RetainPtr(const Ref<T, kAutoreleased>& object) {
 }
 
 // When a pool is released or drained, it releases the objects that its thread
-// got as raw pointers since the pool was made. Without a pool, these objects
+// got as raw pointers since the pool was made. Without a pool, such objects
 // live until the thread ends. Release a pool on the thread that made it, and
 // the innermost pool first.
 class AutoreleasePool {
@@ -219,8 +221,8 @@ enum StringEncoding : uint32_t {
   UTF8StringEncoding = 4,
 };
 
-// A text, for labels and names. Its bytes stay the same, whatever the
-// encoding.
+// A text, for labels and names. The encoding is ignored: the bytes are kept
+// as they are.
 class String : public Referencing<String> {
  public:
   static Autoreleased<String> string(const char* text,
@@ -253,7 +255,8 @@ Autoreleased<Error> MakeError(const char* text) noexcept;
 
 namespace host_internal {
 
-// An argument that is a text, in any form. Null is an empty text.
+// A parameter that takes a text as a C string, a std::string or a String.
+// Null is an empty text.
 class Text {
  public:
   Text(const char* text)  // NOLINT(runtime/explicit)
@@ -262,7 +265,7 @@ class Text {
       : text_(text.c_str()) {}
   Text(const String* text)  // NOLINT(runtime/explicit)
       : text_(text == nullptr ? nullptr : text->utf8String()) {}
-  // Takes a variable or the result of a call.
+  // Accepts both a variable and the result of a call.
   template <bool kAutoreleased>
   Text(const Ref<String, kAutoreleased>& text)  // NOLINT(runtime/explicit)
       : Text(static_cast<const String*>(text.get())) {}
@@ -275,8 +278,8 @@ class Text {
   const char* text_;
 };
 
-// Where a call that fails puts its reason: a std::string* or metal-cpp's
-// NS::Error**. Both may be null.
+// A parameter for the place where a failing call stores its reason: a
+// std::string* or metal-cpp's NS::Error**. Both may be null.
 class ErrorOut {
  public:
   ErrorOut(std::nullptr_t) noexcept {}                    // NOLINT

@@ -41,7 +41,7 @@ class HeapDescriptor : public Referencing<HeapDescriptor> {
   UInteger size() const noexcept { return size_; }
   void setType(HeapType type) noexcept { type_ = type; }
   HeapType type() const noexcept { return type_; }
-  // Accepted and ignored: see ResourceOptions.
+  // Heaps accept these settings but ignore them: see ResourceOptions.
   void setStorageMode(StorageMode) noexcept {}
   void setCpuCacheMode(CPUCacheMode) noexcept {}
   void setHazardTrackingMode(HazardTrackingMode) noexcept {}
@@ -72,7 +72,7 @@ class Heap : public Referencing<Heap> {
   UInteger maxAvailableSize(UInteger alignment) const noexcept;
 
   // Makes a buffer as Device::newBuffer() does. Also returns nullptr if the
-  // buffer does not fit, or if this is a placement heap.
+  // buffer does not fit in the heap, or if this is a placement heap.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options) noexcept;
   // Makes a buffer of the `length` bytes at `offset` of a placement heap.
   // `offset` is a multiple of kAlignment. Returns nullptr in an automatic
@@ -92,9 +92,9 @@ class Heap : public Referencing<Heap> {
   const std::shared_ptr<Device> device_;
   const HeapType type_;
   const size_t size_;
-  const std::shared_ptr<Buffer> memory_;  // of a placement heap
+  const std::shared_ptr<Buffer> memory_;  // null in an automatic heap
   // The bytes in use. Buffers share this counter, and subtract their bytes
-  // when they end.
+  // when they are destroyed.
   const std::shared_ptr<std::atomic<size_t>> used_;
   host_internal::Label label_;
 };

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For kernels that you write in C++ thread by thread, like Metal shaders.
-// With DeviceOptions::check_kernels, each of their accesses is checked.
-// device/docs/metal.md shows how to port a shader.
+// The interface for kernels that you write in C++ thread by thread, like
+// Metal shaders. With DeviceOptions::check_kernels, each access of such a
+// kernel to memory is checked. device/docs/metal.md shows how to port a
+// shader.
 //
 // A kernel is a function object that is called once per threadgroup. It is a
 // template, because memory is accessed in two ways: unchecked and checked.
@@ -31,16 +32,17 @@
 //   device->newComputePipelineState(MakeKernel("scale_row", ScaleRow{}),
 //   &error);
 //
-// Each call of for_each_thread() is a part of the kernel between two points
-// where threads meet. These points are barriers and simd functions, which are
-// called outside of for_each_thread(). Other code outside stands for work
-// that all threads do in the same way; its reads and writes count as those of
+// Each call of for_each_thread() runs one part of the kernel for all threads.
+// Between these parts the threads meet, in barriers and simd functions, which
+// are called outside of for_each_thread(). Other code outside runs once for
+// the whole threadgroup; checked mode counts its reads and writes as those of
 // thread 0.
 //
-// Without checks, buffer<T>() is a T*, and the kernel compiles to the same
-// code as a loop over plain pointers. In checked mode it is a
-// CheckedPointer<T>. The same source compiles for it if you write the types
-// of elements: `float v = x[i]`, not `auto v`, and std::max<float>(v, x[i]).
+// Without checks, buffer<T>() returns a T*, and the kernel compiles to the
+// same code as a loop over plain pointers. In checked mode buffer<T>()
+// returns a CheckedPointer<T>. A kernel compiles in both modes if you write
+// the types of elements: `float v = x[i]`, not `auto v`, and
+// std::max<float>(v, x[i]).
 //
 // Accessors throw if nothing or too little is bound, if the address is not
 // aligned, or if T is not const and the buffer is read-only. The text of the
@@ -66,14 +68,16 @@
 
 namespace switchyard::device {
 
-// The Access of a kernel that accesses memory without checks.
+// The template argument Access of an unchecked kernel: its pointers to memory
+// are plain pointers.
 struct Unchecked {
   static constexpr bool kChecked = false;  // accesses are not checked
   // The type of a pointer to memory.
   template <class T>
   using Pointer = T*;
 };
-// The Access of a kernel in checked mode.
+// The template argument Access of a checked kernel: a CheckedPointer checks
+// each access.
 struct Checked {
   static constexpr bool kChecked = true;  // every access is checked
   // The type of a pointer to memory.
@@ -106,8 +110,8 @@ void CheckedParams(const ThreadgroupContext& context, size_t index,
                    size_t length, void* to);
 void CheckedBarrier(RunningThread& thread, Threads& threads, bool simdgroup,
                     uint32_t flags);
-// Returns the order in which threads run, or null if they run in the order of
-// their numbers.
+// Returns the order of the threads, or null if they run in the order of their
+// indices.
 const uint16_t* OrderOfThreads(RunningThread& thread, size_t count);
 // Reports that `what`, a function where all threads meet, was called inside
 // for_each_thread().
@@ -149,14 +153,17 @@ class Threadgroup {
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
   const Size& threads_per_grid;
-  // May be smaller at the edge of a grid of dispatchThreads().
+  // The size of this threadgroup, which may be smaller than
+  // dispatch_threads_per_threadgroup at the edge of a grid of
+  // dispatchThreads().
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
   size_t simdgroups_per_threadgroup() const { return threads_.simdgroups; }
   size_t threads_per_simdgroup() const { return kernel_internal::kSimdWidth; }
 
-  // Makes a variable of each thread, which is accessed as v[t].
+  // Returns a variable that has one value per thread, at first `value`. v[t]
+  // accesses the value of thread t.
   template <class T>
   PerThread<T> per_thread(T value) const {
     return PerThread<T>(threads_, value);
@@ -200,13 +207,14 @@ class Threadgroup {
   }
 
   // Makes threads wait for each other. Read memory that other threads wrote
-  // only after a barrier with the flag of this memory. In checked mode it is
-  // an error if some threads have returned and others wait at a barrier.
+  // only after a barrier whose flags include the kind of this memory. In
+  // checked mode it is an error if some threads have returned and others wait
+  // at a barrier.
   void threadgroup_barrier(
       mem_flags flags = mem_flags::mem_device_and_threadgroup) {
     Barrier(false, flags);
   }
-  // Does the same for the threads of each simdgroup.
+  // Makes only the threads of the same simdgroup wait for each other.
   void simdgroup_barrier(
       mem_flags flags = mem_flags::mem_device_and_threadgroup) {
     Barrier(true, flags);

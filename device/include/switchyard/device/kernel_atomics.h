@@ -36,7 +36,7 @@ struct Element<CheckedPointer<T>> {
 
 // Stands for MSL's `device atomic_int*`, as in
 // atomic_fetch_add_explicit(&p[i], v, memory_order_relaxed). p + i is the
-// same element as &p[i]. Atomic accesses to a memory word never race with
+// same pointer as &p[i]. Atomic accesses to a memory word never race with
 // each other; they do race with plain accesses. Pointer is T* or
 // CheckedPointer<T>; T has 4 or 8 bytes.
 template <class Pointer>
@@ -69,8 +69,8 @@ class AtomicPointer {
                          kernel_internal::ValueOf(std::forward<Index>(i)));
   }
 
-  // Returns the address of the value, after a check of the access in checked
-  // mode.
+  // Returns the address of the value. In checked mode it checks the access
+  // first.
   Bits* At(uint32_t kind = kernel_internal::kReads |
                            kernel_internal::kWrites) const {
     if constexpr (std::is_pointer_v<Pointer>) {
@@ -87,15 +87,15 @@ class AtomicPointer {
   Pointer pointer_;
 };
 
-// Makes a pointer for atomics of a pointer to a buffer or to threadgroup
-// memory.
+// Converts a pointer to a buffer or to threadgroup memory to a pointer for
+// atomics.
 template <class Pointer>
 AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);
 }
 
-// memory_order_relaxed is the only order. Unlike Metal's, the weak exchange
-// fails only if the values differ.
+// memory_order_relaxed is the only order. Unlike in Metal, the weak exchange
+// fails only if *p differs from *expected.
 using std::memory_order;
 using std::memory_order_relaxed;
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Access to the members of vectors and structs in checked mode. kernel.h
-// includes this file.
+// Gives checked kernels access to single members of vectors and structs.
+// kernel.h includes this file.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_MEMBERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_MEMBERS_H_
@@ -43,7 +43,8 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 
 // Lists the members of a struct, at most 12, so that checked kernels can
 // access them. p->key and p[i].key then read or write only that member, and
-// p[i].values[j] one element of an array member. Put the macro after the
+// p[i].values[j] reads or writes one element of an array member. Put the
+// macro after the
 // struct, in the struct's namespace:
 //
 //   struct Pair { uint32_t key; float values[4]; };

@@ -25,12 +25,13 @@ constexpr uint32_t kNeverWritten = 0x7FA5C3E1u;
 // A stamp records the last access to a word of memory in 64 bits. From the
 // top, it has the phase (32 bits), the thread (10), the number of simd
 // functions called in the phase (12), 2 unused bits, the bytes of the word
-// that were accessed (4), and 4 marks. The first three marks tell that the
-// stamp also stands for accesses of others:
-// * kOtherThreads: threads of the same simdgroup, in the same phase.
-// * kOtherSimdgroups: threads of the same threadgroup, in the same phase.
-// * kOtherGroups: other threadgroups or dispatches.
-// kAtomic tells that all of these accesses were atomic.
+// that were accessed (4), and 4 marks. A phase is the time between two
+// barriers of a threadgroup. The first three marks tell that the stamp also
+// stands for accesses by others:
+// * kOtherThreads: by threads of the same simdgroup, in the same phase.
+// * kOtherSimdgroups: by threads of the same threadgroup, in the same phase.
+// * kOtherGroups: by other threadgroups or dispatches.
+// kAtomic tells that all accesses that the stamp stands for were atomic.
 constexpr uint64_t kOtherThreads = 1;
 constexpr uint64_t kOtherSimdgroups = 2;
 constexpr uint64_t kOtherGroups = 4;
@@ -48,14 +49,14 @@ struct Cell {
   uint64_t read;
 };
 
-// The stamps of the running thread for one kind of memory.
+// Stamps to compare with, for device memory or for threadgroup memory.
 struct Space {
   uint64_t stamp;   // the stamp that an access to a whole word gets now
   uint64_t first;   // stamps below this cannot conflict any more
-  uint64_t others;  // stamps from first to this may be of other threadgroups
+  uint64_t others;  // stamps in [first, others) may be of other threadgroups
 };
 
-// The thread that runs, in checked mode.
+// The state of the thread that runs in checked mode.
 struct RunningThread {
   Space device;
   Space local;
@@ -73,16 +74,16 @@ struct RunningThread {
 struct View {
   unsigned char* data = nullptr;
   size_t length = 0;
-  size_t words = 0;      // offsets below this hold 4 bytes
+  size_t words = 0;      // offsets below this are followed by at least 4 bytes
   uintptr_t shadow = 0;  // the address that the cell of address 0 would have
-  uintptr_t halves = 0;  // the same for cells of 2 bytes each
+  uintptr_t halves = 0;  // as `shadow`, for the cells of 2-byte halves of words
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
   uint8_t kind = 0;    // ViewKind of device/src/checked
-  bool fresh = false;  // true: may hold words that were never written
-  // For messages: a name that replaces kind and index, or null, and the bytes
-  // of an element, or 0.
+  bool fresh = false;  // true if it may hold words that were never written
+  // Used in messages. `name` replaces kind and index unless it is null.
+  // `element` is the size of an element in bytes, or 0 if it is not known.
   const char* name = nullptr;
   size_t element = 0;
   size_t trails = 0;  // WordCells::trails of device/src/checked
@@ -92,8 +93,8 @@ struct View {
   }
 };
 
-// kAcquires and kReleases are not accesses. They are fences of device memory
-// for all threadgroups.
+// kAcquires and kReleases mark fences of device memory for all threadgroups,
+// not accesses.
 enum AccessKind : uint32_t {
   kReads = 1,
   kWrites = 2,
@@ -102,8 +103,8 @@ enum AccessKind : uint32_t {
   kReleases = 32
 };
 
-// Checks an access. Throws if it is wrong, and otherwise records it. The
-// library defines this function.
+// Checks an access. Throws if the access is a mistake, and otherwise records
+// it. The library defines this function.
 void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                  uint32_t kind);
 [[noreturn]] void IndexOverflows(const View& view, size_t size);
@@ -111,8 +112,8 @@ void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
                              size_t alignment);
 
 // Returns true if `last`, the stamp of a cell, cannot conflict with the
-// running thread, because the thread itself made it in this phase, or because
-// its phase is over for the thread.
+// running thread, either because the thread itself made the stamp in this
+// phase, or because the stamp's phase is over for the thread.
 inline bool IsBehind(uint64_t last, const Space& space) {
   if (last < space.first) return true;
   const uint64_t change = last ^ space.stamp;
@@ -123,7 +124,8 @@ inline bool IsBehind(uint64_t last, const Space& space) {
   return last >= space.others && (last & kOtherGroups) == 0;
 }
 
-// The fast paths for a whole word need no call of CheckAccess().
+// CheckRead() and CheckWrite() check an access to a whole word. Their fast
+// paths do not call CheckAccess().
 inline void CheckRead(const View& view, ptrdiff_t offset) {
   if (static_cast<size_t>(offset) < view.words) {
     uint32_t value;
@@ -164,9 +166,9 @@ inline void CheckWrite(const View& view, ptrdiff_t offset) {
   CheckAccess(view, offset, 4, kWrites);
 }
 
-// Computes the offset of the element at `index`, in bytes from the view's
-// start. With indices up to 2^46, products with sizes and sums of offsets
-// cannot overflow.
+// Returns the offset of the element at `index`, in bytes from the view's
+// start. Indices are limited to 2^46, so that products with sizes and sums of
+// offsets cannot overflow.
 constexpr ptrdiff_t kMostElements = ptrdiff_t{1} << 46;
 template <class T, class Index>
 ptrdiff_t OffsetOf(const View& view, ptrdiff_t offset, Index index) {

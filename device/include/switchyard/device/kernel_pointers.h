@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The pointers with which a kernel accesses memory: plain ones or, in checked
-// mode, a CheckedPointer, which checks every access. kernel.h includes this
-// file and explains the model.
+// The pointers of kernels to memory: plain pointers or, in checked mode, a
+// CheckedPointer, which checks every access. kernel.h includes this file and
+// explains the model.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
 #define SWITCHYARD_DEVICE_KERNEL_POINTERS_H_
@@ -29,9 +29,10 @@ class CheckedPointer;
 
 namespace kernel_internal {
 
-// An overload of this function, in the namespace of a vector or of a struct
-// with SWITCHYARD_MEMBERS, declares the members of that type. It is never
-// defined. C is the type, which is const if its memory is const.
+// An overload of SwitchyardMembersOf(), in the namespace of a vector or of a
+// struct with SWITCHYARD_MEMBERS, declares the members of that type. The
+// function is never defined. C is the type, which is const if its memory is
+// const.
 template <class C, class T, int N>
 struct VecMembers;
 template <class C, class T, int N>
@@ -56,8 +57,8 @@ struct FindMembers<C,
       static_cast<const std::remove_const_t<C>*>(nullptr)));
 };
 
-// The type that stands for a member of type M in a C. For an array member it
-// is a pointer.
+// The type that checked mode uses for a member of type M of a struct C. For
+// an array member it is a pointer.
 template <class C, class M>
 struct MemberOf {
   using Element = std::conditional_t<std::is_const_v<C>, const M, M>;
@@ -91,7 +92,8 @@ auto ValueOf(V&& value) {
   }
 }
 
-// Refers to an element, and reads and writes it.
+// The base of CheckedElement and CheckedMember. It refers to an element in
+// memory; Load() reads the element and Store() writes it, after a check.
 template <class T>
 class ElementAccess {
  public:
@@ -125,7 +127,7 @@ class ElementAccess {
   }
 
  private:
-  // The alignment must be 4 too, because a pair of halves may lie in two
+  // An alignment of 4 is required, because a pair of halves may lie in two
   // words.
   static constexpr bool kIsWord = sizeof(T) == 4 && alignof(T) == 4;
 
@@ -135,7 +137,7 @@ class ElementAccess {
 
 }  // namespace kernel_internal
 
-// These operators read the right side first, and then the left one.
+// The compound operators read the right side before the left side.
 #define SWITCHYARD_COMPOUND(op, qualifier)                                   \
   template <class V>                                                         \
   T operator op##=(V&& swy_v) qualifier {                                    \
@@ -172,10 +174,11 @@ class ElementAccess {
     return swy_old;                                                        \
   }
 
-// An element of a CheckedPointer. A conversion reads the element, and an
-// assignment writes it. Use it only in the expression that made it: write
-// `float v = p[i]`, because after `auto v = p[i]` uses of v do not compile.
-// If its type has members, it has them too, and p[i].x accesses nothing else.
+// An element of a CheckedPointer. A conversion to T reads the element, and an
+// assignment writes it. Use the element only in the expression that made it:
+// write `float v = p[i]`, because after `auto v = p[i]` uses of v do not
+// compile. If T has members, they are members of this class too, and p[i].x
+// accesses only x.
 template <class T>
 class CheckedElement : public kernel_internal::ElementAccess<T>,
                        public kernel_internal::FindMembers<T>::Type {
@@ -216,9 +219,9 @@ class CheckedMember : public kernel_internal::ElementAccess<T>,
 
 namespace kernel_internal {
 
-// True for an element that is a half or a vector. It needs its own operators,
-// because the operators of these types are templates, which ignore the
-// element's conversion.
+// True for an element that is a half or a vector. Such an element needs its
+// own operators, because the operators of halves and vectors are templates,
+// which ignore the element's conversion.
 template <class V>
 constexpr bool kIsClassElement = false;
 template <class T>
@@ -249,9 +252,9 @@ SWITCHYARD_BINARY(>)
 SWITCHYARD_BINARY(>=)
 #undef SWITCHYARD_BINARY
 
-// Stands for T* in checked mode. Indexing and pointer arithmetic may go
-// anywhere; an access is checked when it happens. Do not keep the pointer
-// beyond the kernel's call.
+// Stands for T* in checked mode. Indices and pointer arithmetic may go out of
+// bounds; only an access is checked. Do not keep the pointer beyond the
+// kernel's call.
 template <class T>
 class CheckedPointer {
   static constexpr bool kHasMembers = kernel_internal::FindMembers<T>::kFound;
@@ -342,8 +345,8 @@ class CheckedPointer {
     return p -= std::forward<Index>(index);
   }
 
-  // Returns the difference of the addresses, which has a meaning only within
-  // one buffer.
+  // Returns the distance of the two pointers in elements. It has a meaning
+  // only within one buffer.
   template <class U>
   ptrdiff_t operator-(CheckedPointer<U> other) const {
     static_assert(std::is_same_v<const T, const U>,
@@ -380,8 +383,8 @@ class CheckedPointer {
   ptrdiff_t offset_;
 };
 
-// Converts a pointer to a pointer to another type, as MSL's `(threadgroup
-// int*)p` does. As in C++, do not read an object of one type as another type.
+// Converts p to a pointer to another type, as MSL's `(threadgroup int*)p`
+// does. As in C++, do not read an object of one type as another type.
 template <class U, class T>
 U* pointer_cast(T* p) {
   return reinterpret_cast<U*>(p);

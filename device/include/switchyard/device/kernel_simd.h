@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The simd functions. A call computes the results of all simdgroups of the
+// The simd functions. One call computes the results of all simdgroups of the
 // threadgroup. Call them outside of for_each_thread(); checked mode reports
-// other calls. Lanes that do not exist or have returned are absent and take
+// calls inside. Lanes that do not exist or have returned are absent and take
 // no part. If all lanes of a simdgroup are absent, the result is T(). Shaders
 // use the same code for these operations, in switchyard_lane_operations.h.
 // kernel.h includes this file and explains the model.
@@ -24,12 +24,14 @@ namespace kernel_internal {
 
 template <class T>
 constexpr bool kIsNumber = switchyard_metal::kIsScalar<T>;
-// True for the types that can be added up, which are all but bool.
+// True if values of type T can be added: numbers except bool, and vectors of
+// such numbers.
 template <class T>
 constexpr bool kHasSum = kIsNumber<switchyard_metal::ElementOf<T>> &&
                          !std::is_same_v<switchyard_metal::ElementOf<T>, bool>;
 
-// Holds the address of each lane's value, or null for an absent lane.
+// The values of a simdgroup: operator() returns the address of a lane's
+// value, or null if the lane is absent.
 template <class T>
 struct PresentLanes {
   const T* values;
@@ -40,8 +42,8 @@ struct PresentLanes {
 };
 
 struct Simd {
-  // Calls of(result, lanes, simdgroup) for each simdgroup with a lane that
-  // has not returned.
+  // Calls of(result, lanes, simdgroup) for each simdgroup that has a present
+  // lane.
   template <class R, class T, class Function>
   static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
     const Threads& threads = Note(v);
@@ -71,9 +73,9 @@ struct Simd {
     });
     return result;
   }
-  // Gives each thread the value of the lane that From computes from
-  // number(thread). An absent lane gives T(). In checked mode it is also an
-  // error if `function` is not null.
+  // Gives each thread the value of the lane that From::Apply() computes from
+  // number(thread). An absent lane gives T(); in checked mode it is an error,
+  // unless `function` is null.
   template <class From, class T, class Number>
   static PerThread<T> Shuffle(const PerThread<T>& v, const char* function,
                               const Number& number) {
@@ -125,7 +127,7 @@ SWITCHYARD_REDUCTION(simd_max, Fold<LaneMax>, kernel_internal::kIsNumber<T>,
                      "numbers")
 SWITCHYARD_REDUCTION(simd_min, Fold<LaneMin>, kernel_internal::kIsNumber<T>,
                      "numbers")
-// Absent lanes count as 0, or as 1 in a product.
+// In sums, absent lanes count as 0, and in products as 1.
 SWITCHYARD_REDUCTION(simd_sum, Halve<LaneSum>, kernel_internal::kHasSum<T>,
                      "numbers and vectors of them")
 SWITCHYARD_REDUCTION(simd_product, Halve<LaneProduct>,
@@ -133,12 +135,12 @@ SWITCHYARD_REDUCTION(simd_product, Halve<LaneProduct>,
 SWITCHYARD_REDUCTION(simd_and, Fold<LaneAnd>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_or, Fold<LaneOr>, std::is_integral_v<T>, "integers")
 SWITCHYARD_REDUCTION(simd_xor, Fold<LaneXor>, std::is_integral_v<T>, "integers")
-// Returns the value of the first lane that is present.
+// simd_broadcast_first returns the value of the first lane that is present.
 SWITCHYARD_REDUCTION(simd_broadcast_first, Fold<First>, true, "")
 #undef SWITCHYARD_REDUCTION
 
-// Prefix sums and products in the order of the lanes. The exclusive functions
-// leave out the lane's own value.
+// Prefix sums and products in the order of the lanes. In the exclusive
+// functions, a lane's result leaves out the lane's own value.
 #define SWITCHYARD_PREFIX(name, Operation, kInclusive)                         \
   template <class T>                                                           \
   PerThread<T> name(const PerThread<T>& v) {                                   \
@@ -173,9 +175,10 @@ PerSimdgroup<T> simd_broadcast(const PerThread<T>& v, size_t lane) {
       });
 }
 
-// Gives each thread the value of the lane that the thread names, or of one
-// lane that is the same for all. Here and below, an absent lane is an error
-// in checked mode, and gives T() without checks.
+// Gives each thread the value of another lane. The thread chooses the lane in
+// `lanes`; the overload below reads the same lane `number` for all threads.
+// Here and in the functions below, an absent lane is an error in checked
+// mode, and gives T() without checks.
 template <class T, class Lane>
 PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
   static_assert(std::is_integral_v<Lane>, "lanes are integers");
@@ -191,12 +194,12 @@ PerThread<T> simd_shuffle(const PerThread<T>& v, const PerThread<Lane>& lanes) {
         v, text, [number](size_t) { return number; });             \
   }
 SWITCHYARD_SHUFFLE(simd_shuffle, FromLane, "simd_shuffle")
-// Returns the value of lane (own index ^ mask), or T() if that lane is
-// absent, which is not an error.
+// Returns the value of lane (own index ^ mask). If that lane is absent,
+// returns T(); here this is not an error.
 SWITCHYARD_SHUFFLE(simd_shuffle_xor, FromXor, nullptr)
-// Returns the value of the lane that is `number` lanes below or above. If
-// that lane would lie outside of the simdgroup, it returns the lane's own
-// value. Rotations continue at the other end instead.
+// Returns the value of the lane that is `number` lanes below (up) or above
+// (down). If that lane would lie outside of the simdgroup, returns the lane's
+// own value. Rotations continue at the other end instead.
 SWITCHYARD_SHUFFLE(simd_shuffle_up, FromBelow, "simd_shuffle_up")
 SWITCHYARD_SHUFFLE(simd_shuffle_down, FromAbove, "simd_shuffle_down")
 SWITCHYARD_SHUFFLE(simd_shuffle_rotate_up, FromBelowAround,
@@ -205,8 +208,7 @@ SWITCHYARD_SHUFFLE(simd_shuffle_rotate_down, FromAboveAround,
                    "simd_shuffle_rotate_down")
 #undef SWITCHYARD_SHUFFLE
 
-// Returns a mask in which bit l is set if lane l is present and its value is
-// not 0.
+// Returns a mask: bit l is set if lane l is present and its value is not 0.
 template <class T>
 PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<uint64_t>(
@@ -218,7 +220,7 @@ PerSimdgroup<uint64_t> simd_ballot(const PerThread<T>& v) {
       });
 }
 // simd_all returns true if the value is not 0 in every lane that is present,
-// simd_any if it is not 0 in at least one.
+// and simd_any if it is not 0 in at least one present lane.
 template <class T>
 PerSimdgroup<bool> simd_all(const PerThread<T>& v) {
   return kernel_internal::Simd::ForEach<bool>(

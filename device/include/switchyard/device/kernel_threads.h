@@ -36,8 +36,8 @@ struct Threads {
   Size size;                         // size of the threadgroup
   Size origin;                       // position of the first thread in the grid
   RunningThread* checked = nullptr;  // null without checks
-  // Has a bit for each lane that has not returned. Valid only if some_gone is
-  // true.
+  // One bit for each lane, set if the lane has not returned. Valid only if
+  // some_gone is true.
   uint32_t left[kMaxSimdgroups] = {};
 
   uint32_t Present(size_t simdgroup) const {
@@ -59,7 +59,7 @@ struct Threads {
   }
 };
 
-// Checked mode calls these functions, which the library defines.
+// The library defines these functions, which are called in checked mode.
 void NoteSimdFunction(RunningThread& thread);
 [[noreturn]] void LaneIsNotThere(RunningThread& thread, const char* function,
                                  size_t simdgroup, size_t lane);
@@ -73,7 +73,7 @@ class PerSimdgroup;
 template <class Access>
 class Threadgroup;
 
-// One thread of a threadgroup, the argument of for_each_thread()'s function.
+// One thread of a threadgroup. for_each_thread() passes it to its function.
 class Thread {
  public:
   const size_t thread_index_in_threadgroup;  // x varies fastest, then y, then z
@@ -85,8 +85,9 @@ class Thread {
     const Size& origin = threads_->origin;
     return Size(origin.width + x_, origin.height + y_, origin.depth + z_);
   }
-  // Stands for Metal's `return` from the kernel. Write `return t.exit();`.
-  // Later calls of for_each_thread() and simd functions skip this thread.
+  // Ends the thread, like `return` in a Metal kernel. Write `return
+  // t.exit();`. Later calls of for_each_thread() and simd functions skip this
+  // thread.
   void exit() const { threads_->Exit(thread_index_in_threadgroup); }
 
  private:
@@ -106,11 +107,11 @@ class Thread {
   const size_t x_, y_, z_;
 };
 
-// A variable that each thread has, for the lifetime of the threadgroup. It
-// stands for a local variable of a Metal kernel that is used before and after
-// a barrier or a simd function. Threadgroup::per_thread() makes it. It takes
-// stack for 1024 elements, whatever the size of the threadgroup: 4 KB for a
-// float, 256 KB for the largest T.
+// A variable that has one value per thread, for the lifetime of the
+// threadgroup. It replaces a local variable of a Metal kernel that is used
+// before and after a barrier or a simd function. Threadgroup::per_thread()
+// returns it. It takes stack for 1024 elements, whatever the size of the
+// threadgroup: 4 KB for a float, 256 KB for the largest T.
 template <class T>
 class PerThread {
  public:

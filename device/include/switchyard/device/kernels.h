@@ -4,7 +4,7 @@
 // The built-in kernels of the device layer. They replace Metal kernels of
 // ferrum and mlx-native, and have the same names, buffer indices, grids and
 // parameter structs. The structs are the same byte for byte, so that an
-// engine can pass the ones it has.
+// engine can keep its own.
 //
 // Each kernel calls the function of the plain API that its entry below names.
 // The header of that function has the formula and the rules for the order of
@@ -14,16 +14,16 @@
 // earlier dispatch may write.
 //
 // Rows may be float, half or bfloat: a name X_* below stands for X_f32, X_f16
-// and X_bf16, with the same indices, grid and struct. An argument marked * has
-// the type of the name. Any other argument is f32, unless its entry names a
-// type.
-// * Activations, expert outputs, residuals and normed rows are marked, because
-//   GEMMs read and write them.
-// * Logits of the router and of the shared expert's gate are marked, because a
-//   GEMV of the same type writes them.
+// and X_bf16, with the same indices, grid and struct. An argument marked *
+// has the type that the kernel's name ends in. Any other argument is f32,
+// unless its entry gives a type.
+// * Activations, expert outputs, residuals and normed rows are marked,
+//   because GEMMs read and write them.
+// * Logits of the router and of the shared expert's gate are marked, because
+//   a GEMV of the same type writes them.
 // * Norm weights are marked, and have the type of the model's file.
-// * Router weights are f32, because they are few, and each one is the factor
-//   of a whole row.
+// * Router weights are f32, because there are few of them, and each one is
+//   the factor of a whole row.
 // The half kernels of ferrum and mlx-native use the same types: ferrum's
 // moe_router_topk_softmax_f16 (half logits, float weights) and
 // weighted_sum_batched_f16 (half slots, float weights, half out),
@@ -32,12 +32,12 @@
 // norm's weights in float). Sums are f32, rounded once: normed rows are
 // computed from the sum before it is rounded to the residual.
 //
-// Grids are in threadgroups. A grid that is larger than the shapes in the
-// struct is cut off. A smaller grid computes only its part: fewer rows, or
-// fewer tiles of 256 columns. Dimensions that an entry does not list, and the
-// dimension of grid (1), must be 1, because more threadgroups would race on
-// Metal. Errors are:
-// * a threadgroup size other than the one given,
+// Grids are in threadgroups. The part of a grid that lies beyond the shapes
+// in the struct is ignored. A smaller grid computes only its part: fewer
+// rows, or fewer tiles of 256 columns. Dimensions that an entry does not
+// list, and the dimension of grid (1), must be 1, because more threadgroups
+// would race on Metal. Errors are:
+// * a threadgroup size other than the one in the entry,
 // * negative dimensions,
 // * buffers shorter than the shapes in the struct need,
 // * outputs that overlap inputs in a way that the plain API does not allow,

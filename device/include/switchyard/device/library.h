@@ -1,11 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Libraries, which run .metal files unchanged. Device::newLibrary() compiles
-// a file with Clang (14 or later) at run time; switchyard_add_shaders() of
-// the CMake package compiles it at build time. Kernels run thread by thread
-// as on a GPU. In checked mode every access is checked. device/docs/metal.md
-// lists the supported features, and shows how to check shaders in CI.
+// Libraries: a library holds the kernels of a .metal file, which needs no
+// changes. Device::newLibrary() compiles the file with Clang (14 or later) at
+// run time; switchyard_add_shaders() of the CMake package compiles it at
+// build time. Kernels run thread by thread as on a GPU. In checked mode every
+// access is checked. device/docs/metal.md lists the supported features, and
+// shows how to check shaders in CI.
 
 #ifndef SWITCHYARD_DEVICE_LIBRARY_H_
 #define SWITCHYARD_DEVICE_LIBRARY_H_
@@ -65,8 +66,8 @@ enum MathFloatingPointFunctions : Integer {
   MathFloatingPointFunctionsPrecise,
 };
 
-// Options for compiling a .metal file. Make them as a variable, or by alloc()
-// as in metal-cpp.
+// Options for compiling a .metal file. Declare a variable, or call alloc() as
+// in metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
  public:
   CompileOptions() = default;
@@ -79,17 +80,17 @@ class CompileOptions : public Referencing<CompileOptions> {
   static Ref<CompileOptions> alloc() noexcept;
   Ref<CompileOptions> init() noexcept;
 
-  // Names and values of macros, as in -DNAME=value.
+  // The names and values of macros, as in -DNAME=value.
   std::vector<std::pair<std::string, std::string>> preprocessor_macros;
-  // Folders in which #include "..." and <...> search after the folder of the
+  // Folders that #include "..." and <...> search after the folder of the
   // file.
   std::vector<std::string> include_folders;
   // Files to compile before the shader's text, for shaders that their hosts
   // concatenate from fragments.
   std::vector<std::string> prepended_files;
-  // The names of the kernels to compile; empty means all. This saves time,
-  // because templates are not instantiated for other kernels, and
-  // instantiation may take most of the time.
+  // The names of the kernels to compile; empty means all. Naming fewer
+  // kernels saves time, because templates are not instantiated for other
+  // kernels, and instantiation may take most of the time.
   std::vector<std::string> kernels;
 
   // Sets __METAL_VERSION__ only; the language is always 3.2.
@@ -97,7 +98,8 @@ class CompileOptions : public Referencing<CompileOptions> {
     version_ = version;
   }
   LanguageVersion languageVersion() const noexcept { return version_; }
-  // Accepted and ignored: arithmetic is done in the order written.
+  // These settings are accepted but ignored: arithmetic is done in the order
+  // written.
   void setFastMathEnabled(bool) noexcept {}
   void setMathMode(MathMode) noexcept {}
   void setMathFloatingPointFunctions(MathFloatingPointFunctions) noexcept {}
@@ -109,8 +111,8 @@ class CompileOptions : public Referencing<CompileOptions> {
 
 // The values of a shader's constants `constant T x
 // [[function_constant(i)]];`. A constant without a value is not defined:
-// is_function_constant_defined() returns false for it. Make this object as a
-// variable, or by alloc() as in metal-cpp.
+// is_function_constant_defined() returns false for it. Declare a variable, or
+// call alloc() as in metal-cpp.
 class FunctionConstantValues : public Referencing<FunctionConstantValues> {
  public:
   FunctionConstantValues() = default;
@@ -119,19 +121,20 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
   static Ref<FunctionConstantValues> alloc() noexcept;
   Ref<FunctionConstantValues> init() noexcept;
 
-  // Copies the value. `value` must not be null.
+  // Copies the value of the constant with this index or name. `value` must
+  // not be null.
   void setConstantValue(const void* value, DataType type, size_t index);
   void setConstantValue(const void* value, DataType type,
                         const host_internal::Text& name);
-  // Sets the constants with the indices of the range. `values` has their
-  // values one after the other.
+  // Sets the constants with the indices of the range. `values` points to
+  // their values, one after the other.
   void setConstantValues(const void* values, DataType type, Range range);
   void reset() { values_.clear(); }
 
  private:
   friend class Library;
   struct Value {
-    std::string name;  // empty: the constant is given by its index
+    std::string name;  // empty if the constant is given by its index
     size_t index = 0;
     DataType type = DataTypeBool;
     unsigned char bytes[8] = {};
@@ -143,12 +146,12 @@ class FunctionConstantValues : public Referencing<FunctionConstantValues> {
 struct FunctionArgument {
   std::string name;        // the parameter's name
   std::string declared;    // "device const float* x [[buffer(0)]]"
-  bool is_buffer = false;  // true if it is a buffer
-  // True if it is threadgroup memory.
+  bool is_buffer = false;  // true if the parameter is a buffer
+  // True if the parameter is threadgroup memory.
   bool is_threadgroup_memory = false;
   size_t index = 0;  // the index of the buffer or of the threadgroup memory
-  size_t bytes = 0;  // size of the type that it points to
-  bool only_reads = false;  // true if it points to const
+  size_t bytes = 0;  // size of the type that the parameter points to
+  bool only_reads = false;  // true if the parameter points to const
 };
 
 // A kernel of a library, for newComputePipelineState().
@@ -185,14 +188,15 @@ struct UnsupportedFeature {
   std::string file;   // the file that uses the feature
   size_t line = 0;    // counted from 1
   size_t column = 0;  // counted from 1
-  // The kernel that was left out because of it; empty: none.
+  // The kernel that the library leaves out because of this feature, or empty
+  // if the feature concerns the whole file.
   std::string kernel;
 };
 
 // A constant `constant T name [[function_constant(index)]];` of a shader.
 struct FunctionConstant {
   std::string name;  // the constant's name
-  size_t index = 0;  // the index in its attribute
+  size_t index = 0;  // the index in [[function_constant(index)]]
   std::string type;  // the type's name in MSL, such as "uint"
 };
 
@@ -201,7 +205,8 @@ struct FunctionConstant {
 struct AllowComment {
   std::string kinds;  // the text in the parentheses
   Place where;        // the place of the comment
-  // Findings of the library's kernels that it has suppressed so far.
+  // The number of findings that this comment has suppressed so far, in all
+  // kernels of the library.
   size_t suppressed = 0;
 };
 
@@ -219,9 +224,9 @@ class Library : public Referencing<Library> {
   // CompileOptions::kernels does not list them. Kernels that are not
   // supported are missing.
   std::vector<std::string> functionNames() const;
-  // Returns a kernel. If it does not exist, is not supported, or a value is
-  // not of the constant's type, returns nullptr, and the reason in *error
-  // unless `error` is null.
+  // Returns a kernel. Returns nullptr if the kernel does not exist or is not
+  // supported, or if a value is not of its constant's type. *error then has
+  // the reason, unless `error` is null.
   Ref<Function> newFunction(host_internal::Text name,
                             host_internal::ErrorOut error = nullptr) noexcept;
   Ref<Function> newFunction(

@@ -16,7 +16,7 @@
 
 namespace switchyard::device {
 
-// The limits of Apple's GPUs.
+// The limits of kernels, which are those of Apple's GPUs.
 constexpr size_t kMaxThreadsPerThreadgroup = 1024;
 constexpr size_t kMaxThreadgroupMemoryLength = 32768;
 constexpr size_t kThreadExecutionWidth = 32;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For kernels that you write for the device layer as functions that run one
-// threadgroup at a time.
+// The interface for kernels that you write in C++ as functions that compute
+// one threadgroup at a time.
 
 #ifndef SWITCHYARD_DEVICE_THREADGROUP_H_
 #define SWITCHYARD_DEVICE_THREADGROUP_H_
@@ -47,7 +47,7 @@ struct DeclaredArrays {
 
 // A number of threads or threadgroups in each dimension.
 struct Size {
-  // Kernels use these names if the Size is a position.
+  // Each dimension has two names: a position in the grid uses x, y and z.
   union {
     size_t width = 0;
     size_t x;
@@ -69,23 +69,24 @@ struct Size {
   }
 };
 
-// One threadgroup of a dispatch, for kernels that you write. Names are
-// Metal's. If an accessor fails, it throws an exception, and its text becomes
-// the command buffer's error. Do not keep the object beyond the call.
+// One threadgroup of a dispatch, the argument of a kernel that you write.
+// Members have Metal's names. If an accessor fails, it throws an exception,
+// and the exception's text becomes the command buffer's error. Do not keep
+// the object beyond the call.
 class ThreadgroupContext {
  public:
   const Size& threadgroup_position_in_grid;
   const Size& threadgroups_per_grid;
   const Size& threads_per_grid;
-  // May be smaller at the edge of a grid of dispatchThreads(). The first
-  // thread's position in the grid is threadgroup_position_in_grid times
-  // dispatch_threads_per_threadgroup.
+  // The size of this threadgroup, which may be smaller at the edge of a grid
+  // of dispatchThreads(). The first thread's position in the grid is
+  // threadgroup_position_in_grid times dispatch_threads_per_threadgroup.
   const Size& threads_per_threadgroup;
   const Size& dispatch_threads_per_threadgroup;
 
   // Returns the buffer that is bound at `index`, from its offset to its end,
   // in whole elements. Throws if nothing is bound, if the address is not
-  // aligned for T, or if a T that is not const meets a read-only buffer.
+  // aligned for T, or if T is not const and the buffer is read-only.
   template <class T>
   Span<T> buffer(size_t index) const {
     const Bytes bytes = Bound(index, alignof(T), std::is_const_v<T>);
@@ -100,9 +101,9 @@ class ThreadgroupContext {
     CopyParams(index, sizeof(T), &value);
     return value;
   }
-  // Returns the threadgroup memory that was set at `index`, in whole
-  // elements, aligned to 64 bytes. It may hold the data of an earlier
-  // threadgroup.
+  // Returns the threadgroup memory that setThreadgroupMemoryLength() set at
+  // `index`, in whole elements, aligned to 64 bytes. The memory may hold the
+  // data of an earlier threadgroup.
   template <class T>
   Span<T> threadgroup(size_t index) const {
     const Bytes bytes = Local(index);
@@ -128,13 +129,14 @@ class ThreadgroupContext {
                      kernel_internal::RunningThread* thread) noexcept;
   Bytes Bound(size_t index, size_t alignment, bool only_reads) const;
   void CopyParams(size_t index, size_t length, void* to) const;
-  // Does the same, but does not record that the kernel uses the binding.
+  // Does the same as Bound(), but does not record that the kernel uses the
+  // binding.
   Bytes Find(size_t index, size_t alignment, bool only_reads) const;
   Bytes Serving(const BindingUse& use) const;
   void Copy(size_t index, size_t length, void* to) const;
   Bytes Local(size_t index) const;
-  // Returns `length` bytes after all threadgroup memory that was set or
-  // declared before.
+  // Returns `length` bytes of threadgroup memory, behind all memory that was
+  // set or declared before.
   void* Array(size_t length, kernel_internal::DeclaredArrays* arrays) const;
 
   const RunningDispatch& running_;

@@ -49,7 +49,7 @@ static_assert(is_same_v<decltype(half() + bfloat()), float>);
 static_assert(is_floating_point_v<half> && is_floating_point_v<bfloat>);
 static_assert(is_convertible_v<half, float> && is_convertible_v<float, half>);
 
-// The following is computed at compile time.
+// The compiler evaluates the following assertions.
 constexpr half kHalf = 0.1h;
 static_assert(kHalf == 0x1.998p-4f);
 static_assert(half(2049) == 2048.0f && half(2051) == 2052.0f);
@@ -58,8 +58,8 @@ static_assert(numeric_limits<half>::max() == 65504.0f);
 static_assert(numeric_limits<bfloat>::lowest() == -0x1.fep127f);
 static_assert(numeric_limits<half>::infinity() > HALF_MAX);
 
-// Conditional expressions with two types, in the form that translated source
-// has.
+// These conditional expressions have operands of two types. The translation
+// of shaders writes them in this form.
 using switchyard_metal::Arm;
 using switchyard_metal::Either;
 extern "C" float conditional(const half* h, float f, bool c) {

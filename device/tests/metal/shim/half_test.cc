@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares half and bfloat with doubles, for every value and for points
-// between neighbours.
+// Compares half and bfloat with double, for every value and for numbers
+// between neighbouring values.
 
 #include <cmath>
 #include <cstdint>
@@ -40,7 +40,8 @@ struct Format {
     }
     return (bits & 0x8000) != 0 ? -value : value;
   }
-  // Rounds to the nearest value, and from a midpoint to the even one.
+  // Rounds to the nearest value of the format. A midpoint is rounded to the
+  // even value.
   double Round(double value) const {
     if (value == 0 || !std::isfinite(value)) return value;
     int exponent;
@@ -70,7 +71,7 @@ class ShimHalf : public ::testing::TestWithParam<Format> {
     EXPECT_NE(found, nullptr);
     return found;
   }
-  // Expects the bits of this value, including the sign of 0.
+  // Expects that `bits` hold the value `expected`, including the sign of 0.
   void ExpectBits(uint16_t bits, double expected, double from) {
     const double value = GetParam().Decode(bits);
     if (std::isnan(expected)) {
@@ -108,8 +109,8 @@ TEST_P(ShimHalf, IsMadeOfFloatAndDouble) {
   const auto from_double =
       Get<void(const double*, uint16_t*, uint64_t)>("_from_double");
   ASSERT_TRUE(from_float != nullptr && from_double != nullptr);
-  // These are each value, the midpoint to the next value, and the neighbours
-  // of both.
+  // The inputs are each value, the midpoint to the next value, and the
+  // neighbours of value and midpoint.
   std::vector<double> doubles = {NAN, INFINITY, -INFINITY, 1e39, -1e39, 1e-60};
   for (uint32_t i = 0; i < 65536; ++i) {
     const double value = GetParam().Decode(static_cast<uint16_t>(i));
@@ -159,8 +160,8 @@ TEST_P(ShimHalf, IsMadeOfLong) {
   const auto from_long =
       Get<void(const int64_t*, uint16_t*, uint64_t)>("_from_long");
   ASSERT_NE(from_long, nullptr);
-  // These are midpoints between two values, and numbers next to them that a
-  // double cannot hold.
+  // The inputs are midpoints between two values, and their neighbours, which
+  // a double cannot hold.
   std::vector<int64_t> in;
   for (int shift = 0; shift < 50; ++shift) {
     for (const int64_t eight : {0x80, 0x81}) {
@@ -173,8 +174,8 @@ TEST_P(ShimHalf, IsMadeOfLong) {
   std::vector<uint16_t> out(in.size());
   from_long(in.data(), out.data(), in.size());
   for (size_t i = 0; i < in.size(); ++i) {
-    // This is a double with 52 of the bits. Its last bit is set if any of the
-    // dropped bits was set.
+    // `value` is a double with the upper 52 bits of the integer. The last bit
+    // is set if any of the dropped bits is set.
     const auto size = static_cast<uint64_t>(in[i] < 0 ? -in[i] : in[i]);
     const uint64_t last = (size & 0xfff) != 0 ? 1 : 0;
     const double value =

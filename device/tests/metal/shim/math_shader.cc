@@ -1,14 +1,14 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contains math functions. The test finds each by its name.
+// Lists math functions with their names. The test looks them up by name.
 
 #include <metal_stdlib>
 
 using namespace metal;
 
-// A function of up to three floats. If a function has two results, it returns
-// a weighted sum of them.
+// A function of up to three floats. If the shim's function has two results,
+// it returns a weighted sum of them.
 struct FloatFunction {
   const char* name;
   float (*run)(float x, float y, float z);
@@ -150,7 +150,7 @@ SHIM_INTS(uint)
 SHIM_INTS(long)
 SHIM_INTS(ulong)
 
-// `what` is the number of a function. unpack() uses the same numbers.
+// `what` is the index of a packing format, here and in unpack().
 extern "C" uint pack(int what, const float* in) {
   const float4 v(in[0], in[1], in[2], in[3]);
   switch (what) {

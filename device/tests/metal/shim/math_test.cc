@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares math functions: those of floats with the host's doubles, those of
-// integers with wider integers, and packed values with their bits.
+// Compares the shim's math functions: functions of floats with double
+// arithmetic of the host, functions of integers with wider integers, and
+// packed values with their bits.
 
 #include <cmath>
 #include <cstdint>
@@ -47,8 +48,8 @@ const std::map<std::string, Reference>& FloatReferences() {
   }
   static const std::map<std::string, Reference> all = {
 #include "device/tests/metal/shim/math_functions.inc"
-      // The cosine is 0.8. If the root would be of a negative number, the
-      // result is 0.
+      // The refraction angle's cosine is 0.8. The result is 0 if the root
+      // would be of a negative number.
       TWO(refract, (1 - x * x * 0.36 < 0 ? 0 : 0.6 * x) + y),
       THREE(faceforward, 1 + z < 0 ? y : -y),
       TWO(length_squared, x * x + y * y),
@@ -100,8 +101,8 @@ TEST(ShimMath, OfFloats) {
           } else if (std::isinf(expected) || std::fabs(expected) > 1e30) {
             EXPECT_GT(std::fabs(got), 1e30f) << name << " " << x << " " << y;
           } else {
-            // This allows a few rounding errors, because some functions sum
-            // terms.
+            // The tolerance allows a few rounding errors, because some
+            // functions sum several terms.
             EXPECT_NEAR(got, expected, 2e-6 * (1 + std::fabs(expected)))
                 << name << " " << x << " " << y << " " << z;
           }
@@ -112,7 +113,8 @@ TEST(ShimMath, OfFloats) {
   EXPECT_EQ(seen.size(), FloatReferences().size());
 }
 
-// Computes the expected value in 128 bits, which hold all results.
+// Computes the expected value in 128 bits, which can hold all intermediate
+// results.
 template <class T>
 T Expected(const std::string& name, T x, T y, T z) {
   using Wide = __int128_t;
@@ -251,8 +253,8 @@ TEST(ShimMath, OfIntegers) {
   CheckIntegers<uint64_t>(module, "ulong");
 }
 
-// A packing and the number of bits of each element. The first element is in
-// the lowest bits.
+// A packed format: the number of bits of each element. The first element is
+// in the lowest bits.
 struct Packing {
   std::vector<int> bits;
   bool has_sign;
@@ -290,7 +292,8 @@ TEST(ShimMath, Packs) {
         if (packing.has_sign) {
           if (value > mask / 2) value -= int64_t{mask} + 1;
           expected = std::fmax(-1.0, static_cast<double>(value) / (mask / 2));
-          // The smallest value is packed like the next larger value.
+          // Packing clamps to -1, so the smallest value is packed like the
+          // next larger value.
           if (value == -int64_t{mask / 2} - 1) ++value;
         } else if (packing.is_srgb && i < 3) {
           expected = expected <= 0.04045
@@ -303,7 +306,7 @@ TEST(ShimMath, Packs) {
       }
       EXPECT_EQ(pack(what, out), again) << what << " " << packed;
     }
-    // These are values out of range, and NaN.
+    // These inputs are values out of range, and NaN.
     const float beyond[] = {2, -5, NAN, 1};
     const uint32_t zero = pack(what, beyond);
     const int bits = packing.bits[0];

@@ -39,7 +39,7 @@ static switchyard_metal::Parameter parameters[] = {
 };
 extern "C" const switchyard_metal::Parameter* describe() { return parameters; }
 
-// There are two variables of the same name in each of two instantiations.
+// Each of two instantiations has two variables of the same name.
 template <int kBy>
 void reverse(const int* in, int* out, uint lane) {
   auto& a = switchyard_metal::ThreadgroupVariable<int[32]>([] {}, "a");
@@ -118,7 +118,7 @@ extern "C" void access(void* memory, int what) {
   }
 }
 
-// Does all atomic operations on one type. Every lane calls it.
+// Does all atomic operations on values of type T. Every lane calls it.
 template <class T>
 void Update(atomic<T>* a, T x) {
   atomic_fetch_add_explicit(&a[0], x, memory_order_relaxed);

@@ -61,8 +61,8 @@ TEST(ShimModuleTest, HasThreadgroupVariables) {
   }
 }
 
-// The accesses to `memory` that one call makes: offset, bytes and kind of
-// each.
+// The accesses to `memory` that one call makes. Each has an offset, a number
+// of bytes and a kind.
 using Accesses = std::vector<std::tuple<size_t, size_t, uint32_t>>;
 Accesses AccessesOf(const ShimModule& module, int what) {
   alignas(64) static char memory[256];
@@ -130,8 +130,8 @@ std::vector<T> Updated(const ShimModule& module, const char* name) {
 TEST(ShimModuleTest, UpdatesAtomically) {
   SWITCHYARD_NEEDS_CLANG();
   const ShimModule module("module", false);
-  // The sum is 50 times 1 + 2 + ... + 28. Bits 1 to 28 change. Every bit is
-  // flipped an even number of times.
+  // The sum is 50 times 1 + 2 + ... + 28. The operations `and` and `or`
+  // change bits 1 to 28, and `xor` flips every bit an even number of times.
   constexpr int kSum = 50 * 406;
   const auto ints = Updated<int>(module, "update_int");
   EXPECT_EQ(std::vector<int>(ints.begin(), ints.begin() + 8),

@@ -24,7 +24,7 @@ using switchyard_metal::kSimdWidth;
 using switchyard_metal::Runtime;
 using switchyard_metal::SimdOperation;
 
-// The place where lanes wait for each other.
+// The data of a point where lanes wait for each other.
 struct Meeting {
   uint32_t expected = 0;
   uint32_t arrived = 0;
@@ -107,7 +107,7 @@ Runtime MakeRuntime() {
   return runtime;
 }
 
-// The runtime that loaded modules get.
+// The functions of the library that loaded modules call.
 Runtime runtime = MakeRuntime();
 
 }  // namespace

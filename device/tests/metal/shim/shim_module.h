@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the shaders in this folder in the way of the library when a test
-// asks for them. Runs them with a simdgroup of threads.
+// Compiles the shaders in this folder as the library does, when a test asks
+// for them, and runs them in a simdgroup of threads.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
 #define SWITCHYARD_DEVICE_TESTS_METAL_SHIM_SHIM_MODULE_H_
@@ -42,11 +42,12 @@ class ShimModule {
     return reinterpret_cast<F*>(Find(function));
   }
 
-  // Runs the function in `lanes` lanes. The lanes meet in simd functions.
+  // Runs `function` once in each of `lanes` lanes. The lanes are threads,
+  // which meet in simd functions.
   static void RunLanes(uint32_t lanes,
                        const std::function<void(uint32_t lane)>& function);
-  // These return the accesses, and the messages of fail(), since the last
-  // call.
+  // These functions return the accesses, and the messages of fail(), since
+  // their last call.
   static std::vector<Access> TakeAccesses();
   static std::vector<std::string> TakeFailures();
 

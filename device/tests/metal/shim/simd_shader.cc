@@ -12,8 +12,8 @@ extern "C" void set_runtime(const switchyard_metal::Runtime* runtime) {
   switchyard_metal::runtime = runtime;
 }
 
-// `number` is the function's distance, mask or lane, or 0 if the function has
-// none.
+// `number` is the distance, mask or lane that the function takes, or 0 if it
+// takes none.
 template <class T>
 struct Function {
   const char* name;
@@ -39,7 +39,7 @@ struct Function {
                    ushort number) { *out = name(*in, *filling, number, 8); } \
   }
 
-// Expands a list in switchyard_lanes.h for simd functions and for quad
+// Expands a list in switchyard_lanes.h twice: for simd functions and for quad
 // functions.
 #define SHIM_BOTH(LIST, one) LIST(one, simd) LIST(one, quad)
 

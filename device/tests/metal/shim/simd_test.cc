@@ -18,8 +18,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Computes the expected results. `count` lanes of a group of `width` lanes
-// meet, and `in` has their values.
+// Returns the expected result of each lane. `count` lanes of a group of
+// `width` lanes meet, and `in` has their values.
 template <class T>
 std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
                         const std::vector<T>& filling, int number, int width,
@@ -28,8 +28,8 @@ std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
     return function.compare(0, std::string(what).size(), what) == 0;
   };
   std::vector<T> out(in.size());
-  // Combines the two halves of the lanes again and again. Missing lanes have
-  // the neutral value.
+  // Combines the upper half of the lanes with the lower half until one lane
+  // is left. Missing lanes have the neutral value.
   const auto halves = [&](T nothing, auto combine) {
     std::vector<T> all(static_cast<size_t>(width), nothing);
     std::copy(in.begin(), in.end(), all.begin());
@@ -380,7 +380,7 @@ TEST(ShimSimd, CheckedLanesThatAreNotThere) {
   ShimModule::RunLanes(20, [&](uint32_t lane) {
     run("simd_shuffle_xor", &in[lane], &out[lane], &in[0], 16);
   });
-  // Lanes 4 to 15 read from lanes 20 and above.
+  // Of the 20 lanes, lanes 4 to 15 read from lanes 20 and above.
   std::vector<std::string> failures = ShimModule::TakeFailures();
   EXPECT_EQ(failures.size(), 12u);
   for (const std::string& failure : failures) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contains a function for every swizzle of vectors. The test finds it by its
-// name.
+// Contains a function for every swizzle of vectors. The test finds the
+// function by the swizzle's name.
 
 #include <metal_stdlib>
 

@@ -7,8 +7,8 @@
 
 using namespace metal;
 
-// For each operator, stores one vector in `out`. The order is that of the
-// test's list.
+// Stores one vector in `out` for each operator, in the order of the test's
+// list.
 extern "C" void int_operators(const int* x, const int* y, int* out) {
   const int4 a(x[0], x[1], x[2], x[3]), b(y[0], y[1], y[2], y[3]);
   int4 c = a;

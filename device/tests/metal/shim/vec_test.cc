@@ -80,7 +80,7 @@ TEST(ShimVec, Operators) {
     }
     sum[i] = (a + b) * 3 - a + (i % 2 == 0 ? 5 : 0);
   }
-  // The elements y and w were swapped.
+  // The shader has swapped the elements y and w.
   EXPECT_EQ(out[92], sum[0]);
   EXPECT_EQ(out[93], sum[3]);
   EXPECT_EQ(out[94], sum[2]);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The operations of atomic functions, for a value in memory.
+// The operations of atomic functions on a value in memory.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_ATOMIC_OPERATIONS_H_
@@ -17,8 +17,8 @@ namespace switchyard_metal {
 template <class T>
 using AtomicBits = typename BitsOf<sizeof(T)>::Type;
 
-// Each operation computes the new value from the old one and the operand.
-// Sums of integers wrap around.
+// Defines an operation, which computes the new value from the old value and
+// the operand. Sums of integers wrap around.
 #define SWITCHYARD_FETCH(name, ...)                   \
   struct name {                                       \
     template <class T>                                \
@@ -43,7 +43,8 @@ SWITCHYARD_FETCH(FetchXor, return a ^ b)
 #undef SWITCHYARD_FETCH
 #undef SWITCHYARD_FETCH_SUM
 
-// Applies the operation to the value in memory, and returns the old value.
+// Replaces the value in memory by the result of the operation, and returns
+// the old value.
 template <class Operation, class T>
 SWITCHYARD_NOT_CHECKED T Fetch(volatile AtomicBits<T>* bits, T operand) {
   using B = AtomicBits<T>;
@@ -64,8 +65,8 @@ SWITCHYARD_NOT_CHECKED T Exchange(volatile AtomicBits<T>* bits, T desired) {
                              __ATOMIC_SEQ_CST));
 }
 // If the value is `expected`, stores `desired` and returns true. Otherwise
-// copies the value to `expected` and returns false. Unlike Metal's weak form,
-// it does not fail if the values are equal.
+// copies the value to `expected` and returns false. Metal's weak form may
+// also fail if the value is `expected`; this function does not.
 template <class T>
 SWITCHYARD_NOT_CHECKED bool CompareExchange(volatile AtomicBits<T>* bits,
                                             T* expected, T desired) {

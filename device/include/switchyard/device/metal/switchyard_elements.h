@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The storage of vectors, with access to elements by name, index and swizzle.
-// Sizes and alignments are Metal's: three elements have the size and
-// alignment of four.
+// Sizes and alignments are Metal's: a vector of three elements has the size
+// and alignment of a vector of four.
 
 #ifndef SWITCHYARD_METAL_ELEMENTS_H_
 #define SWITCHYARD_METAL_ELEMENTS_H_
@@ -15,7 +15,8 @@
 #endif
 
 #ifdef __METAL__
-// The type that the compiler makes of a list in braces.
+// The type to which the compiler converts a list in braces. Shaders cannot
+// include <initializer_list>.
 namespace std {
 template <class E>
 class initializer_list {
@@ -49,9 +50,8 @@ class Swizzle;
 template <class V>
 struct Packed;
 
-// Tells the shape of a function's argument. V is the vector or scalar that
-// the argument stands for, T the type of its elements, and kSize their
-// number.
+// Describes the argument type A of a function. V is the vector or scalar type
+// that A stands for, T the type of its elements, and kSize their number.
 template <class A>
 struct Shape {
   using V = A;
@@ -143,22 +143,24 @@ struct BitsOf<4> : EnableIf<true, uint> {};
 template <>
 struct BitsOf<8> : EnableIf<true, ulong> {};
 
-// A type that is copied by one instruction.
+// A type with the size of a vector, which the compiler copies with one
+// instruction.
 #ifdef __METAL__
 template <class U, int N>
 using Raw __attribute__((may_alias)) = U __attribute__((ext_vector_type(N)));
 #endif
 
-// Aligns the struct or union that has it as a member. Vectors themselves
-// declare no alignment, so that -fmax-type-align holds for them: a shader may
-// cast a pointer that is only aligned for elements to a pointer to vectors,
-// because GPUs can read and write vectors at such addresses.
+// A member of this type aligns the struct or union that contains it. Vectors
+// themselves declare no alignment, so that -fmax-type-align holds for them: a
+// shader may cast a pointer that is only aligned for elements to a pointer to
+// vectors, because GPUs can read and write vectors at such addresses.
 template <int kBytes>
 struct alignas(kBytes) Aligned {
   unsigned char bytes[kBytes];
 };
 
-// The storage of vectors.
+// The storage of a vector of any size. The specialisations for 2, 3 and 4
+// elements add names and swizzles.
 template <class T, int N>
 struct Elements {
   static constexpr int kStored = N;

@@ -63,9 +63,9 @@ constexpr bool kBecomesFloat = std::is_convertible_v<T, float>;
 #endif
 
 struct HalfFormat {
-  // Every half has an equal float. The function shifts the bits into place,
-  // and a multiplication corrects the exponent's bias. The product is exact,
-  // and subnormals become normal numbers.
+  // Every half has an equal float. The code shifts the bits into place, and a
+  // multiplication corrects the exponent's bias. The product is exact, and
+  // subnormals become normal numbers.
   static constexpr float ToFloat(uint16_t bits) {
     const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
     uint32_t out = __builtin_bit_cast(
@@ -107,14 +107,14 @@ struct BfloatFormat {
 };
 
 // Rounds to odd: returns `value` if a float can hold it, and otherwise the
-// neighbouring float with an odd last bit. If the result is rounded again, to
-// a smaller type, this gives the same as rounding `value` once.
+// neighbouring float with an odd last bit. Rounding the result again, to a
+// smaller type, then gives the same as rounding `value` once.
 constexpr float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = nearest;
   if (back == value || value != value) return nearest;
   uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
-  // The value is beyond the largest float, so half and bfloat are infinite
+  // The value is beyond the largest float, so the half or bfloat is infinite
   // too.
   if ((bits & 0x7fffffff) == 0x7f800000) return nearest;
   if (value < 0 ? back < value : back > value) --bits;
@@ -122,7 +122,8 @@ constexpr float RoundToOdd(double value) {
 }
 
 // Rounds an integer to odd. A double cannot hold all integers of 64 bits, so
-// all bits beyond its precision are combined into its last bit.
+// all bits beyond its precision are combined into the last bit that it can
+// hold.
 template <class T>
 constexpr float IntegerToOdd(T value) {
   if constexpr (sizeof(T) == 8) {
@@ -158,8 +159,8 @@ struct EnableIf<true, T> {
 template <class T>
 using IfScalar = typename EnableIf<kIsScalar<T>>::Type;
 
-// half converts implicitly to float and integers, but not to double, because
-// some expressions would then be ambiguous.
+// half and bfloat convert implicitly to float and integers, but not to
+// double, because some expressions would then be ambiguous.
 template <class T>
 constexpr bool kIsImplicit = __is_same(T, float) || kIsIntegral<T>;
 
@@ -173,7 +174,8 @@ struct SmallFloat {
             class = typename EnableIf<__is_class(T) && !kIsSmallFloat<T> &&
                                       kBecomesFloat<T>>::Type,
             class = void>
-  // By value, because its conversion may not be const.
+  // Takes the value by copy, because T's conversion to float may not be
+  // const.
   constexpr SmallFloat(T value) : bits_(FromAny(static_cast<float>(value))) {}
   // Conversions between half and bfloat are explicit.
   template <class F>
@@ -227,8 +229,8 @@ struct SmallFloat {
  private:
   template <class T>
   static constexpr uint16_t FromAny(T value) {
-    // Doubles, and integers that a float cannot hold, must not be rounded
-    // twice.
+    // A double, or an integer that a float cannot hold, is first rounded to
+    // odd, to avoid rounding twice.
     if constexpr (__is_same(T, double) || __is_same(T, long double)) {
       return Format::FromFloat(RoundToOdd(static_cast<double>(value)));
     } else if constexpr (kIsIntegral<T> && sizeof(T) > 2) {
@@ -243,9 +245,9 @@ struct SmallFloat {
 using half = SmallFloat<HalfFormat>;
 using bfloat = SmallFloat<BfloatFormat>;
 
-// The result type of an operation on a half or bfloat and another scalar.
-// With the same type or an integer it is the half or bfloat, and with any
-// other type it is float.
+// The result type of an operation on a half or bfloat and another scalar. If
+// the other scalar has the same type or is an integer, the result type is the
+// half or bfloat; otherwise it is float.
 template <class A, class B>
 struct SmallResult {};
 template <class F>
@@ -278,7 +280,8 @@ SWITCHYARD_SMALL_OPERATOR(*)
 SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
-// Compound assignments to a C++ number. The number keeps its type.
+// Compound assignments of a half or bfloat to a C++ number, which keeps its
+// type.
 #define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
   template <class A, class Format,                             \
             class = typename EnableIf<kIsArithmetic<A>>::Type> \

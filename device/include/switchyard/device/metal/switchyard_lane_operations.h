@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes sums, products and similar operations over the lanes of a
-// simdgroup, and which lane a shuffle reads. at(i) points to the value of
-// lane i, and is null if the lane is absent.
+// Sums, products and similar operations over the lanes of a simdgroup, and
+// the rules by which a shuffle chooses a lane. The functor `at` gives access
+// to the lanes: at(i) points to the value of lane i, and is null if the lane
+// is absent.
 
 #ifndef SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
 #define SWITCHYARD_DEVICE_METAL_SWITCHYARD_LANE_OPERATIONS_H_
@@ -42,8 +43,8 @@ struct LaneProduct {
   }
   static constexpr int kStart = 1;
 };
-// If one value is NaN, the other one wins. If values are equal, that of the
-// lower lane wins.
+// The maximum (kMost) or minimum. If one value is NaN, the other one wins. If
+// values are equal, the value of the lower lane wins.
 template <bool kMost>
 struct LaneBest {
   template <class T>
@@ -58,7 +59,7 @@ struct LaneBest {
 };
 using LaneMax = LaneBest<true>;
 using LaneMin = LaneBest<false>;
-// Bit operations on floats work on their bits.
+// Bit operations on floats combine the bits of the floats.
 #define SWITCHYARD_LANE_BITS(name, op)                                        \
   struct name {                                                               \
     template <class T>                                                        \
@@ -77,8 +78,8 @@ SWITCHYARD_LANE_BITS(LaneOr, |)
 SWITCHYARD_LANE_BITS(LaneXor, ^)
 #undef SWITCHYARD_LANE_BITS
 
-// Adds lane l + 16 to lane l, then 8, 4, 2, 1; Metal does not define the
-// order.
+// Sums by halving: adds lane l + 16 to lane l, then lane l + 8, and so on
+// down to l + 1. Metal does not define the order.
 template <class F>
 struct Halve {
   template <class T, class At>
@@ -99,7 +100,8 @@ struct Halve {
     return all[0];
   }
 };
-// Folds one lane after the other; at least one lane must be present.
+// Combines one lane after the other in ascending order; at least one lane
+// must be present.
 template <class F>
 struct Fold {
   template <class T, class At>
@@ -120,8 +122,8 @@ struct First {
     return a;
   }
 };
-// For each lane i, calls put(i, value) with the fold of the lanes up to i
-// (kInclusive) or below i.
+// For each present lane i, calls put(i, value), where value combines the
+// lanes up to i (kInclusive) or below i.
 template <class F, bool kInclusive>
 struct Prefix {
   template <class T, class At, class Put>
@@ -138,9 +140,9 @@ struct Prefix {
   }
 };
 
-// For shuffles, From::Apply(i, n, lanes) is the lane that lane i reads; n is a
-// lane, a mask or a distance. With FromBelow and FromAbove, a lane reads its
-// own value if the other lane would lie outside of the simdgroup.
+// For shuffles, From::Apply(i, n, lanes) returns the lane that lane i reads;
+// n is a lane, a mask or a distance. With FromBelow and FromAbove, a lane
+// reads its own value if the other lane would lie outside of the simdgroup.
 #define SWITCHYARD_LANE_FROM(name, lane)          \
   struct name {                                   \
     SWITCHYARD_NOT_CHECKED static uint32_t Apply( \

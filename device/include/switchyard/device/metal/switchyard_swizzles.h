@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Declares the swizzles xx, xy, ... wwww and the same ones in rgba.
-// switchyard_elements.h includes this file in the union of Elements<T,
+// Declares the swizzles xx, xy, ... wwww and their other names rr, rg, ...
+// aaaa. switchyard_elements.h includes this file in the union of Elements<T,
 // SWITCHYARD_N>, once for each N, so the file has no include guard.
 
 #ifdef SWITCHYARD_N

@@ -14,7 +14,7 @@
 
 namespace switchyard_metal {
 
-// Writes the elements of constructor arguments one after the other.
+// Writes the elements of a constructor's arguments one after the other.
 template <class T>
 struct Filler {
   T* at;
@@ -31,8 +31,9 @@ struct Filler {
 
 // Returns the divisor to use. In C++, integer division by 0, or of the least
 // number by -1, would end the process with SIGFPE, so this function returns 1
-// in these cases. In .metal files every integer division is treated in this
-// way, and checked mode reports it.
+// in these cases. In .metal files it returns `divisor`, because the library
+// changes all integer divisions of a compiled shader in this way, and checked
+// mode reports them.
 template <class T>
 constexpr T Divisor(T dividend, T divisor) {
 #ifdef __METAL__
@@ -88,7 +89,7 @@ struct vec : switchyard_metal::Elements<T, N> {
     (fill(c), ...);
     for (int i = 0; i < N; ++i) At(i) = all[i];
   }
-  // Takes a list in braces. Missing elements are 0.
+  // Takes the elements from a list in braces. Missing elements are 0.
   constexpr vec(std::initializer_list<T> list) : vec(T(), Same()) {
     int i = 0;
     for (const T& element : list) {
@@ -144,7 +145,8 @@ struct vec : switchyard_metal::Elements<T, N> {
   SWITCHYARD_VEC_DIVISION(/)
   SWITCHYARD_VEC_DIVISION(%)
 #undef SWITCHYARD_VEC_DIVISION
-  // As on the GPU, a shift by as many bits as the type has does nothing.
+  // Shift counts are taken modulo the number of bits, as on the GPU: a shift
+  // by as many bits as the type has does nothing.
 #define SWITCHYARD_VEC_SHIFT(op)                                 \
   friend constexpr vec operator op(const vec& a, const vec& b) { \
     constexpr int kMask = 8 * sizeof(T) - 1;                     \

@@ -28,7 +28,7 @@ _SCALARS = (
     "threads_per_simdgroup"
 ).split()
 
-# MLX puts declarations like these before the header that the caller gives.
+# MLX puts declarations like these before the caller's header.
 _PRELUDE = """#include <metal_stdlib>
 using namespace metal;
 typedef half float16_t;
@@ -44,7 +44,8 @@ Index elem_to_loc(Index elem, Shape shape, Strides strides, int ndim) {
 }
 """
 
-# MLX puts inputs with fewer elements into constant memory, others into device memory.
+# MLX puts inputs with fewer elements than this into constant memory, and all others into device
+# memory.
 _DEVICE_SIZE = 8
 
 
@@ -164,7 +165,7 @@ class _Kernel:
 
 
 def _memory_of(name: str, array: np.ndarray) -> np.ndarray:
-    """Copies the memory from the array's first element to its last one, with the gaps between elements."""
+    """Returns a copy of the memory from the array's first element to its last, with the gaps between them."""
     if any(s < 0 for s in array.strides):
         raise ValueError(f"{name}: has a negative stride")
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize

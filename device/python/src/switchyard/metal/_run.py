@@ -128,15 +128,15 @@ def run(
 ) -> list[Finding]:
     """Dispatches a kernel, and returns the findings.
 
-    source: its text, or the Path of a .metal file.
+    source: the kernel's text, or the Path of a .metal file.
     grid, threadgroup: numbers of threads, one to three. With `groups=True`, grid counts threadgroups.
     buffers: arrays by index, in a list (None binds nothing) or a dict. Writable arrays get the
         results of the schedule that runs threads in order. Other values that NumPy can make an
         array of (`np.uint32(8)`) are constants.
-    unwritten: indices of buffers that have no initial values, so a read before a write is a finding.
+    unwritten: indices of buffers without initial values: reading them before a write is a finding.
     memory: lengths of threadgroup memory in bytes, by index.
     constants: values of function constants, by name.
-    prepend: texts before the source. The source's lines still count from 1.
+    prepend: texts to compile before the source. The lines of the source still count from 1.
     The other arguments replace members of `settings`.
     """
 
@@ -190,7 +190,7 @@ def run(
                 command += ["--suppress", text]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode not in (0, 1):
-            # If a signal ended swy, the number is negative and there is no text.
+            # If a signal ended swy, the number is negative and swy printed no text.
             why = done.stderr.strip() or f"swy ended by signal {-done.returncode}; checked=True says why"
             raise MetalError(why.removeprefix("swy: "))
         for index, array in written.items():

@@ -59,7 +59,7 @@ class _Function:
 class _Library:
     def __init__(self, source: str):
         self._source = source
-        # torch installs <c10/metal/utils.h> and similar headers.
+        # An installed torch brings <c10/metal/utils.h> and similar headers.
         spec = importlib.util.find_spec("torch")
         folders = [Path(f, "include") for f in (spec.submodule_search_locations if spec else ())]
         self._folders = [f for f in folders if Path(f, "c10", "metal").is_dir()]
