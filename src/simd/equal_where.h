@@ -13,9 +13,9 @@
 
 namespace switchyard::simd {
 
-// True if `a` and `b`, of kBytes each, are equal in the bytes that are 0xFF
-// in `mask`. Sixteen bytes are compared at once because RouteOptions has 28
-// members, and a comparison and a branch for each of them cost more than the
+// True if `a` and `b`, of kBytes each, are equal in the bytes that are 0xFF in
+// `mask`. It compares sixteen bytes at once, because RouteOptions has 28
+// members, and a comparison and a branch per member would cost more than the
 // rest of a check.
 template <size_t kBytes>
 [[gnu::always_inline]] inline bool AreEqualWhere(const unsigned char* mask,

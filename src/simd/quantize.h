@@ -19,7 +19,7 @@ struct QuantizeArgs {
   const AnyRows& to;
   bool copy;  // the formats are equal, so rows are copied
   bool clamp;
-  // Receives the number of blocks that overflow. May be null.
+  // The kernel adds the number of blocks that overflow. May be null.
   std::atomic<size_t>* overflowed;
 };
 
