@@ -68,7 +68,7 @@ RowFunction<BucketArgs> BucketScan() noexcept;
 // caller has cleared.
 RowFunction<BucketArgs> BucketPlace() noexcept;
 
-// Writes zeros behind the last pair of each row [begin, end) of an expert.
+// Writes zeros behind the last pair in the rows of experts [begin, end).
 RowFunction<BucketArgs> BucketPad() noexcept;
 
 }  // namespace switchyard::simd

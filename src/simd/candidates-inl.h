@@ -189,11 +189,11 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it in the order. Candidates
-// with equal keys are in ascending order of their ids. So the candidates before
-// one are all with a larger key, and those to its left with an equal key. Thus
-// candidate i is compared as key - 1 with the candidates to its left, and as
-// key with the candidates to its right.
+// Counts, for each candidate, the candidates before it in the order: all with a
+// larger key, and those to its left with an equal key, because candidates with
+// equal keys are in ascending order of their ids. So candidate i is compared as
+// key - 1 with the candidates to its left, and as key with the candidates to
+// its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);

@@ -84,7 +84,7 @@ struct NormedRow {
     const float* const from = self.sum.get(self.sum.context, begin, n, buffer);
     const NormKind kind = args.options.norm;
     if (args.options.round_like_unfused && kind == NormKind::kWeight) {
-      // Rounds the product with the scale, before the product with the weight.
+      // Multiplies by the scale, rounds, then multiplies by the weight.
       TakeTile(TileOperand(from), n, self.scale, buffer);
       RoundTile(args.stages->rounded, n, buffer);
       MulTile({args.inputs.norm_weight, 0, begin}, n, 1.0f, false, buffer,

@@ -107,7 +107,7 @@ struct CombineArgs {
   Type rows_type;                // the type of the listed terms' rows
   bool shared_listed;            // the list has the shared experts
   bool identity_listed;          // the list has the identity expert
-  std::atomic<size_t>* skipped;  // adds row_index values outside [-1, rows)
+  std::atomic<size_t>* skipped;  // counts row_index values outside [-1, rows)
 };
 
 // Returns the kernel for listed terms of type `in`.

@@ -71,8 +71,8 @@ size_t MendRow(const QuantizeArgs& args, size_t row) {
       const int32_t sum =
           PutClamped(StoredRow::Get(&stored, 32 * i, 32, buffer), block.qs);
       block.d.bits = kLargestF16Bits;
-      // The field s is the sum of the codes times d. It overflows unless the
-      // sum is 0, because d is the largest f16.
+      // The field s is the sum of the codes times d, the largest f16. So |s| is
+      // at least the largest f16, unless the sum is 0.
       if constexpr (std::is_same_v<Block, BlockQ8_1>) {
         block.s.bits = static_cast<uint16_t>(
             sum == 0 ? 0 : kLargestF16Bits | (sum < 0 ? kSignF16 : 0));

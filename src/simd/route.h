@@ -73,11 +73,11 @@ struct RoutePlan {
 
   bool of_selected;   // v = exp(x - the largest x of the selected)
   Score value_score;  // the score of v, if not of_selected
-  bool is_softmax;    // v = exp(x - max) or, with is_share,
+  bool is_softmax;    // v = exp(x - max), unless is_share is true
   bool is_share;      // v = exp(x - max) / the sum over all columns
   bool in_rounds;     // each of the two slots has a separate sum
   bool bias_in_value;
-  bool bounded_by_all;  // the divisor may be a share of an all-column sum
+  bool bounded_by_all;  // the divisor may be a share of a sum over all columns
 
   bool values_by_select;
   SelectMode select_mode;  // for SelectRows(), if it computes v or weights

@@ -176,7 +176,7 @@ struct Compacted {
       for (size_t i = 0; i < options.topk_group; ++i) {
         const float* const from = row + kept[r][i] * size;
         float* const to = row + i * size;
-        size_t at = 0;  // left to right, because `to` never passes `from`
+        size_t at = 0;  // moves left to right: `to` never passes `from`
         for (; at + N <= size; at += N) {
           hn::StoreU(hn::LoadU(d, from + at), d, to + at);
         }

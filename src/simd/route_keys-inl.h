@@ -250,7 +250,7 @@ struct Pieces {
   const void* context;
   size_t size;
   float* buffer;
-  size_t room;  // of the buffer; a multiple of 4 vectors of any length
+  size_t room;  // the buffer's size: a multiple of 4 vectors of any length
   mutable size_t begin = 0, end = 0;
 
   HWY_INLINE const float* At(size_t i) const {

@@ -41,9 +41,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // * collects candidates: the keys that reach their row's bound,
 // * inserts the candidates into sorted lists,
 // * computes exp, sum and quotients of the selected keys.
-// Hard rows and the rest of a batch are handled one by one, or a few at a time
-// (topk-inl.h). For k above kTopKMax, all rows are handled one by one
-// (Large()).
+// Hard rows (see TopKOfLanes) and the rest of a batch are handled one by one,
+// or a few at a time (topk-inl.h). For k above kTopKMax, all rows are handled
+// one by one (Large()).
 //
 // The two ports of the vector units bound the time. A row takes 40 ns (E = 128,
 // k = 8, 512 rows, AVX-512; 56 on AVX2). Collecting takes 35 % of this, with a

@@ -65,7 +65,7 @@ class SuperStrip {
   struct Columns {
     const uint8_t* codes;
     const uint8_t* scales;  // the scales of 16 rows of weights
-    size_t lane;            // the vector's first of these 16
+    size_t lane;            // the vector's first row of these 16
     float* sums;            // the sums of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
