@@ -142,8 +142,7 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     sort.Tell(report, std::max<size_t>(1, row_stride));
     return Status();
   }
-  // Returns the least size of ids. The last row has `last` elements, or a whole
-  // stride if it is padded.
+  // Returns the least size of ids if the last row has `last` pairs.
   const auto needed_ids = [&, padded = zero_padding](size_t last) {
     return (num_experts - 1) * row_stride + (padded ? row_stride : last);
   };

@@ -63,8 +63,7 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
 }
 
 // Checks a sort's call. Only a sort of many pairs asks the executor for its
-// number of threads. 0 threads are refused here, because BucketBlocks() would
-// take 0 for 1.
+// number of threads. Refuses 0 threads, which BucketBlocks() takes for 1.
 template <class C>
 Checked<C> CheckSort(const typename C::Inputs& inputs,
                      const typename C::Outputs& outputs,

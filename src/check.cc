@@ -47,8 +47,7 @@ bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
 
 constexpr size_t kNone = calls::kNumFaults;
 
-// Returns a fault for null data, a wrong stride or a size that is too large;
-// otherwise kNone.
+// Returns a fault of the data, the stride or the sizes; otherwise kNone.
 size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   if (IsPlain(m)) return kNone;
   if (IsNull(m)) return Fault::kIsNull;
@@ -56,8 +55,7 @@ size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
 }
 
-// A fault, and the part of the argument that has it: 0 for its rows, 1 for its
-// scales, 2 for its sums.
+// A fault, and where it is: 0 for the rows, 1 for the scales, 2 for the sums.
 struct PartFault {
   size_t part;
   size_t fault;
@@ -293,8 +291,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return at;
 }
 
-// Returns the index of the argument at fault, or kNoFault if no single argument
-// explains the error.
+// Returns the index of the single argument at fault, or kNoFault.
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
@@ -831,8 +828,7 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
     }
   }
   for (size_t i = 0; i < call.num_sizes; ++i) {
-    // Shows the sizes that the text names, and all sizes of the call with names
-    // of one word.
+    // Shows sizes that the text names, and all sizes with names of one word.
     const std::string_view size = call.names_of_sizes[i];
     if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or is unknown
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;

@@ -96,9 +96,8 @@ size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// Return an error with the message and its numbers: the numbers of a view or of
-// its shape, the value of an option, or the numbers of everything that the
-// words of a rule name.
+// Return an error with the message and its numbers: of a view or its shape, of
+// an option, or of everything that the words of a rule name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -107,8 +106,7 @@ size_t FindOverlap(const WalkedCall& call);
                                   const char* message);
 
 static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
-// Returns the value of an enumeration, a flag or a count if it is below 32, and
-// 32 for any other value.
+// Returns an enumeration, a flag or a count if it is below 32, otherwise 32.
 inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   if (kind == calls::Kind::kCount) {
     size_t value;
@@ -117,9 +115,8 @@ inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   }
   return *at < 32 ? *at : 32;
 }
-// Returns the bits of a float, which are compared instead of the float, because
-// comparing a NaN would trap if the caller has unmasked floating-point
-// exceptions.
+// Returns the bits of a float, which are compared instead, because comparing a
+// NaN would trap if the caller has unmasked floating-point exceptions.
 inline uint32_t BitsAt(const unsigned char* at) {
   uint32_t bits;
   std::memcpy(&bits, at, sizeof(bits));

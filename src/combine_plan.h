@@ -63,8 +63,7 @@ class CombinePlan {
     if (!is_unstaged_) Build(outputs);
   }
 
-  // Returns the kernel's arguments. They point to this plan and to the call's
-  // arguments.
+  // Returns the kernel's arguments, which point to the plan and the call.
   simd::CombineArgs Args(const CombineInputs& inputs,
                          const CombineOutputs& outputs,
                          const CombineOptions& options, size_t hidden,

@@ -106,8 +106,7 @@ struct Recipe {
         .Set(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
-  // A group's score is the sum of its `of` largest keys, and the keys of
-  // dropped groups become 0.
+  // A group's score sums its `of` largest keys. Dropped groups' keys become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return Set(&RouteOptions::group_score_of, of)
         .Set(&RouteOptions::dropped_key_is_zero, true);
@@ -179,8 +178,7 @@ struct Recipe {
   constexpr Recipe NextNormIsOther() const {
     return Set(&CombineOptions::needs_other_norm, true);
   }
-  // The next norm is an RMSNorm if a configuration has rms_norm_eps, otherwise
-  // a LayerNorm.
+  // The next norm is an RMSNorm with rms_norm_eps, otherwise a LayerNorm.
   constexpr Recipe NextNormIsLayerNormWithoutEps() const {
     Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
     recipe.fields.rms_norm_needs_eps = true;
@@ -228,8 +226,7 @@ struct Recipe {
   }
 };
 
-// A row of the table: a family with its sizes, or an exact copy of another
-// family.
+// A row of the table: a family with its sizes, or a copy of another family.
 struct Family : Recipe {
   const FamilyLayer* layer;  // null: moe_layer does not run this family
   const char* models = "";   // the names of published models
@@ -591,8 +588,7 @@ constexpr Family kFamilies[] = {
     {"grok_1", kGrok1, 8, 2, "sglang 0.5.23, grok.py:153", nullptr, "Grok-1"},
     {"grok_2", kGrok1.Set(&CombineForm::num_shared_experts, 1), 8, 2,
      "sglang 0.5.23, grok.py:615", nullptr, "Grok-2"},
-    // Second experts have the ids of the first experts, divided by the group
-    // size.
+    // Second experts have the ids of first experts, divided by the group size.
     {"grove_moe", kMixtral, 128, 8, "llama.cpp 75dc8f64, grovemoe.cpp:85",
      nullptr, "GroveMoE"},
     {"hunyuan", "hunyuan_large"},

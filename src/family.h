@@ -43,8 +43,7 @@ struct LayerRule {
     kFlags,        // layers with a 1 in the list, or multiples of the number
   };
   Kind kind = kDense;
-  // The key of config.json with the list or the number. Without this key, the
-  // rule does not apply.
+  // The key of the list or number in config.json. Without it, the rule is void.
   const char* key = nullptr;
   const char* type = "sparse";  // the word of kTypes
 };
@@ -98,16 +97,14 @@ struct FamilyLayer {
 
   // True if the router's norm is also divided by sqrt(hidden), as in Gemma 4.
   bool router_norm_by_root = false;
-  // True if the router's matmul adds the bias, so that weights contain it, too,
-  // as in gpt-oss.
+  // True if the router's matmul adds the bias, so weights contain it: gpt-oss.
   bool bias_in_logits = false;
 
   // {root} is the first of these names under which the checkpoint has kNorm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
   const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
-  // The names of the vectors, null if the family does not have one. kNextNorm
-  // is in the next layer.
+  // Null if the family does not have a vector. The next layer has kNextNorm.
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // the norm after the last layer
   const char* router = nullptr;

@@ -162,8 +162,7 @@ struct GateUp {
 // The state of one call, which its workers share.
 class Region {
  public:
-  // The caller has checked the arguments, but not yet those of Combine and
-  // Activate.
+  // The caller has checked all arguments but those of Combine and Activate.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -339,8 +338,7 @@ class Region {
       error_ = status;
       has_failed_.store(true, std::memory_order_release);
     }
-    // If another worker failed first, its error may not be written yet, but
-    // this worker stops.
+    // If another worker failed first, its error may not be written yet.
     return false;
   }
 
@@ -423,8 +421,7 @@ class Region {
     if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
-  // Returns a view of the block's activated rows, without gaps, from row
-  // `first` of `place` on.
+  // Returns the block's activated rows, without gaps, from row `first` on.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -559,8 +556,7 @@ class Region {
     }
   }
 
-  // Counts the rows of a finished block. Sums each token of which all rows are
-  // there now.
+  // Counts the rows of a finished block. Sums tokens that miss no more rows.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
     const auto num_rows = static_cast<size_t>(block.rows);
@@ -659,9 +655,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
   // Makes a plan that needs at least as much scratch as the plan of any ids: as
-  // many rows as possible are in cut blocks, each of these blocks has only one
-  // row, and step_rows is the largest block's. No real plan has all of this at
-  // once.
+  // many rows as possible are in cut blocks, each with only one row, and
+  // step_rows is the largest block's. No real plan has all of this at once.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;

@@ -185,9 +185,8 @@ class Planner {
   }
 
  private:
-  // Returns the cost of all products of a block, or SIZE_MAX if it exceeds 64
-  // bits. The cost of the shared expert's products is in proportion to its
-  // width.
+  // Returns the cost of a block's products, or SIZE_MAX if it exceeds 64 bits.
+  // The cost of the shared expert is in proportion to its width.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);
@@ -210,8 +209,7 @@ class Planner {
     return std::max<size_t>(1, shared_cost);
   }
 
-  // Cuts rows [first, first + rows) into blocks of whole tiles, with sizes as
-  // even as possible.
+  // Cuts rows [first, first + rows) into even blocks of whole tiles.
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
     const size_t tile_rows = internal::TileRows(options_);
@@ -285,9 +283,8 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // True if the cut blocks should be cut evenly: all blocks are cut, the blocks
-  // of routed experts have about the same cost, and a worker's share is small
-  // (see kEvenShare).
+  // True if blocks should be cut evenly: all blocks are cut, those of routed
+  // experts cost about the same, and a worker's share is small (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
     size_t least = SIZE_MAX, most = 0;  // costs of routed experts' blocks
@@ -343,8 +340,7 @@ class Planner {
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
     return std::clamp<size_t>(limit * tiles / cost / kFine, 1, tiles);
   }
-  // Returns the number of parts of a product of all blocks, if each part costs
-  // at most `limit` / kFine.
+  // Returns the parts of a product of all blocks, each at most limit / kFine.
   size_t CountParts(Span<ExpertBlock> cut, bool is_down, size_t limit) const {
     size_t all = 0;
     for (const ExpertBlock& block : cut) {
@@ -430,8 +426,7 @@ class Planner {
     const size_t mean = kFine * plan_.total_cost / workers;
     const size_t least = std::max<size_t>(1, kFine * down / (8 * workers));
     const size_t claim = kFine * std::min(options_.least_cost, mean) / 16;
-    // A routed expert's block, because the shared expert may have another
-    // width.
+    // A routed expert's block, because the shared one's width may differ.
     const ExpertBlock& usual = cut.data[cut.size / 2];
     const size_t tiles = ColumnTiles(usual, true);
     const size_t cost = kFine * ProductCost(usual, true);

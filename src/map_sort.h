@@ -22,8 +22,7 @@ namespace switchyard::internal {
 // The picoseconds to count and place a pair whose bucket comes from a table.
 constexpr size_t kMappedPairPs = 1500;
 
-// Runs all passes of a sort, or only the passes that set args.totals if
-// args.out is null.
+// Runs all passes of a sort, or only counts and scans if args.out is null.
 inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
                          const simd::MapArgs& args) {
   if (plan.blocks == 1) {

@@ -51,9 +51,8 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
-// The names of all fields, one after the other, and the messages of SetField()
-// for each name. The compiler makes the messages, because a Status needs
-// literals.
+// The names of all fields, and SetField()'s messages for each name, which the
+// compiler makes, because a Status needs literals.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;
@@ -175,8 +174,7 @@ class ConfigReader {
     return Status();
   }
 
-  // Returns the value if the family reads the field and the configuration has
-  // it.
+  // Returns the configuration's value of a field that the family reads.
   template <class T>
   std::optional<T> Get(std::optional<T> ModelConfig::*field,
                        ConfigField which) const {

@@ -91,8 +91,7 @@ enum class ConfigField : uint32_t {
   SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_FIELD)
 };
 #undef SWITCHYARD_CONFIG_FIELD
-// All names of each field in config.json. Each name ends with a zero, and the
-// last name with two.
+// All names of each field in config.json. The last one ends with two zeros.
 #define SWITCHYARD_CONFIG_NAMES(field, others) #field "\0" others,
 inline constexpr const char* kConfigNames[] = {
     SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_NAMES)};
@@ -134,16 +133,14 @@ class ConfigFields {
 struct FamilyFields {
   ConfigFields needs;  // a configuration without one is refused
   ConfigFields reads;  // a configuration without one keeps the default
-  // routed_scaling_factor sets CombineScales::routed, not a RouteOptions
-  // member.
+  // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
   bool scales_sum = false;
   // Weights are divided by top_k, and their sum is multiplied by top_k.
   bool divides_by_top_k = false;
   bool has_identity_experts = false;  // unless a configuration has 0 of them
   // A configuration without rms_norm_eps sets CombineOptions::needs_other_norm.
   bool rms_norm_needs_eps = false;
-  // A configuration with the scoring_func `other_score` routes as the family
-  // `other_family` does.
+  // A scoring_func of `other_score` means routing as in `other_family`.
   const char* other_score = nullptr;
   const char* other_family = nullptr;
 };

@@ -37,8 +37,7 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Returns the picoseconds to move a row. Memory bounds a copy, and computation
-// bounds a conversion.
+// Returns the picoseconds to move a row, bound by memory if it is a copy.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }
@@ -58,8 +57,7 @@ struct RowsOfArgs {
 };
 
 // Runs rows(args, begin, end) over [0, count) in the default floating-point
-// environment. `row_ps` is the time of one row on the ISA in use, right to
-// within 2x.
+// environment. `row_ps` is the time of a row on the ISA in use, within 2x.
 template <class Args>
 Status RunRows(Executor& executor, size_t count, size_t row_ps,
                simd::RowFunction<Args> rows, const Args& args) {

@@ -75,8 +75,7 @@ class Tbb final : public Executor {
   }
 
   // If workers are awake, work from 3 us on is faster on two threads. On
-  // sixteen cores, data in other cores' caches costs more: pieces of 10 us take
-  // 27 us.
+  // sixteen cores, data in other caches costs more: pieces of 10 us take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
     return Concurrency() <= 2 ? 5000 : 10'000;
@@ -85,10 +84,9 @@ class Tbb final : public Executor {
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::rep Now() { return Clock::now().time_since_epoch().count(); }
-  // Waking a sleeping worker takes up to 90 us. A worker looks for work for
-  // about 50 us after its last piece, and handing it work in that time takes 2
-  // us. So if calls with 10 us of work follow each other, the second call has a
-  // cheap fork.
+  // Waking a sleeping worker takes up to 90 us. A worker looks for work for 50
+  // us after its last piece, and handing it work then takes 2 us. So if calls
+  // with 10 us of work follow each other, the second has a cheap fork.
   bool InQuickSuccession() const {
     constexpr Clock::duration kSuccession = std::chrono::microseconds(20);
     return Now() - last_end_.load(std::memory_order_relaxed) <

@@ -72,8 +72,7 @@ struct CutPlan {
 inline constexpr CutPlan kFreeCuts = {1, 1};
 inline constexpr CutPlan kCutPlans[] = {{0, 0}, {2, 4}, {2, 2}, {2, 1}};
 inline constexpr CutPlan kUntried = {2, 2};
-// The most workers for which plans are tried, because their finishing times are
-// on the stack.
+// The most workers for which plans are tried: finish times are on the stack.
 inline constexpr size_t kMaxTriedWorkers = 1024;
 
 // Returns the number of rows of the smallest tile.
@@ -126,8 +125,7 @@ inline size_t CutTiles(const WorkListInputs& inputs,
   return static_cast<size_t>(next - tiles);
 }
 
-// Returns the time at which the last worker ends, if each worker claims a tile
-// whenever it is ready.
+// Returns the time at which the last worker ends, if each claims when ready.
 inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
                          size_t size) {
   size_t ready[kMaxTriedWorkers] = {};  // a heap, with the earliest time on top

@@ -34,8 +34,7 @@ class Details {
   size_t size_ = 0;
 };
 
-// Makes an error with details, which this thread keeps until its next error
-// with details.
+// Makes an error. This thread keeps its details until the next such error.
 [[gnu::cold]] Status Refuse(StatusCode code, const char* message,
                             const Details& details) noexcept;
 

@@ -57,9 +57,8 @@ constexpr bool GrowsFromZero(Score score) {
   X(kScore, "score", options.score)                             \
   X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
   X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
-// For each Divisor: its name, and whether it uses eps. (With softmax, a divisor
-// without eps needs no sum over all experts, because it cancels in the
-// quotient.)
+// For each Divisor: its name, and whether it uses eps. (With softmax, other
+// divisors need no sum over all experts, because it cancels in the quotient.)
 #define SWITCHYARD_DIVISORS(X)                        \
   X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
   X(kSum, "sum", false)                               \

@@ -54,8 +54,7 @@ class DefaultFpEnv {
   }
   uint64_t saved_;
 #else
-  // On other CPUs, FE_DFL_ENV turns off only flush-to-zero modes that the C
-  // library knows.
+  // Elsewhere, FE_DFL_ENV turns off only flush-to-zero modes that libc knows.
   DefaultFpEnv() noexcept {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules for cutting work that PlanExperts follows, and that decide the size
-// of RunExperts' scratch.
+// The rules of PlanExperts that decide the size of RunExperts' scratch.
 
 #ifndef SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
 #define SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
@@ -76,8 +75,7 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
                              &most)) {
     return SIZE_MAX;
   }
-  // A shared expert's rows may cost less than routed rows, and its blocks more
-  // than routed blocks.
+  // The shared expert's rows may cost less than routed rows, its blocks more.
   const size_t shared = options.shared_intermediate;
   const size_t intermediate = options.intermediate;
   if (shared != 0) {
@@ -90,8 +88,7 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
              : most;
 }
 
-// PlanExperts() writes this mark last. Any other struct has the same mark with
-// a chance of 1 in 2^64.
+// PlanExperts() writes this mark last. It is there by chance once in 2^64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
   return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^

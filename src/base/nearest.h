@@ -23,8 +23,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Element i is the distance from the first i letters of `b` to the part of
-  // `a` that has been read.
+  // Element i: distance of the first i letters of `b` to the read part of `a`.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {

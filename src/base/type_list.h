@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists of the element types. Checks, names, kernels, tests and fuzzers loop
-// over these lists.
+// Lists of the element types, for checks, names, kernels, tests and fuzzers.
 
 #ifndef SWITCHYARD_SRC_BASE_TYPE_LIST_H_
 #define SWITCHYARD_SRC_BASE_TYPE_LIST_H_

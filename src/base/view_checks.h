@@ -100,9 +100,8 @@ bool RowsOverlap(const Span<T>&) {
 }
 
 // True if the last byte's offset fits in ptrdiff_t and the address does not
-// wrap. check.cc has the one copy of Fits(), and of all other checks that only
-// unusual views need: these checks, inlined into each front end, took 50 KB of
-// the archive.
+// wrap. Only check.cc has this check and others for unusual views, because
+// inlining them into each front end took 50 KB of the archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
 bool Fits(const void* data, size_t elements, size_t element_bytes);
@@ -111,8 +110,7 @@ bool Fits(const Span<T>& s) {
   return Fits(s.data, s.size, sizeof(T));
 }
 
-// The memory of a view: `rows` pieces of `row_bytes` bytes each, `stride_bytes`
-// apart.
+// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
@@ -169,8 +167,7 @@ template <class View, class... Others>
   return (apart(Interval(others)) & ...);
 }
 
-// True if two views may share a byte. Compares intervals first, and then rows
-// and columns.
+// True if two views may share a byte. Compares intervals, then columns.
 bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
 bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
 template <class T>

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of expert_weights.h's layouts in numbers, with a line for each
-// format.
+// The layouts of expert_weights.h in numbers, with a line for each format.
 
 #ifndef SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
 #define SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
@@ -36,8 +35,7 @@ enum class WeightCoding : uint8_t {
 // The unsigned code of each e2m1 nibble: twice the nibble's value, plus 12.
 alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {
     12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-// Returns the table from nibbles to unsigned codes, or null if nibbles are
-// unsigned codes already.
+// Returns the table from nibbles to unsigned codes; null for the identity.
 constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
   return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
 }

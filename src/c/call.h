@@ -78,8 +78,7 @@ Status Check(const C* given, const ArgumentTexts& texts) {
   return Status();
 }
 
-// Returns a field that only the C struct has, or zero if the caller's struct is
-// too short for it.
+// Returns a field that only C has, or zero if the struct is too short for it.
 template <class C, class T>
 T AloneIn(const C* given, T C::*field) {
   const T* const at = &(given->*field);
@@ -100,8 +99,7 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// Returns the C++ struct with its defaults, before fields of the caller are
-// read.
+// Returns the C++ struct with defaults, which the caller's fields replace.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {

@@ -199,8 +199,7 @@ const Field* FindWrongFlag(const C* given, int32_t* value) {
   return FindWrongFlag(fields.data(), fields.data() + fields.size(), given,
                        given->size, value);
 }
-// Converts the fields of the caller's struct. Other fields of `to` do not
-// change.
+// Converts the caller's fields. Leaves other fields of `to` unchanged.
 template <class C>
 void ReadFields(const C* given, CppOf<C>* to) {
   for (const Field& field : FieldsOf<C>()) {

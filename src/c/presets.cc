@@ -109,8 +109,7 @@ constexpr StructTexts kTextsOfSetField = {
 constexpr StructTexts kTextsOfSetNull = {
     SWITCHYARD_C_ARGUMENT_TEXTS("SetNull", "config"),
     "SetNull: config: is from a version without this field"};
-// Sets one field: converts the struct to C++, calls set(fields), and converts
-// the fields back.
+// Converts the struct to C++, calls set(fields), and converts it back.
 template <class Set>
 swy_status SetAny(swy_model_config* config, const Set& set,
                   const StructTexts& texts = kTextsOfSetField) {

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tables of PlanExperts and RunExperts. See call.h. RunExperts passes some
-// arguments on (activation, biases, the inputs of Combine), and the tables of
-// other calls check these.
+// The tables of PlanExperts and RunExperts. See call.h. The tables of other
+// calls check the arguments of activation, biases and the inputs of Combine.
 
 #ifndef SWITCHYARD_SRC_CALLS_LAYER_H_
 #define SWITCHYARD_SRC_CALLS_LAYER_H_

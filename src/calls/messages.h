@@ -64,10 +64,9 @@ constexpr auto MakeViews() {
 template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
-// True if the checks look for an overlap of two views, with a message that
-// names `written`, which must be written. If both views are written, the
-// message names an output rather than scratch. Parts of one argument are
-// different views.
+// True if the checks look for an overlap of two views, and the message names
+// `written`, which is written. If both are written, the message names an output
+// rather than scratch. Parts of one argument are different views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {

@@ -86,8 +86,7 @@ struct InterleavedRow {
 // may point to the gates or ups: so it has no HWY_RESTRICT, and each vector is
 // loaded before it is stored.
 // kFar: the inputs come from memory, so they are prefetched.
-// kStreaming: `to` holds floats, is aligned to vectors, and is stored by
-// `streaming`.
+// kStreaming: `streaming` stores floats to `to`, which is aligned to vectors.
 template <bool kFar, bool kStreaming, class Row, class Function, class Out>
 HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
                               size_t begin, size_t end,
@@ -103,8 +102,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
-  // Computes four vectors at a time, because each vector is a chain of ten
-  // dependent operations.
+  // Computes four vectors at a time: each is a chain of ten operations.
   for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
     if (kFar) {
       for (size_t line = 0; line < 4 * N; line += kLine) {
@@ -176,9 +174,8 @@ struct ActivatedRow {
   }
 };
 
-// Writes the row directly if the output has the input's type. If it has
-// another type, or if a type other than float is streamed, PutRow() in
-// rows.cc writes the row.
+// Writes the row itself if the output has the input's type. PutRow() in rows.cc
+// writes other types, and streams types other than float.
 template <class In, class Row, class Function>
 HWY_INLINE void ActivateRow(const Row& row, const Function& function,
                             const ActivateArgs& args, size_t r,

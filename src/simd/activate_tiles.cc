@@ -71,9 +71,8 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
 }
 
 // ApplyToBoth() applies an activation to gates and ups of one type.
-// ApplyToGate() applies only the gate's function, to floats, and its caller
-// multiplies the result by up. Activations that do more with up have no
-// ApplyToGate().
+// ApplyToGate() applies the gate's function to floats, which its caller
+// multiplies by up. It does not exist for activations that do more with up.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
 template <class T, class F>
@@ -269,9 +268,8 @@ struct TiledRow {
     if (apply_to_both == nullptr) {
       apply_to_both = FindApplyToBoth(options.activation, false, Type::kF32);
     }
-    // Clamps up, whether the limit comes before or after the activation. The
-    // gate is clamped here only before the activation; InSteps() clamps it
-    // afterwards.
+    // Clamps up to both limits, but the gate only to the limit before the
+    // activation. InSteps() clamps the gate to the limit after it.
     const float up_limit = HWY_MIN(before, after);
     Prepare(tile.gate, bias.gate, scale, -HUGE_VALF, before, n,
             tile.buffers[0]);
@@ -313,8 +311,7 @@ struct TiledRow {
   // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // Computes the gate's function, rounds the result, clamps it to the limit,
-  // and multiplies it by up.
+  // Computes the gate's function, rounds it, clamps it, multiplies it by up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
@@ -368,9 +365,8 @@ size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   return low - 1;
 }
 
-// Returns the function for calls that need no tile, because all rows have one
-// type and the only option is a limit before the activation. Returns null for
-// other calls.
+// Returns the function for calls that need no tile, because rows have one type
+// and the only option is a limit before the activation. Otherwise returns null.
 TileFunction DirectFor(const ActivateTilesArgs& args) {
   const ActivateArgs& rows = args.rows;
   const ActivateOptions& options = args.options;

@@ -59,16 +59,14 @@ HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
-// Counts an id. Read as unsigned, an id outside [0, num_experts) is too large,
-// so it is not counted.
+// Counts an id in [0, num_experts). As unsigned, other ids are too large.
 template <class Id>
 HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(id);
   if (e < num_experts) ++counts[e];
 }
 
-// Counts n ids. The loop is unrolled to reach one increment per cycle, which is
-// the rate of stores.
+// Counts n ids. Unrolled, it reaches one increment (and store) per cycle.
 template <class Id>
 HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
@@ -83,9 +81,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// 1 if counting the bits of masks is faster, on ISAs with mask registers. Other
-// ISAs subtract masks from byte counters, although adding up the counters takes
-// time.
+// 1 if it is faster to count the bits of masks, on ISAs with mask registers.
+// Other ISAs subtract masks from byte counters, and then add these up.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1
@@ -94,9 +91,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 #endif
 constexpr size_t kManyBytes = 128;
 
-// Counts how often each of the experts first, ..., first + 3 is in bytes[0,
-// size), and adds the numbers to `counts`. `size` is a number of whole vectors,
-// at most 255 of them.
+// Adds to `counts` how often each of the experts first, ..., first + 3 is in
+// bytes[0, size). `size` is a whole number of vectors, at most 255.
 HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
                                  uint32_t first, int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d;
@@ -146,10 +142,9 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
 
 // Counts the ids of few experts: compares the ids, as bytes, with each expert.
 // CountRun() would increment a counter again before the previous increment has
-// left the store buffer. For 16 experts on AVX2, CountFew() saves 0.1 ns a
-// pair, or 0.3 if the ids follow Zipf's law. With vectors of 16 bytes, it is
-// faster for up to 8 experts. For 64 experts, it takes 1.0 to 1.5 times as
-// long.
+// left the store buffer. On AVX2, this saves 0.1 ns a pair for 16 experts, or
+// 0.3 if ids follow Zipf's law. With vectors of 16 bytes, it is faster for up
+// to 8 experts. For 64 experts, it takes 1.0 to 1.5 times as long.
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {

@@ -46,10 +46,9 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
   return totals;
 }
 
-// Each path is a separate function, because in one function GCC spills
-// registers of the loops: packed pairs take 1.4 times as long on AVX-512. Also,
-// the path for few pairs is so short that saving the registers of other loops
-// would matter.
+// Each path is a separate function, because in one function GCC spills the
+// loops' registers: packed pairs take 1.4 times as long on AVX-512. The path
+// for few pairs is so short that saving the loops' registers would matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
   // Uses tokens_per_expert as cursors, which are the counts in the end.

@@ -51,9 +51,8 @@ struct BucketArgs {
 // for one token, each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
-// Counts the pairs of each block in [begin, end), in the block's cursors. If
-// args.claims is true, adds the counts to tokens_per_expert instead, which the
-// caller has cleared.
+// Counts the pairs of each block in [begin, end) in the block's cursors or,
+// with claims, in tokens_per_expert, which the caller has cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
 // Computes totals and, if given, offsets. Without claims, it first sets
 // tokens_per_expert to the sum of the cursors of blocks [0, end), and replaces
@@ -62,10 +61,9 @@ RowFunction<BucketArgs> BucketCount() noexcept;
 // BucketPlace() in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
 // Places the pairs of the tokens in blocks [begin, end). With claims, a block
-// claims room by adding its counts to shared counters. For packed pairs, these
-// are offsets[1..]: they hold each expert's start before the call, and its end
-// after all blocks. For strided rows, they are tokens_per_expert, which the
-// caller has cleared.
+// claims room by adding its counts to shared counters. For strided rows, these
+// are tokens_per_expert, which the caller has cleared. For packed pairs, they
+// are offsets[1..]: each expert's start before the call, and end after it.
 RowFunction<BucketArgs> BucketPlace() noexcept;
 
 // Writes zeros behind the last pair in the rows of experts [begin, end).

@@ -52,9 +52,8 @@ HWY_INLINE size_t ExpertsThatFit(size_t row_stride, size_t pairs) {
                           : few * 5;
 }
 
-// Estimates whether more than `few` experts share the pairs, from how often two
-// pairs of a sample have the same expert. If the ids follow Zipf's law, 64
-// experts behave like 14.
+// Estimates whether more than `few` experts share the pairs: counts pairs of
+// equal experts in a sample. If ids follow Zipf's law, 64 experts act like 14.
 template <class Id>
 HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
                             size_t num_experts) {
@@ -78,11 +77,10 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
 
 // Places pairs as PlaceRows() does, without row_index, in rows that collide. It
 // packs a tile of pairs first, and then copies it to the rows, so that each
-// cache line of a row is written once or twice. PlaceRows() would write the
-// line for each pair, and the line might leave the cache each time: 0.8 to 1.2
-// ns a pair instead of up to 10. (Writing each line once, when it is full, is
-// as fast while the branch predictor knows the ids, but takes 1.1 to 1.4 times
-// as long for new ids.)
+// line of a row is written once or twice. PlaceRows() would write it for each
+// pair, and the line might leave the cache each time: 0.8 to 1.2 ns a pair, not
+// up to 10. (Writing full lines once is as fast while the branch predictor
+// knows the ids, but takes 1.1 to 1.4 times as long for new ids.)
 template <class Id>
 HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
                                size_t num_experts, size_t first_pair,

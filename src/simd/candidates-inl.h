@@ -32,8 +32,7 @@ constexpr size_t kTopKLanes = 16;  // the most lanes that a vector has
 struct TopKTables {
   alignas(64) int32_t one_hot[kTopKLanes][kTopKLanes] = {};
   alignas(64) int32_t iota[kTopKLanes] = {};
-  // The positions of the bits that are set in a byte, in ascending order, and
-  // zeros behind them.
+  // The positions of a byte's set bits, in ascending order, then zeros.
   alignas(64) uint8_t set_bits[256][8] = {};
 
   constexpr TopKTables() {
@@ -76,8 +75,7 @@ constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
 // candidate on, and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
-// Keys are integers that compare like the logits, with -0 equal to +0 and NaN
-// below -inf.
+// Keys are integers that compare like logits: -0 equals +0, NaN is least.
 constexpr int32_t kPadKey = INT32_MIN + 1;
 constexpr int32_t kNaNKey = INT32_MIN + 2;
 
@@ -189,11 +187,10 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it in the order: all with a
-// larger key, and those to its left with an equal key, because candidates with
-// equal keys are in ascending order of their ids. So candidate i is compared as
-// key - 1 with the candidates to its left, and as key with the candidates to
-// its right.
+// Counts, for each candidate, the candidates before it: all with a larger key,
+// and those to its left with an equal key, because equal keys are in ascending
+// order of ids. So candidate i is compared as key - 1 with candidates to its
+// left, and as key with candidates to its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);

@@ -144,16 +144,14 @@ HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
 // `sum` may be the residual or the row of a term.
 // kTerms: the number of terms, or 0 if it is only known at run time.
 // kScaled: applies the scales of `tail`. With kTerms = 0, they are applied if
-// there are any. Unrolled sums do not test for them, because the test takes
-// time.
+// there are any; testing for them would slow down unrolled sums.
 template <class In, bool kSquares, size_t kTerms, bool kScaled = false>
 struct SumTerms {
   const Terms& terms;
   const Tail& tail;
   float* sum;
-  // Copies of the terms and the residual stay in registers, because no store
-  // to `sum` can change them. Without copies, the sum takes 1.08 to 1.17
-  // times as long.
+  // Copies stay in registers, because no store to `sum` can change them.
+  // Without copies, the sum takes 1.08 to 1.17 times as long.
   const In* rows[kTerms + 1];
   float weights[kTerms + 1];
   const void* residual;

@@ -32,10 +32,9 @@ const float* KeptSum(const void* context, size_t begin, size_t, float*) {
   return static_cast<const float*>(context) + begin;
 }
 
-// Computes normed = sum * scale * norm_weight. It also prefetches the first
-// cache lines of the next token's rows, one line per vector, because the loop
-// has time for that. (MulTile() of the stages took 1.03 to 1.10 times as long
-// for 64 tokens.)
+// Computes normed = sum * scale * norm_weight. The loop has time to prefetch
+// the first cache lines of the next token's rows, too, one line per vector.
+// (MulTile() of the stages took 1.03 to 1.10 times as long for 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -108,8 +107,7 @@ struct NormedRow {
   }
 };
 
-// Writes a token's sum to `out`, unless it was computed in place. With kNorm,
-// also computes `normed`.
+// Writes a token's sum to `out` unless it is there, and with kNorm, `normed`.
 template <bool kNorm>
 HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
                          const RowSource& sum, const float* in_place,
@@ -216,8 +214,7 @@ struct StagedToken {
     return buffer;
   }
 
-  // Computes the scales of all phases. Returns the sum of squares after the
-  // last phase.
+  // Computes the scales of all phases. Returns the last sum of squares.
   float Run() const {
     HWY_ALIGN SumTile made;
     float squares_of_sum = 0.0f;
@@ -228,8 +225,7 @@ struct StagedToken {
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
       if (kept != nullptr && terms != nullptr && phase == 0 && what.end == 0) {
-        // Computes the sum together with its squares, because no stage comes
-        // before the squares.
+        // No stage comes before the squares: sums terms and squares at once.
         squares_of_sum = sum_squares(*terms, Tail(), kept, args.cols);
         scales[0].block =
             NormScale(squares_of_sum, args.cols, args.options.block_eps);

@@ -52,9 +52,8 @@ constexpr size_t kSumKept = 8192;
 // of the sum (the block's tile), or on a second tile. A factor of 1 changes
 // nothing, so products with and without a factor are the same operation.
 struct CombineStage {
-  // The operations. `tile` is the block's tile or, if `other` is true, the
-  // second tile. v, x and sum are the members below. M rounds to
-  // CombineStages::rounded.
+  // The operations. `tile` is the block's tile or, with `other`, the second
+  // tile. v, x and sum are the members below. M rounds to `rounded`.
   enum Op : uint8_t {
     kLoad,     // tile = x * operand
     kAdd,      // tile = (v * tile + x * operand) * sum

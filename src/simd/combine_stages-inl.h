@@ -93,8 +93,7 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // Runs the stages of a phase, with the scales that the previous phase's norms
-  // gave.
+  // Runs a phase's stages, with the scales that the norms before it gave.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

@@ -55,8 +55,7 @@ struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  // The last `unscaled` terms are shared experts, which scales.routed does not
-  // multiply.
+  // How many of the last terms (shared experts) scales.routed leaves alone.
   size_t unscaled = 0;
 };
 

@@ -95,8 +95,7 @@ struct ByteDot {
     const hn::Repartition<uint8_t, DotTag> d8;
     return hn::TableLookupBytes(hn::LoadDup128(d8, table), nibbles);
   }
-  // Puts bits 2 * kField and 2 * kField + 1 of `bits` above the four bits of
-  // `nibbles`.
+  // Puts bits [2 * kField, 2 * kField + 2) of `bits` above each nibble.
   template <int kField>
   static HWY_INLINE Codes AddTwoBits(Codes nibbles, Codes bits) {
     const hn::Repartition<uint16_t, DotTag> d16;
@@ -187,8 +186,7 @@ struct Dot : ByteDot, WideDot {
 // sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 * 128
 // = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
 // 32256). Bytes are multiplied as two nibbles, which is exact for all codes.
-// Instead, |code| * sign(code, row) takes as many instructions, but is not
-// exact for -128.
+// |code| * sign(code, row) is as long, but not exact for -128.
 struct Dot : ByteDot, SmallDot {
   using State = hn::Vec<hn::Repartition<int16_t, DotTag>>;
   static constexpr int kOffset = 128;
@@ -200,9 +198,8 @@ struct Dot : ByteDot, SmallDot {
   }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
     sum = hn::Add(sum, Pairs(codes, row));
-    // Prevents GCC from adding up all products of a block in a tree, for which
-    // it would keep them in memory. With this line, 4 rows of q8_0 take 0.7
-    // times as long. (Zen 3)
+    // Prevents GCC from adding up the products of a block in a tree, in memory:
+    // 4 rows of q8_0 take 0.7 times as long. (Zen 3)
     asm("" : "+v"(sum.raw));
     return sum;
   }
@@ -215,8 +212,7 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumBytes(State low, State high) {
     return hn::Add(SumPairs(low), hn::ShiftLeft<4>(SumPairs(high)));
   }
-  // Puts the scale in both halves of a lane, so that MultiplyPairs() multiplies
-  // both numbers of a pair.
+  // Puts the scale in both halves of a lane, for both numbers of a pair.
   static HWY_INLINE DotInts Factor(DotInts scale) {
     return hn::Or(hn::And(scale, hn::Set(DotIntTag(), 0xFFFF)),
                   hn::ShiftLeft<16>(scale));
@@ -291,8 +287,7 @@ struct Dot : ByteDot, WideDot {
 
 #else
 
-// For targets without vectors of bytes, or without instructions that multiply
-// them.
+// For targets without vectors of bytes, or without products of bytes.
 struct Dot : WideDot {
   struct Codes {
     uint8_t v[64];  // four codes for each lane of State

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Products with float weights. Each output is one chain of fused multiply-adds
-// in the order of columns, so that results do not depend on the width of
-// vectors.
+// in the order of columns, so results do not depend on the vectors' width.
 
 #if defined(SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)

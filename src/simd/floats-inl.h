@@ -157,9 +157,8 @@ struct Float8 {
     const auto exponent = hn::BitCast(
         du, hn::Max(hn::BitCast(di, hn::And(bits, hn::Set(du, 0x7F800000))),
                     hn::Set(di, static_cast<int32_t>(kLowest << 23))));
-    // `magic` is a float with the spacing of the result. So adding it rounds
-    // the value, and leaves the mantissa, with its hidden bit, in the low bits
-    // of the sum.
+    // `magic` is a float with the spacing of the result. So adding it rounds,
+    // and leaves mantissa and hidden bit in the low bits of the sum.
     const auto magic =
         hn::Add(exponent, hn::Set(du, uint32_t{23 - kMantissa} << 23));
     const auto sum = hn::Add(hn::BitCast(d, size), hn::BitCast(d, magic));

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The quantised formats: computes a group's scale from its largest magnitude,
-// and stores the scale.
+// The quantised formats: how a group's scale is computed and stored.
 
 #if defined(SWITCHYARD_SRC_SIMD_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_FORMATS_INL_H_

@@ -51,8 +51,7 @@ HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
   for (size_t r = begin; r < end; ++r) {
     const size_t row = next;
     next = r + 1 < end ? row_of(r + 1) : kNone;
-    // The rows of a single token are equal, and take 0.98 times as long without
-    // the prefetch.
+    // Rows of one token take 0.98 times as long without a prefetch.
     if (next != kNone && next != row) PrefetchRow(from, next);
     if (row == kNone) {
       ZeroRow(to, r);
@@ -77,8 +76,7 @@ void Gather(const GatherArgs& args, size_t begin, size_t end) {
   }
 }
 
-// Returns the first row of a token on which row_index and pairs agree, or kNone
-// if they agree on no row.
+// Returns a token's first row on which row_index and pairs agree, or kNone.
 HWY_INLINE size_t FirstRow(const GatherInputs& in, size_t token) {
   const int32_t* const index = in.row_index.Row<int32_t>(token);
   const size_t top_k = in.topk_ids.cols;
@@ -105,9 +103,8 @@ void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
 }
 
 // Step two of two: copies each token's first row to its other rows, in the
-// order of the rows. (Copying a token's row to all other rows at once, while it
-// is in L1, takes 1.2 times as long, because the hardware does not follow
-// stores that jump.)
+// order of the rows. (Copying a row to all others at once, while it is in L1,
+// takes 1.2 times as long: the hardware does not follow stores that jump.)
 void GatherOther(const GatherArgs& args, size_t begin, size_t end) {
   const GatherInputs& in = args.inputs;
   for (size_t r = begin; r < end; ++r) {

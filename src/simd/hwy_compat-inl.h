@@ -208,8 +208,7 @@ HWY_INLINE hn::Vec<DI> TruncateSmallInt(D d, hn::Vec<D> v) {
   return hn::ConvertTo(DI(), WithoutNaN(d, v));
 }
 
-// Stores the upper halves of the 32-bit lanes of a, then of b: 2 * Lanes(d)
-// 16-bit numbers.
+// Stores the upper 16 bits of the 32-bit lanes of a, then of b.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86

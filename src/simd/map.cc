@@ -85,9 +85,8 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
 
 // Calls visit(buckets, n, token, i) for all pairs of a block. A call has n
 // pairs of a token from slot i on or, if all rows are contiguous, n pairs of
-// the block from pair i on. With keeps_buckets, the counting pass stores the
-// buckets in row_index, from where the placing pass reads them, before it
-// stores the positions.
+// the block from pair i on. With keeps_buckets, the counting pass stores
+// buckets in row_index; the placing pass reads them, then stores positions.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;
@@ -189,9 +188,8 @@ struct PlaceTokens {
   int32_t* cursors;
   Token<Seen> token;
 
-  // If the bucket has the token already, the token is the bucket's last one,
-  // and is written again. That avoids a branch that no branch predictor can
-  // predict.
+  // A token that is the bucket's last one already is written again. That avoids
+  // a branch that no branch predictor can predict.
   HWY_INLINE void operator()(const int32_t* HWY_RESTRICT buckets, size_t n,
                              size_t row, size_t from) {
     int32_t* HWY_RESTRICT index = IndexRow(args.row_index, row, from);
@@ -218,8 +216,7 @@ struct PlaceTokens {
   }
 };
 
-// The functions below are separate, so that each keeps its visitor in
-// registers.
+// Separate functions, so that each keeps its visitor in registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {

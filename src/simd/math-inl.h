@@ -91,9 +91,8 @@ HWY_INLINE V ExpOfNonPositive(D d, V x) {
                             ExpReduced<Plain>(d, x));
 }
 
-// Exp() of x <= 0, for a term of a sum that also has a term 1. It returns
-// 2^-126 instead of 0, which makes no difference next to the 1, and saves an
-// instruction.
+// Exp() of x <= 0, for a sum with a term 1: it returns 2^-126 instead of 0,
+// which makes no difference next to the 1, and saves an instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTerm(D d, V x) {
   constexpr float kAboveFlush = -87.33654f;  // the next float above kExpFlush
@@ -140,8 +139,7 @@ HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const V magic = hn::Set(d, 0x1.8p23f);
   const V shifted = hn::MulAdd(t, hn::Set(d, -0x1.715476p1f), magic);
   const V n = hn::Sub(shifted, magic);
-  // One step is enough, because the float nearest to ln 2 happens to be exact
-  // to 28 bits.
+  // One step is enough: the float nearest to ln 2 is exact to 28 bits.
   const V r = hn::MulAdd(n, hn::Set(d, 0x1.62e43p-2f), t);
   V p = hn::MulAdd(hn::Set(d, -0x1.6b7158p-4f), r, hn::Set(d, 0x1.1227acp-2f));
   p = hn::MulAdd(p, r, hn::Set(d, -0x1.555718p-1f));

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles code for AVX3_DL, too, because dot-inl.h uses its instructions. (See
-// targets.h.)
+// Compiles AVX3_DL code, too, for dot-inl.h. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/multiply.h"
@@ -60,9 +59,8 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
   }
 }
 // Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
-// the number of rows. For 3 and 5 rows, it runs two strips, and the second
-// reads its weights from the cache. Strips of 3 and 5 rows would be 38 KB more
-// code.
+// the number of rows. For 3 and 5 rows, it runs two strips (the second finds
+// weights in the cache), because their own strips would be 38 KB more code.
 template <class Format, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
@@ -150,8 +148,7 @@ class Batch {
     rows_.stride = BytesOf(rows.type, rows.stride);
     rows_.block_stride = is_blocks ? SizeOf(rows.type) : kTraits.block;
     whole_blocks_ = tail == 0 ? blocks_ : blocks_ - 1;
-    // The number of blocks per scale of int8 rows: all blocks if each row has
-    // one scale.
+    // Blocks per scale of int8 rows: all blocks if each row has one scale.
     group_blocks_ =
         rows.scales.cols == 1 && !is_blocks ? blocks_ : group / kTraits.block;
   }
@@ -255,9 +252,8 @@ class Batch {
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
   }
-  // Multiplies the integer sums by their scales, and adds them to the product.
-  // Each group of blocks with one row scale is a term; `block` is the group's
-  // last block.
+  // Multiplies the integer sums by their scales, and adds them to the product:
+  // one term for each group of blocks with a row scale, ending with `block`.
   void ScaleInts(size_t block) {
     const DotTag d;
     const DotIntTag di;

@@ -63,8 +63,7 @@ HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
   *to += kPackedRows * sizeof(float);
 }
 
-// A group of 16 rows of floats, which is quantised to stored weights, a chunk
-// of columns at a time.
+// Quantises a group of 16 rows of floats, a chunk of columns at a time.
 template <class Format>
 class FloatGroup {
  public:
@@ -74,8 +73,7 @@ class FloatGroup {
     for (size_t i = 0; i < num_rows; ++i) ScaleRow(i);
   }
 
-  // Quantises columns [begin, begin + n), at most kChunk. Returns stored rows
-  // of n columns.
+  // Quantises n <= kChunk columns. Returns stored rows of n columns.
   const uint8_t* Quantize(size_t begin, size_t n) {
     for (size_t i = 0; i < num_rows_; ++i) {
       Read(i, begin, n);

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantises floats: finds the largest magnitude of each group, computes the
-// group's scale from it, and then the codes. Each step is a pass over a tile in
-// the L1 cache.
+// Quantises floats: finds each group's largest magnitude, then its scale, then
+// the codes. Each step is a pass over a tile in the L1 cache.
 
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_
@@ -37,8 +36,7 @@ using QuantizeIntVec = hn::Vec<QuantizeIntTag>;
 // because whole vectors are stored to them.
 constexpr size_t kMaxGroups = 32;
 
-// Magnitudes are compared as bits: an infinity is above all finite numbers, and
-// a NaN is above infinity.
+// Magnitudes are compared as bits: finite numbers < infinity < NaN.
 constexpr int32_t kInfinityBits = 0x7F800000;
 HWY_INLINE QuantizeIntVec Magnitude(QuantizeVec v) {
   const QuantizeIntTag di;
@@ -164,8 +162,7 @@ struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // Encode() needs no clamp, because a magnitude times 127 / largest rounds to
-  // at most 127.
+  // Needs no clamp: a magnitude times 127 / largest rounds to <= 127.
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }
@@ -186,8 +183,7 @@ struct CodeI8Away {
   static constexpr float kMax = 127.0f;
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeTag d;
-    // The float just below 1/2, because 1/2 would round up values just below
-    // 1/2.
+    // Just below 1/2, which would round up values just below 1/2.
     const QuantizeVec half = hn::Set(d, 0x1.fffffep-2f);
     return TruncateSmallInt(d, hn::Add(v, hn::CopySignToAbs(half, v)));
   }

@@ -12,8 +12,7 @@
 
 namespace switchyard::simd {
 
-// The caller has checked that shapes and formats match, and that `to` does not
-// overlap `from`.
+// The caller has checked shapes and formats. `to` and `from` are apart.
 struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;

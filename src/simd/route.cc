@@ -235,8 +235,7 @@ class Router {
       if (p.kept != nullptr) p.kept->Drop(begin, n, to);
     }
   };
-  // Computes the weights of kSparsemixer here, because they are sums over the
-  // row's keys.
+  // Computes kSparsemixer's weights, because they are sums over the keys.
   void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
     TopK best;
     SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);

@@ -58,9 +58,8 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 
 #if HWY_TARGET != HWY_SCALAR
 // SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least `of`.
-// Returns false if a key is a NaN, or if n is not a multiple of a vector's
-// length. Transposes the lanes of the four rows, so that one fold handles all
-// rows.
+// Returns false if a key is a NaN, or if n is no multiple of a vector's length.
+// Transposes the lanes of the rows, so that one fold handles all four.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;
@@ -108,8 +107,7 @@ HWY_INLINE float DroppedKey(const RouteOptions& options) {
   return options.dropped_key_is_zero ? 0.0f : -HUGE_VALF;
 }
 
-// Computes the scores of a row's groups, at most kGroupsKept groups, from all
-// keys of the row.
+// Computes the scores of a row's groups, at most kGroupsKept, from its keys.
 HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
                             const float* keys, float* scores) {
   const size_t groups = options.num_expert_group;

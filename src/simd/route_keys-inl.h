@@ -365,8 +365,7 @@ class RowMaker {
   RowMaker(const RouteArgs& args, const RoutePlan& plan)
       : in_(args.inputs), options_(args.options), plan_(plan) {}
 
-  // Computes columns [begin, begin + n) of the keys, as if no group were
-  // dropped.
+  // Computes columns [begin, begin + n) of the keys; drops no groups.
   void Keys(size_t row, const RowFacts& facts, size_t begin, size_t n,
             float* to) const {
     const float* const x = X(row, begin, n, to);
@@ -507,8 +506,7 @@ class RowMaker {
     return true;
   }
 
-  // The terms of a sum over a row: scores or, for kInRounds, exp(x - max) of
-  // each x that is near max.
+  // The terms of a sum over a row: scores or, for kInRounds, NearTo's.
   struct Terms {
     const RowMaker& maker;
     size_t row;

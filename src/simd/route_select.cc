@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles code for AVX3_DL, too, because topk_one-inl.h uses its instructions.
-// (See targets.h.)
+// Compiles AVX3_DL code, too, for topk_one-inl.h. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/route_select.h"
@@ -128,8 +127,7 @@ struct Selector {
     return SimdgroupSum(experts, SumOfExps<true, In>{from, max});
   }
 
-  // Writes n ids of a row, from slot `first` on. store(to) writes int32 ids to
-  // `to`.
+  // Writes n ids of a row from slot `first` on, by store(int32_t* to).
   template <class Store>
   SWITCHYARD_PIECE void PutIds(size_t row, size_t first, size_t n,
                                const Store& store) const {
@@ -218,8 +216,7 @@ struct Selector {
   }
 
 #if SWITCHYARD_TOPK_ONE
-  // Selects from one row with k <= kTopKOneMax. Returns false if the row needs
-  // Block().
+  // Selects from a row with k <= kTopKOneMax. False if it needs Block().
   template <bool kGivesKeys>
   HWY_INLINE bool One(size_t row) const {
     const TopKTag d;

@@ -64,9 +64,8 @@ struct SelectArgs {
 RowFunction<SelectArgs> SelectRows() noexcept;
 
 // SelectBatch() returns the number of rows that are converted, or get keys, on
-// the stack before selection. They fit in the L1 cache together: up to
-// kSelectBatch rows, in whole vectors of rows, or fewer if the rows would have
-// more than kTile keys.
+// the stack before selection: up to kSelectBatch rows that fit in the L1 cache,
+// in whole vectors of rows, or fewer if they would have more than kTile keys.
 constexpr size_t kSelectBatch = 32;
 constexpr size_t kSelectCached = 8192;
 constexpr size_t kSelectVector = 16;

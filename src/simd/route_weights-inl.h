@@ -404,8 +404,7 @@ struct WeightMaker {
     RoundSlots(args.options.round_to, s);
   }
 
-  // Computes and stores the results of one row, or of several rows if their
-  // slots fit together.
+  // Computes and stores the results of a row, or of rows whose slots all fit.
   void Put(const Rows& rows, Slots& s) {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;
@@ -493,8 +492,7 @@ struct WeightMaker {
     }
   }
 
-  // Gives all slots of a special row one weight: NaN if the row has a NaN, 0 if
-  // all its x are -inf.
+  // Gives a special row one weight: NaN if it has a NaN, 0 if all x are -inf.
   static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
     if (HWY_LIKELY(!facts.has_nan && !facts.is_empty)) return;
     const hn::CappedTag<float, 1> d;

@@ -24,10 +24,9 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
 // Gives the floats of a row to write. get(context, begin, n, buffer) returns a
-// pointer to columns [begin, begin + n) of the row, which may be `buffer`;
-// begin is a multiple of 256. The buffer has room for n floats and no
-// alignment. If the output row is f32 and is not streamed, the buffer is the
-// output row itself.
+// pointer to columns [begin, begin + n) of the row, perhaps `buffer`; begin is
+// a multiple of 256. The buffer has room for n floats and no alignment. It is
+// the output row itself if that is f32 and not streamed.
 struct RowSource {
   const float* (*get)(const void* context, size_t begin, size_t n,
                       float* buffer);
@@ -86,8 +85,7 @@ struct StoredRow {
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
-// RowToFloats() and FloatsToRow() for n rows. The rows of floats are
-// contiguous.
+// RowToFloats() and FloatsToRow() for n rows; rows of floats are contiguous.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
 void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);

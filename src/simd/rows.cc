@@ -140,8 +140,7 @@ float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
 namespace {
 
 // FromFloats() with streaming stores, for at most kRowTile floats. It converts
-// them in the cache, and streams whole vectors from the first aligned address
-// on.
+// them in the cache, and streams whole vectors from the first aligned one.
 template <class T>
 HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
                                    T* HWY_RESTRICT to,

@@ -34,8 +34,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct Storage;
 
-// The base of types for which memory order is as cheap as any other order. Self
-// has Load() and Store().
+// The base of types for which memory order is cheapest. Self loads and stores.
 template <class T, class Self>
 struct StoredInOrder {
   // Stores 2 * Lanes(d) elements.
@@ -259,8 +258,7 @@ struct Storage<uint8_t> {
   static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
     return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
   }
-  // Replaces the zeros that a partial load puts behind n, because u8 code 0 is
-  // -128.
+  // Replaces the zeros behind n, because u8 code 0 is -128.
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
     return hn::IfThenElseZero(hn::FirstN(d, n),

@@ -126,8 +126,7 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
 }
 
 // A strip of rows R..., with one or two vectors, from column `column` of the
-// tile on. Vectors are function arguments, because vectors of SVE cannot be
-// array elements.
+// tile on. Vectors are arguments, because arrays cannot have SVE vectors.
 template <class Format, bool kTwo, size_t... R>
 class Strip {
  public:
@@ -316,9 +315,8 @@ class Strip {
   // True if a strip's sums are in memory, and are read and stored once a block.
   // Codes of one byte need two states per row. With four rows, the states and
   // the sums need 12 registers, and the codes do not fit in the other 4. GCC
-  // then kept two states in memory, where each addition waits for the store of
-  // the previous one. Sums in memory make a product take 0.8 times as long.
-  // (q8_0, 32 rows, Zen 3)
+  // then kept two states in memory, where each addition waits for the last
+  // store. Sums in memory take 0.8 times as long. (q8_0, 32 rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

@@ -84,8 +84,7 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // Returns the scales or minima of a part: a byte of each lane, in lines
-    // that begin at `at`.
+    // Returns a part's scales or minima: bytes of lanes in lines from `at` on.
     HWY_INLINE DotInts Factors(size_t at, size_t part) const {
       const DotIntTag di;
       const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
@@ -165,8 +164,7 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: multiplies 16 columns of a block, from column 128 * half + 32 *
-  // kField + 16 * part on.
+  // q6_K: multiplies 16 columns from 128 * half + 32 * kField + 16 * part on.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,

@@ -86,8 +86,7 @@ HWY_EXPORT(ComputePercent);
 
 constexpr size_t kMaxTargets = 64;
 
-// The targets in a bit set, best first. Highway gives better targets lower
-// bits.
+// The targets of a bit set, best first (Highway gives the best the lowest bit).
 struct IsaList {
   Isa isas[kMaxTargets] = {};
   int64_t bits[kMaxTargets] = {};
@@ -171,9 +170,8 @@ bool IsCompiled(const char* name) {
 }
 
 // Other names for Highway's targets, without '-', '_' and '.'. The first entry
-// that is a prefix of a given name counts. "avx512" is in the list because the
-// nearest target's name would be AVX2, which is two letters away, but not
-// meant.
+// that a given name begins with counts. "avx512" is in the list because the
+// nearest name is AVX2, two letters away, which is not meant.
 struct OtherName {
   std::string_view begin;
   std::string_view isa;

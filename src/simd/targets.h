@@ -37,9 +37,8 @@
 
 namespace switchyard::simd {
 
-// The index of the ISA in use in Highway's tables. It is 0 until the first use
-// sets it, from the CPU and the environment. After that, only CapIsa changes
-// it.
+// The index of the ISA in use in Highway's tables: 0 until the first use sets
+// it, from the CPU and the environment. After that, only CapIsa changes it.
 extern std::atomic<size_t> g_active_index;
 extern std::atomic<bool> g_isa_as_asked;  // see src/check.h
 size_t SetUpActiveIndex() noexcept;
@@ -48,8 +47,7 @@ inline size_t ActiveIndex() noexcept {
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
 
-// True if the CPU has AVX512_BF16. It is false until it is initialised, which
-// is correct on every CPU.
+// True if the CPU has AVX512_BF16. False until set, which is always correct.
 extern const bool g_cpu_has_bf16;
 
 // Returns the picoseconds, on the ISA in use, of work that is bound by
@@ -100,8 +98,7 @@ inline void RecordTarget(int64_t target) noexcept {
     FUNC(args, begin, end);                               \
   }
 
-// Defines RowFunction<ARGS> NAME() noexcept, which returns the function of the
-// ISA in use.
+// Defines RowFunction<ARGS> NAME() noexcept: the function of the ISA in use.
 #define SWITCHYARD_EXPORT(NAME, FUNC, ARGS)      \
   SWITCHYARD_HWY_EXPORT(FUNC##_Recorded);        \
   RowFunction<ARGS> NAME() noexcept {            \

@@ -39,10 +39,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // In rows of at most this length, every element is a candidate.
 constexpr size_t kTopKAll = 16;
-// The most rows that go through each phase together. One phase stores pieces
-// that the next phase loads as vectors. With a single row, these loads would
-// wait for the stores to retire. (E = 128, k = 8 on AVX-512: 57 ns a row,
-// instead of 79.)
+// The most rows that go through each phase together. A phase stores pieces that
+// the next phase loads as vectors. With a single row, loads would wait until
+// stores retire. (E = 128, k = 8 on AVX-512: 57 ns a row instead of 79.)
 constexpr size_t kTopKRows = 8;
 
 constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
@@ -57,9 +56,8 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
                         lowest);
 }
 
-// Calls store(g, v), where v has the maxima of groups g, g + 1, .... Group g
-// has the elements g, g + groups, g + 2 * groups, .... If the row has a NaN,
-// the maxima are garbage.
+// Calls store(g, v): v has the maxima of groups g, g + 1, .... Group g has
+// elements g, g + groups, g + 2 * groups, .... With a NaN, v is garbage.
 template <class Row, class Store>
 SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
                                   const Store& store) {

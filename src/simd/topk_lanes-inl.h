@@ -42,8 +42,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
-// Elements of as many rows as a vector has lanes. Element c of row r is at [c *
-// lanes + r].
+// Elements of a vector of rows: element c of row r is at [c * lanes + r].
 template <class T, size_t kElements>
 struct Columns {
   HWY_ALIGN T at[kElements * kTopKLanes];
@@ -134,8 +133,7 @@ HWY_INLINE void Order(TopKVec& high, TopKVec& low) {
   low = hn::Min(high, low);
   high = max;
 }
-// Sorts eight columns in descending order, in registers, by the sorting network
-// of 19 comparisons.
+// Sorts eight columns in descending order, by the network of 19 comparisons.
 SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
@@ -181,9 +179,8 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
   }
 }
 // Returns the k-th largest of two sorted runs of `count` columns. For some i,
-// the k largest are i of the first run and k - i of the second, and the
-// smallest of these is the k-th largest. For any other i, the smallest is not
-// larger.
+// it is the smallest of i of the first run and k - i of the second, which are
+// the k largest. For other i, the smallest is not larger.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;

@@ -58,8 +58,7 @@ struct TopKOne {
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;
   const TopKIntVec four = hn::Set(di, 4);
-  // Broadcasts from memory, because shuffles would use the only port that
-  // compares.
+  // Broadcasts from memory: shuffles would use the only port that compares.
   HWY_ALIGN int32_t keys[kTopKLanes];
   hn::Store(key, di, keys);
   asm("" : "+m"(keys));
@@ -134,8 +133,7 @@ HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
       d, TopKIntVec{_mm512_broadcastd_epi32(_mm512_castsi512_si128(kth.raw))});
 }
 
-// Compares up to 64 elements with a bound. Bit i is 1 if element first + i is
-// not below the bound.
+// Compares up to 64 elements: bit i is 1 if first + i is not below the bound.
 template <class Row>
 HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
                              TopKVec bound) {

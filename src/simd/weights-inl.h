@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packs blocks of 16 rows of stored weights, for PackWeights and for products
-// with stored weights.
+// Packs blocks of 16 rows of stored weights, for PackWeights and for products.
 
 #if defined(SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_
@@ -34,8 +33,7 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// The rows that TransposeRows() takes. Each of its four vectors has 16 bytes of
-// every fourth row.
+// The rows that TransposeRows() takes: 4 vectors, each of every fourth row.
 #if HWY_CAP_GE512
 constexpr size_t kTransposedRows = 16;
 #elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
@@ -44,9 +42,8 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
-// Takes 16 bytes of each row, which begins at `from` plus its offset. Stores
-// dword q of row i to to[stride * q + 4 * i], after inverting the bits that are
-// set in `flip`.
+// Takes 16 bytes of each row, from its offset on. Stores dword q of row i to
+// to[stride * q + 4 * i], after inverting the bits that are set in `flip`.
 HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
@@ -119,8 +116,7 @@ HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
     to[48 + i] = (q2[i] >> 4 & kFour) | (q1[i] >> 6 & kTwo) << 4;
   }
 }
-// Packs the scales of one block of 16 rows. The block of row i is at from +
-// offsets[i].
+// Packs the scales of one block of 16 rows, which are at from + offsets[i].
 template <class Format>
 HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
                            const size_t* HWY_RESTRICT offsets,
@@ -146,10 +142,9 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// Packs one block of 16 rows. The block of row i is at from + offsets[i]. If
-// `next` is given, it is the same block of 16 rows that are needed later. They
-// are prefetched to the L2 cache a few lines at a time, because many prefetches
-// at once stall the core.
+// Packs one block of 16 rows, which are at from + offsets[i]. If given, `next`
+// is the same block of 16 rows that are needed later, and is prefetched to L2 a
+// few lines at a time, because many prefetches at once stall the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
