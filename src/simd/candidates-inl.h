@@ -71,7 +71,7 @@ using TopKIntVec = hn::Vec<TopKIntTag>;
 // candidates: sorting 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// The list has room for more, because whole vectors are stored to it from any
+// The list has more room, because whole vectors are stored to it from any
 // candidate on, and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 

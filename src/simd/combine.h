@@ -88,7 +88,7 @@ struct CombineStages {
   CombinePhase phases[kMaxPhases];
   size_t num_stages = 0;
   size_t num_phases = 0;
-  Type rounded = Type::kF32;  // the type of M
+  Type rounded = Type::kF32;  // M rounds to this type
 };
 
 // The caller has checked that shapes agree with out or normed, which are

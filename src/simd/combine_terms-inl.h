@@ -31,7 +31,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // The listed terms of a token's sum: rows of one type, and their weights. Their
 // order is: active slots, the identity expert, shared experts. top_k is at most
-// 22 in all known models. A token with more terms takes the slow path.
+// 22 in all known models. More than kMaxTerms terms take the slow path.
 struct Terms {
   size_t count = 0;
   const void* rows[kMaxTerms];

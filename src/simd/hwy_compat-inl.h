@@ -181,8 +181,8 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
 #endif
 }
 // NearestSmallInt() rounds values to nearest, ties to even; TruncateSmallInt()
-// rounds towards zero. Values must fit: Highway's conversions handle others,
-// too, which takes two more instructions.
+// rounds towards zero. Values must fit. (Highway's conversions take two
+// more instructions, because they handle all values.)
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR

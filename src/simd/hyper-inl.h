@@ -41,7 +41,7 @@ struct HyperToken {
   size_t token;
   size_t n;
   size_t width;  // columns of a tile
-  Type rounded;  // the type to which results are rounded (M), or f32
+  Type rounded;  // the type to which results are rounded, or f32
   float post[kMaxStreams], pre[kMaxStreams];
   float comb[kMaxStreams * kMaxStreams];  // [i * n + j]: from stream j to i
 

@@ -58,7 +58,7 @@ class Token {
         num_buckets_(args.num_buckets),
         index_(static_cast<int32_t>(block * args.block_tokens) - 1) {}
 
-  // Makes the token of the next pair the current one. Returns how many of the
+  // Makes the token of the next pair the current token. Returns how many of the
   // next n pairs belong to it; n is at least 1.
   HWY_INLINE size_t Next(size_t n) {
     if (slots_left_ == 0) {

@@ -12,7 +12,7 @@
 
 namespace switchyard::simd {
 
-// The caller has checked shapes and formats. `to` and `from` are apart.
+// The caller has checked shapes and formats. `to` does not overlap `from`.
 struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;

@@ -316,7 +316,8 @@ class Strip {
   // Codes of one byte need two states per row. With four rows, the states and
   // the sums need 12 registers, and the codes do not fit in the other 4. GCC
   // then kept two states in memory, where each addition waits for the last
-  // store. Sums in memory take 0.8 times as long. (q8_0, 32 rows, Zen 3)
+  // store. With sums in memory, products take 0.8 times as long. (q8_0, 32
+  // rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();
