@@ -43,7 +43,7 @@ struct LayerRule {
     kFlags,        // layers with a 1 in the list, or multiples of the number
   };
   Kind kind = kDense;
-  // The key of the list or number in config.json. Without it, the rule is void.
+  // The key of the list or number in config.json. If null, there is no rule.
   const char* key = nullptr;
   const char* type = "sparse";  // the word of kTypes
 };

@@ -140,7 +140,8 @@ bool AreInRange(const ExpertsPlanOptions& options) {
   return options.shared_intermediate <= calls::kMaxInt32;
 }
 
-// Divides the taker's memory. Returns false if a size overflows.
+// Takes all parts of the memory from `taker`. Returns false if a size
+// overflows, or if an option is out of range.
 bool DivideMemory(size_t tokens, size_t top_k,
                   const ExpertsPlanOptions& options, Taker* taker,
                   PlanMemory* memory) {

@@ -34,7 +34,7 @@ class Details {
   size_t size_ = 0;
 };
 
-// Makes an error. This thread keeps its details until the next such error.
+// Makes an error. This thread keeps `details` until its next Refuse().
 [[gnu::cold]] Status Refuse(StatusCode code, const char* message,
                             const Details& details) noexcept;
 

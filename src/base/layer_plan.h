@@ -69,13 +69,13 @@ inline size_t MostTasks(size_t blocks, const ExpertsPlanOptions& options) {
 inline size_t MostCutRows(const ExpertsPlanOptions& options) {
   if (options.row_cost == 0) return SIZE_MAX;
   const size_t rows = std::max(MostBlockRows(options), options.min_rows);
-  // The cost of the largest block, in costs of a row.
+  // The cost of the largest block, in units of row_cost.
   size_t most = 0;
   if (__builtin_add_overflow(rows, options.weight_cost / options.row_cost + 1,
                              &most)) {
     return SIZE_MAX;
   }
-  // The shared expert's rows may cost less than routed rows, its blocks more.
+  // A shared expert's row may cost less than a routed row, its block more.
   const size_t shared = options.shared_intermediate;
   const size_t intermediate = options.intermediate;
   if (shared != 0) {
@@ -88,7 +88,8 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
              : most;
 }
 
-// PlanExperts() writes this mark last. It is there by chance once in 2^64.
+// PlanExperts() writes this mark last. Other memory has the same value with a
+// chance of 2^-64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
   return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^

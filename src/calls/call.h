@@ -140,7 +140,7 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// Name a field in a table, which defines Inputs, CInputs and so on.
+// Name a field. The table defines Inputs, CInputs and so on.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -200,7 +200,7 @@ constexpr uint32_t Values(E... values) {
 struct Shape {
   const char* words = nullptr;
   When when = {};
-  // The message, if it is not "is not " and the words.
+  // The message. If null, it is made from `words`: "is not [tokens, top_k]".
   const char* says = nullptr;
 };
 
@@ -228,7 +228,7 @@ struct Argument {
   // The argument is needed only if this condition holds.
   When when = {};
   // Names, separated by spaces, of outputs that may be the same view as this
-  // input. In a call, only the first of them that is given may be.
+  // input. Only the first of them that a call has may be in place.
   const char* in_place = "";
 };
 

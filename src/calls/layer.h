@@ -119,7 +119,7 @@ struct ExpertsCall
       {OPTION(operands.scale_type), kAnyValue, true},
       {OPTION(operands.scale_columns), kAnyValue, true},
       {OPTION(operands.has_sums), kAnyValue, true}};
-  // True if the table of formats in quantize.h has this one.
+  // True if the table of formats in quantize.h has this format.
   static bool IsFormat(const RowFormat& f) {
     if (!internal::IsCode(f.type)) {
       return internal::IsIn(internal::kRowSet, f.type) &&
