@@ -16,13 +16,13 @@ namespace switchyard {
 namespace {
 
 // True if the call uses streaming stores. The caller has checked the arguments,
-// so their bytes fit the address space.
+// so their sizes in bytes do not overflow.
 bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              const AnyRows& out, ActivateStores stores) {
   const bool in_place = out.data == gate.data || out.data == up.data;
   if (in_place || stores == ActivateStores::kCached) return false;
   if (!internal::IsFloat(out.type)) return false;
-  // Streaming stores need whole vectors at multiples of their size.
+  // Streaming stores need elements at multiples of their size.
   const size_t size = SizeOf(out.type);
   if (reinterpret_cast<uintptr_t>(out.data) % size != 0) return false;
   return stores == ActivateStores::kStreaming ||
@@ -30,9 +30,9 @@ bool Streams(const ConstAnyMatrix& gate, const ConstAnyMatrix& up,
              kActivateStreamingBytes / (size + 2 * SizeOf(gate.type));
 }
 
-// Returns the index of the first offset that is below the one before it (for
-// the first one, below 0) or above `rows`. Returns offsets.size if all offsets
-// are good.
+// Returns the index of the first offset that is smaller than the previous
+// offset (or than 0, for the first one), or larger than `rows`. Returns
+// offsets.size if all offsets are good.
 size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   int32_t last = 0;
   for (size_t i = 0; i < offsets.size; ++i) {
@@ -42,8 +42,7 @@ size_t FindDescent(Span<const int32_t> offsets, size_t rows) {
   }
   return offsets.size;
 }
-// Returns the index of the first count outside [0, most], or counts.size if all
-// counts are inside.
+// Returns the index of the first count outside [0, most], or counts.size.
 size_t FindAbove(size_t most, Span<const int32_t> counts) {
   for (size_t i = 0; i < counts.size; ++i) {
     const int32_t count = counts.data[i];
@@ -64,7 +63,7 @@ Status RefuseElement(const char* message, Span<const int32_t> list, size_t at,
                                            .Put(most));
 }
 
-// Checks the lists that say where each expert's rows are.
+// Checks offsets or tokens_per_expert, which say where each expert's rows are.
 Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   const Span<const int32_t>& offsets = inputs.offsets;
   const size_t descent = FindDescent(offsets, rows);

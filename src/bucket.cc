@@ -17,11 +17,10 @@ namespace {
 
 using internal::BucketPlan;
 
-// The picoseconds to clear one element of a table in memory.
+// The picoseconds to clear one element of a row in memory.
 constexpr size_t kPadPs = 300;
 
-// The state of one sort, and the steps that BucketPacked() and BucketStrided()
-// share.
+// The state and the steps of one sort, for BucketPacked() and BucketStrided().
 struct Sort {
   const BucketPlan plan;
   Executor& executor;
@@ -54,16 +53,15 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // block_ps is the time of both passes, because the second pass finds the
-  // threads awake.
+  // Runs one pass over blocks. block_ps is the time of both passes, because the
+  // second pass finds the threads awake.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Sets all counts to 0. This is the result of a call without pairs. With
-  // plan.claims it is also the start of the counters from which blocks claim
-  // room.
+  // Sets all counts to 0: the result of a call without pairs, and the start of
+  // the counters from which blocks claim room (plan.claims).
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));
   }
@@ -144,13 +142,11 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
     sort.Tell(report, std::max<size_t>(1, row_stride));
     return Status();
   }
-  // The number of ids up to the end of the last row. That row has `last`
-  // elements, or a whole stride if it is padded.
+  // Returns the least size of ids if the last row has `last` pairs.
   const auto needed_ids = [&, padded = zero_padding](size_t last) {
     return (num_experts - 1) * row_stride + (padded ? row_stride : last);
   };
-  // If each row of the table has room for all pairs, the sort needs no counts
-  // beforehand.
+  // If each row has room for all pairs, the sort needs no counts beforehand.
   const bool fits_any =
       row_stride >= num_pairs && ids.size >= needed_ids(num_pairs);
   if (!fits_any || !(sort.serial() || sort.plan.claims)) {

@@ -16,7 +16,7 @@ namespace switchyard {
 namespace {
 
 // The picoseconds to write an expert's blocks and sentinels (with few experts,
-// each has many), and to write an element of row_tokens.
+// each expert has many), and to write an element of row_tokens.
 constexpr size_t kPadExpertPs = 20000;
 constexpr size_t kTokenPs = 300;
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Plans how threads share the work of a sort of pairs, and has the checks of
-// all sorts.
+// Checks the calls of all sorts of pairs, and plans how threads share the work.
+// (A pair is a token and one of its selected experts.)
 
 #ifndef SWITCHYARD_SRC_BUCKET_PLAN_H_
 #define SWITCHYARD_SRC_BUCKET_PLAN_H_
@@ -17,7 +17,7 @@
 #include "switchyard/executor.h"
 #include "switchyard/status.h"
 
-// The message is a literal that begins with the function's name.
+// A macro, because a message is a literal that begins with the function's name.
 #define SWITCHYARD_DROPPED_TEXT(fn)               \
   fn ": topk_ids: outside [0, num_experts), and " \
      "options.allow_dropped is not set"
@@ -26,33 +26,33 @@ namespace switchyard::internal {
 
 constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// The picoseconds to count and place one pair. A pair takes 1.1 ns on a Zen
-// 4, but 2.7 to 4.5 ns on a 16-core Emerald Rapids.
+// The picoseconds to count and place one pair: 1.1 ns on a Zen 4, but 2.7 to
+// 4.5 ns on a 16-core Emerald Rapids.
 constexpr size_t kPairPs = 2500;
 // Up to this many pairs, one thread is best, because blocks write to each
-// other's cache lines, which the cost of a fork does not include. On the
-// Emerald Rapids 32,768 pairs took 88 us on one thread, and 72 to 99 us on two
-// to sixteen; on the Zen 4 they took 36 us on one and 49 us on two. Twice as
-// many pairs take as long on two threads as on one.
+// other's cache lines, which the cost of a fork does not include. 32,768 pairs
+// took 88 us on one thread of the Emerald Rapids, and 72 to 99 us on two to
+// sixteen threads. On the Zen 4, they took 36 us on one thread and 49 us on
+// two. Twice as many pairs take as long on two threads as on one.
 constexpr size_t kMaxSerialPairs = 60'000;
-// The least number of pairs of a block: in all, per counter and per claim. A
-// block clears, sums and reads its counters, which must not cost more than
-// its pairs. A claim takes an atomic addition.
+// The least number of pairs of a block: in all, per counter, and per claim. The
+// block clears, sums and reads its counters, which must not cost more than its
+// pairs. A claim takes an atomic addition.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
 
-// A single block is sorted by one thread. Each of several blocks has a row of
-// scratch for its counters, unless blocks claim room.
+// One thread sorts a single block. Each of several blocks has a row of scratch
+// for its counters, unless it claims room by atomic additions.
 struct BucketPlan {
   size_t blocks = 1;
   size_t block_tokens = 0;
   bool claims = false;
 };
 
-// Returns the number of blocks that are worth sharing out, or 1 if the sort
-// is not worth sharing. There are more blocks than threads, because threads
-// start at different times, and each takes one block after another.
+// Returns the number of blocks that are worth sharing out, or 1 for none. There
+// are more blocks than threads, because threads start at different times, and
+// each thread takes one block after another.
 inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
                            const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;
@@ -63,8 +63,7 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
 }
 
 // Checks a sort's call. Only a sort of many pairs asks the executor for its
-// number of threads; BucketBlocks() would take 0 threads for 1, so this checks
-// for 0.
+// number of threads. Refuses 0 threads, which BucketBlocks() takes for 1.
 template <class C>
 Checked<C> CheckSort(const typename C::Inputs& inputs,
                      const typename C::Outputs& outputs,

@@ -47,8 +47,7 @@ bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
 
 constexpr size_t kNone = calls::kNumFaults;
 
-// Returns a fault for null data, a wrong stride or a size that is too large, or
-// kNone.
+// Returns a fault of the data, the stride or the sizes; otherwise kNone.
 size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   if (IsPlain(m)) return kNone;
   if (IsNull(m)) return Fault::kIsNull;
@@ -56,8 +55,7 @@ size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
 }
 
-// A fault, and the part of the view that has it: 0 for the rows, 1 for the
-// scales, 2 for the sums.
+// A fault, and where it is: 0 for the rows, 1 for the scales, 2 for the sums.
 struct PartFault {
   size_t part;
   size_t fault;
@@ -98,19 +96,19 @@ bool TakesType(const Argument& a, Type type) {
 //
 // A check compares an argument with sizes of other arguments. If another
 // argument is missing or has a wrong shape, the check would blame the wrong
-// one. So it blames the first that it finds in this order:
+// argument. So the first argument in this order is blamed:
 //   1. an argument that is needed and not given,
 //   2. the last argument that would fit the others if its rows and columns
 //      were exchanged,
 //   3. the last argument, except the first of the list, without which the
 //      others agree (the last, because outputs come after inputs and are made
-//      to fit them); of two spans, the one that is too short for the other,
+//      to fit them); of two spans, the span that is too short for the other,
 //   4. the first output that differs from inputs that agree,
 //   5. the first argument of the list, if the others agree.
 
 constexpr size_t kMaxSizes = 16;
 
-// The call's sizes, as its arguments have them.
+// The sizes of a call, as far as its arguments have them.
 class Sizes {
  public:
   explicit Sizes(const WalkedCall& call) {
@@ -119,7 +117,7 @@ class Sizes {
       value_[i] = call.sizes[i];
     }
   }
-  // Sets a size. Returns false if an earlier argument had another value.
+  // Sets a size. Returns false if the size already has another value.
   bool Add(const Term& term, size_t value) {
     const size_t i = static_cast<size_t>(term.size);
     if (is_known_[i]) return value_[i] == value;
@@ -140,7 +138,7 @@ class Sizes {
     return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
                             : __builtin_add_overflow(*value, second, value));
   }
-  // Computes the one unknown part of a size that has the value `whole`: if
+  // Computes the one unknown part of a size from the size's value: if
   // "num_experts + 1" is 4, num_experts is 3.
   void Solve(const SizeWords& size, size_t whole) {
     size_t first = 0, second = 0;
@@ -151,7 +149,7 @@ class Sizes {
     if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
     Add(missing, size.op == '*' ? whole / part : whole - part);
   }
-  // True if a size is `value`, or could be because a part of it is unknown.
+  // True if a size is `value`, or may be `value` because a part is unknown.
   bool MayBe(const SizeWords& size, size_t value) const {
     size_t first, second = 0, result;
     if (!Get(size.first, &first)) return true;
@@ -181,8 +179,8 @@ bool IsName(const SizeWords& size) {
   return size.op == 0 && size.first.size >= 0;
 }
 
-// The shape of a given argument. If the table has two alternatives, the
-// argument's rows decide between them.
+// The shape of a given argument. If the table gives two alternatives, the
+// argument's rows decide which applies.
 struct Shaped {
   bool has_shape;
   const SizeWords* words[2];
@@ -222,7 +220,7 @@ Shaped ShapeOf(const WalkedCall& call, const WalkedArgument& a) {
           {a.view.rows, a.view.cols}};
 }
 
-// True if the shapes of all arguments that `takes` selects fit each other.
+// True if the shapes of the arguments that `takes` selects fit each other.
 template <class Takes>
 bool Agree(const WalkedCall& call, const Takes& takes) {
   Sizes sizes(call);
@@ -237,8 +235,8 @@ bool Agree(const WalkedCall& call, const Takes& takes) {
                     : !sizes.MayBe(words, a.sizes[axis])) {
           return false;
         }
-        // Without it, topk_ids and topk_weights of different widths would
-        // agree if nothing else gave top_k.
+        // Otherwise topk_ids and topk_weights of different widths would agree
+        // if no other argument gave top_k.
         if (!is_name) sizes.Solve(words, a.sizes[axis]);
       }
     }
@@ -272,16 +270,16 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
          ShapeOf(call, call.arguments[i]).has_shape;
 }
 
-// Two spans may disagree, and either may be at fault. Returns the other span if
-// it is too short for `at`, because arrays are more often an element too short
-// than too long. Otherwise returns `at`.
+// If two spans disagree, either may be at fault. Returns the other span if it
+// is too short for span `at`, because arrays are more often an element too
+// short than too long. Otherwise returns `at`.
 [[gnu::cold]] size_t FindShorter(const WalkedCall& call, size_t at) {
   if (!IsSpanAt(call, at)) return at;
   for (size_t i = 0; i < call.num_arguments; ++i) {
     if (i == at || !IsSpanAt(call, i) || !AgreeWithout(call, i)) continue;
     const Shaped a = ShapeOf(call, call.arguments[at]),
                  other = ShapeOf(call, call.arguments[i]);
-    // The size of a span is a size of the call, or such a size plus a number.
+    // A span's size is one of the call's sizes, or such a size plus a number.
     const size_t more = a.words[1]->op == '+' ? a.words[1]->second.number : 0;
     const size_t others =
         other.words[1]->op == '+' ? other.words[1]->second.number : 0;
@@ -293,8 +291,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return at;
 }
 
-// Returns the index of the argument at fault, or kNoFault if no single argument
-// explains the error.
+// Returns the index of the single argument at fault, or kNoFault.
 [[gnu::cold]] size_t FindOddOne(const WalkedCall& call) {
   const size_t size = call.num_arguments;
   if (Agree(call, [](size_t) { return true; })) return kNoFault;
@@ -320,7 +317,7 @@ bool IsSpanAt(const WalkedCall& call, size_t i) {
   return AgreeWithout(call, 0) ? 0 : kNoFault;
 }
 
-// True if an argument has the shape that its row of the table asks for.
+// True if an argument has the shape that the table asks for.
 bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
   if (a.shape == nullptr || a.shape->alternatives == 0) return true;
   if (!a.is_given && !a.is_needed) return true;
@@ -357,9 +354,9 @@ struct View {
   ConstAnyMatrix m;
   const WalkedArgument* argument;
   size_t index;
-  uint32_t bit;  // the bit of its argument
+  uint32_t bit;  // the bit of the view's argument
   bool is_written;
-  bool is_whole;  // true for an argument's view, false for its scales or sums
+  bool is_whole;  // false for an argument's scales or sums
 };
 }  // namespace
 
@@ -386,8 +383,7 @@ bool MayOverlap(Region a, Region b) {
       b.row_bytes > stride) {
     return true;
   }
-  // The column where b's rows start, counted from the start of a's rows, modulo
-  // the stride; in bytes.
+  // The byte within a's stride at which b's rows start.
   const size_t offset = b.begin >= a.begin
                             ? (b.begin - a.begin) % stride
                             : (stride - (a.begin - b.begin) % stride) % stride;
@@ -464,7 +460,7 @@ namespace {
 
 // ---- The numbers in error messages.
 
-// Finds the sizes from all arguments except the one at `at`.
+// Returns the sizes that all arguments except argument `at` give.
 [[gnu::cold]] Sizes SizesWithout(const WalkedCall& call, size_t at) {
   Sizes sizes(call);
   for (const bool is_name : {true, false}) {
@@ -485,9 +481,9 @@ namespace {
   return sizes;
 }
 
-// Returns a size that the argument should have. It follows from the sizes of
-// the other arguments or, if `others` is null, from the call's sizes. Returns
-// `own`, the argument's own size, if no other argument has the size.
+// Returns the value of a size that an argument should have. It follows from the
+// sizes of the other arguments or, if `others` is null, from the call's sizes.
+// Returns `own`, the argument's own value, if no other argument has the size.
 [[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
                                 const SizeWords& words, size_t own) {
   size_t value = own;
@@ -503,7 +499,7 @@ namespace {
   return value;
 }
 
-// Writes a size that is not fully known: numbers, and names of unknown sizes.
+// Writes a size that is not fully known, with names of unknown parts.
 [[gnu::cold]] void PutWords(const WalkedCall& call, const Sizes& sizes,
                             const SizeWords& words, Details* to) {
   const auto put = [&](const Term& term) {
@@ -546,7 +542,7 @@ namespace {
   }
 }
 
-// Writes the wanted shape of the argument at `at`.
+// Writes the shape that argument `at` should have.
 [[gnu::cold]] void PutWantedShape(const WalkedCall& call, size_t at,
                                   Details* to) {
   const WalkedArgument& a = call.arguments[at];
@@ -586,9 +582,8 @@ namespace {
   }
 }
 
-// Stands for an enumerator of the C ABI whose value did not fit in 8 bits
-// (see Convert() in src/c/convert.h). The value is lost, so messages do not
-// show it.
+// Stands for a number from the C ABI that did not fit in 8 bits (see Convert()
+// in src/c/convert.h). The number is lost, so messages do not show it.
 constexpr int kNoEnumerator = UINT8_MAX;
 
 [[gnu::cold]] void PutSet(uint32_t set, Details* to) {
@@ -833,10 +828,9 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
     }
   }
   for (size_t i = 0; i < call.num_sizes; ++i) {
-    // Shows the sizes that the text names, and the call's sizes with names of
-    // one word.
+    // Shows sizes that the text names, and all sizes with names of one word.
     const std::string_view size = call.names_of_sizes[i];
-    if (call.sizes[i] == SIZE_MAX) continue;  // it overflows, or is unknown
+    if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or is unknown
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;
     if (!is_of_call && !HasWord(text, size)) continue;
     details.Put(before).Put(call.names_of_sizes[i]).Put(" ");
@@ -865,8 +859,8 @@ size_t FindOverlap(const WalkedCall& call) {
     add(a.view.sums, false);
   }
   const size_t first_pair = call.num_views * calls::kNumFaults;
-  // Pairs of outputs come first, because if an input lies in one output that
-  // overlaps another output, the overlap of the outputs is the cause.
+  // Pairs of outputs come first: if an input lies in an output that overlaps
+  // another output, the overlap of the outputs is the cause.
   for (size_t i = 0; i < size; ++i) {
     for (size_t at = 0; at < 2 * size; ++at) {
       const size_t j = at % size;

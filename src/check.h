@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Checks a call against its table in src/calls. This takes O(1), and comes
-// before anything is written. A front end calls
+// before anything is written. A function of the API calls
 //
 //   const Checked<calls::QuantizeCall> call(inputs, outputs, options);
 //   if (!call.status.ok()) return call.status;
@@ -48,13 +48,12 @@ namespace internal {
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// The error for data that the options do not allow. All outputs are written.
+// Returns the error for data that the options do not allow.
 [[gnu::cold]] inline Status DoesNotFit(const char* message,
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// The error for data that the options do not allow, if `got` of `of` pairs or
-// rows are at fault.
+// DoesNotFit() with `got` of `of` pairs or rows at fault as details.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,
@@ -65,16 +64,15 @@ inline Status Invalid(const char* message) {
 
 // An argument of a call, of any type.
 struct WalkedArgument {
-  ConstAnyRows view;               // of a span: a matrix of one row
+  ConstAnyRows view;               // a span is a matrix of one row
   const calls::Argument* row;      // the argument's row of the table
-  const calls::ShapeWords* shape;  // null: any shape is valid in this call
+  const calls::ShapeWords* shape;  // null if any shape is valid in this call
   uint16_t shape_number;
   uint16_t first_view;
   bool is_given;
   bool is_needed;
-  // Bit sets of outputs. may_be_in_place: the outputs that may share memory
-  // with this input in this call. is_in_place: the outputs that share it, in
-  // the valid way.
+  // Bit sets of outputs. may_be_in_place: outputs that may share this input's
+  // memory in this call. is_in_place: outputs that share it in the valid way.
   uint32_t may_be_in_place;
   uint32_t is_in_place;
 };
@@ -85,7 +83,7 @@ struct WalkedCall {
   size_t num_views;
   const size_t* sizes;
   size_t num_sizes;
-  uint32_t sizes_of_options;  // bit i: options give size i
+  uint32_t sizes_of_options;  // bit i is set if options give size i
   // Names and values that a message may show.
   const char* const* names_of_sizes;
   const calls::Option* options;
@@ -98,9 +96,8 @@ size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// Return the error with a message and its numbers: the numbers of a view or
-// of its shape, the value of an option, or the numbers of everything that a
-// rule's words name.
+// Return an error with the message and its numbers: of a view or its shape, of
+// an option, or of everything that the words of a rule name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -109,8 +106,7 @@ size_t FindOverlap(const WalkedCall& call);
                                   const char* message);
 
 static_assert(sizeof(Type) == 1, "SmallValue() reads a byte");
-// Returns the value of an enumeration, a flag or a count if it is below 32, and
-// 32 for any other value.
+// Returns an enumeration, a flag or a count if it is below 32, otherwise 32.
 inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   if (kind == calls::Kind::kCount) {
     size_t value;
@@ -119,15 +115,15 @@ inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   }
   return *at < 32 ? *at : 32;
 }
-// Returns the bits of a float. Floats are compared by their bits, because
-// comparing a NaN would trap if the caller has unmasked floating-point
-// exceptions.
+// Returns the bits of a float, which are compared instead, because comparing a
+// NaN would trap if the caller has unmasked floating-point exceptions.
 inline uint32_t BitsAt(const unsigned char* at) {
   uint32_t bits;
   std::memcpy(&bits, at, sizeof(bits));
   return bits;
 }
-// `of` is range.of. Callers that know it pass a constant, to avoid the switch.
+// True if an option's value is in `range`. `of` is range.of, which callers pass
+// as a constant if they can, to avoid the switch.
 [[gnu::always_inline]] inline bool IsInRange(calls::Range::Of of,
                                              const calls::Range& range,
                                              const unsigned char* at,
@@ -159,7 +155,7 @@ inline uint32_t BitsAt(const unsigned char* at) {
   }
   return false;
 }
-// True if codes, blocks, scales and sums fit each other.
+// True if a view's codes or blocks, its scales and its sums fit each other.
 bool AreSound(const ConstAnyRows& rows);
 bool AreSound(const AnyRows& rows);
 // True for codes with one f32 scale per row. Such rows are sound.
@@ -199,8 +195,7 @@ template <class Args>
              : (uint64_t{when.set} >> value & 1) != 0;
 }
 
-// True if the type is in kSet. If the types of kSet are neighbours, it compares
-// with two bounds.
+// True if the type is in kSet. If kSet has no gaps, compares with its bounds.
 template <uint16_t kSet>
 constexpr bool IsOneOf(Type type) {
   constexpr unsigned kFirst = __builtin_ctz(kSet);
@@ -264,7 +259,7 @@ template <class C, size_t kI, class M>
   return true;
 }
 
-// Checks one given argument, but not together with others.
+// Checks one given argument alone: its memory, type and shape.
 template <class C, size_t kI>
 [[gnu::always_inline]] inline bool IsFine(const typename C::Args& c) {
   constexpr const calls::Argument& a = calls::ArgumentAt<C>(kI);
@@ -318,9 +313,9 @@ template <class C, size_t kI>
 constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
-// The sets of views, from frequent to rare: the views of ordinary calls, the
-// scales of these views' codes, the views of rare calls, and the sums of
-// codes. A pair of views belongs to the later set of the two.
+// The sets of views, from frequent to rare: views of ordinary calls, scales of
+// these views' codes, views of rare calls, and sums of codes. A pair of views
+// belongs to the rarer set of the two.
 enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {
@@ -341,9 +336,9 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// Returns the bytes of a matrix without blocks. If the matrix has no rows,
-// the interval may end before it begins. If that looks like an overlap, the
-// slow path finds that there is none.
+// Returns the bytes of a matrix without blocks. If the matrix has no rows, the
+// interval may end before it begins. If such an interval looks like an overlap,
+// the slow path finds that there is no overlap.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
@@ -373,7 +368,7 @@ template <class C, size_t kView>
 }
 
 // True if `kOut` is the first given output that may share memory with the
-// input. Only the first one may.
+// input. Only the first output may.
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {
@@ -428,8 +423,7 @@ template <class C, ViewSet kSet, size_t kWritten, size_t... kOther>
   };
   return (is_fine(std::integral_constant<size_t, kOther>()) && ...);
 }
-// True if no view of `kSet` overlaps another view of this set or of the sets
-// before it.
+// True if no view of `kSet` overlaps a view of this set or of an earlier set.
 template <class C, ViewSet kSet, size_t... kV>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
                                             std::index_sequence<kV...> views) {
@@ -441,7 +435,7 @@ template <class C, ViewSet kSet>
   return AreApart<C, kSet>(c,
                            std::make_index_sequence<calls::kViews<C>.size()>());
 }
-// Returns a number that is not 0 if an argument is given. It has no branch.
+// Returns a number, without a branch, that is not 0 if an argument is given.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
   return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
@@ -455,7 +449,7 @@ template <class T>
 }
 [[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
 
-// A mask of the option bytes that have their defaults in ordinary calls.
+// A mask of the bytes of the options that have defaults in ordinary calls.
 template <class C>
 struct RareOptions {
   static constexpr size_t kBytes = sizeof(typename C::Options);
@@ -474,9 +468,8 @@ inline constexpr RareOptions<C> kRareOptions;
 template <class C>
 inline constexpr typename C::Options kDefaultOptions;
 
-// True if all options under the mask have their defaults. It compares floats by
-// their bits, because comparing a NaN would trap if the caller has unmasked
-// exceptions.
+// True if all options under the mask have their defaults. Compares floats as
+// bits, for the reason given at BitsAt().
 template <class C>
 [[gnu::always_inline]] inline bool AreRareOptionsDefaults(
     const typename C::Options& options) {
@@ -499,8 +492,8 @@ class Checked {
         if (!status.ok()) return;
       }
     }
-    // No address of `c` is passed on, so that it stays in registers. Functions
-    // that are not inlined measure the sizes again.
+    // `c` stays in registers, because no function that is not inlined gets its
+    // address. Such functions measure the sizes again.
     const typename C::Sizes measured = sizes;
     const Args c = {in, out, options, measured};
     is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
@@ -583,7 +576,7 @@ class Checked {
     return (PartBits<kPart, kI>(c) | ...) != 0;
   }
 
-  // Checks the views, options and rules that ordinary calls do not have.
+  // Checks the views, options and rules that only special calls need.
   [[gnu::noinline]] static bool IsSpecialFine(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {
@@ -678,7 +671,7 @@ class Checked {
       break;
     }
   }
-  // Requires sound views, because it computes where they end.
+  // The views must be sound, because this computes where they end.
   template <size_t... kI>
   static void PutAllInPlace(const Args& c, WalkedArgument* to,
                             std::index_sequence<kI...>) {
@@ -698,7 +691,7 @@ class Checked {
     (walk(std::integral_constant<size_t, kI>()), ...);
   }
 
-  // Returns the status of a call that the fast path does not accept.
+  // Returns the status of a call that the fast path does not accept: ok or not.
   [[gnu::cold, gnu::noinline]] static Status Explain(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

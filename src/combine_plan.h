@@ -16,14 +16,14 @@ inline bool Scales(const CombineScales& scales) {
          scales.residual != 1.0f || scales.out != 1.0f;
 }
 
-// The type to which round_like_unfused rounds. combine.h calls it M.
+// Returns the type to which round_like_unfused rounds, M in combine.h.
 inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   if (Given(out.out)) return out.out.type;
   if (Given(in.residual)) return in.residual.type;
   return IsFloat(out.normed.type) ? out.normed.type : Type::kF32;
 }
 
-// The result of Combine()'s checks. RunExperts() needs it too.
+// The result of Combine()'s checks, for RunExperts(), which sums by itself.
 struct CheckedCombine {
   Status status;
   bool is_ordinary;
@@ -63,8 +63,7 @@ class CombinePlan {
     if (!is_unstaged_) Build(outputs);
   }
 
-  // The kernel's arguments. They point to this plan and to the call's
-  // arguments.
+  // Returns the kernel's arguments, which point to the plan and the call.
   simd::CombineArgs Args(const CombineInputs& inputs,
                          const CombineOutputs& outputs,
                          const CombineOptions& options, size_t hidden,
@@ -199,7 +198,7 @@ class CombinePlan {
     }
   }
 
-  // Adds a stage that also applies the tile's pending factor.
+  // Adds a stage, which also multiplies the tile by its pending factor.
   Stage& Add(Stage::Op op, bool other, const ConstAnyMatrix* operand = nullptr,
              bool per_token = false) {
     const float v = TakeFactor(other);
@@ -218,8 +217,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Multiplies a tile by `factor`. The tile's next stage multiplies by it or,
-  // if the product is rounded, an extra stage does.
+  // Makes `factor` a tile's pending factor. The tile's next stage multiplies by
+  // it or, if the product is rounded, an extra stage does.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

@@ -21,8 +21,7 @@ class Serial final : public Executor {
 }  // namespace
 
 Executor& SerialExecutor() noexcept {
-  // The executor is in static storage and is never destroyed, so that
-  // destructors of other static objects can use it.
+  // Never destroys it, so that destructors of other static objects can use it.
   alignas(Serial) static unsigned char storage[sizeof(Serial)];
   static Executor* const serial = new (storage) Serial;
   return *serial;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of model families: their options, the fields of config.json that
-// set these, and the names of their layers for moe_layer. The library compiles
-// only the options. moe_layer, `swy presets` and tools/parity read the rest.
+// The table of model families: options, the fields of config.json that set
+// them, and the names of layers for moe_layer. The library compiles only the
+// options. moe_layer, `swy presets` and tools/parity read the rest.
 
 #ifndef SWITCHYARD_SRC_FAMILIES_H_
 #define SWITCHYARD_SRC_FAMILIES_H_
@@ -21,9 +21,9 @@ using internal::ConfigField;
 using internal::ConfigFields;
 using internal::FamilyFields;
 
-// A family's options. They are built one call at a time, in the order of the
-// steps of the family's code: `Score(..).Bias().Groups(8, 4)`. If config.json
-// has the value, the call also registers its field.
+// A family's options, built by one call each, in the order of the steps of the
+// family's code: `Score(..).Bias().Groups(8, 4)`. A call also registers the
+// field of config.json that has the option's value, if there is one.
 struct Recipe {
   Preset preset;
   FamilyFields fields;
@@ -40,7 +40,7 @@ struct Recipe {
     preset.route.needs_config = true;
     preset.activate.layout = GateUpLayout::kConcatenated;
   }
-  // Return the parts of a preset, so that Set() can set a member of any part.
+  // Return the part of a preset that has the options, for Set().
   static constexpr RouteOptions& Part(Preset& p, RouteOptions*) {
     return p.route;
   }
@@ -83,7 +83,7 @@ struct Recipe {
     return recipe;
   }
 
-  // Options of routing.
+  // ---- Options of routing.
   constexpr Recipe Bias(BiasPlace place = BiasPlace::kScore) const {
     return SetFlag(&Preset::correction_bias)
         .Set(&RouteOptions::needs_correction_bias, true)
@@ -99,15 +99,14 @@ struct Recipe {
         .Set(&RouteOptions::needs_groups, true)
         .Needs(ConfigField::n_group, ConfigField::topk_group);
   }
-  // The default is no groups, but a configuration may have groups.
+  // No groups by default, but a configuration may have groups.
   constexpr Recipe GroupsIfSaid() const {
     return Set(&RouteOptions::num_expert_group, 0)
         .Set(&RouteOptions::topk_group, 0)
         .Set(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
-  // A group's score is the sum of its `of` largest keys, and the keys of
-  // dropped groups become 0.
+  // A group's score sums its `of` largest keys. Dropped groups' keys become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return Set(&RouteOptions::group_score_of, of)
         .Set(&RouteOptions::dropped_key_is_zero, true);
@@ -149,7 +148,7 @@ struct Recipe {
     return recipe;
   }
 
-  // Options of the activation.
+  // ---- Options of the activation.
   constexpr Recipe Act(Activation activation) const {
     return Set(&ActivateOptions::activation, activation);
   }
@@ -167,7 +166,7 @@ struct Recipe {
         .Reads(ConfigField::swiglu_alpha);
   }
 
-  // Options of Combine.
+  // ---- Options of Combine.
   constexpr Recipe Eps(float eps) const {
     return Set(&CombineOptions::eps, eps).Set(&CombineOptions::block_eps, eps);
   }
@@ -175,12 +174,11 @@ struct Recipe {
     return Set(&CombineOptions::norm, norm)
         .Set(&CombineOptions::block_norm, norm);
   }
-  // Combine does not have the family's norm, so it refuses to write `normed`.
+  // Combine does not have the family's next norm, and refuses `normed`.
   constexpr Recipe NextNormIsOther() const {
     return Set(&CombineOptions::needs_other_norm, true);
   }
-  // The next norm is an RMSNorm if a configuration has rms_norm_eps, otherwise
-  // a LayerNorm.
+  // The next norm is an RMSNorm with rms_norm_eps, otherwise a LayerNorm.
   constexpr Recipe NextNormIsLayerNormWithoutEps() const {
     Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
     recipe.fields.rms_norm_needs_eps = true;
@@ -218,7 +216,7 @@ struct Recipe {
     recipe.preset.combine.scales.block = factor;
     return recipe;
   }
-  // Weights are divided by top_k, and their sum is multiplied by it, as in
+  // Weights are divided by top_k, and their sum is multiplied by top_k, as in
   // OpenAI's privacy filter. top_k is 4 by default.
   constexpr Recipe DividedByTopK() const {
     Recipe recipe = Set(&RouteOptions::routed_scaling_factor, 0.25f);
@@ -228,8 +226,7 @@ struct Recipe {
   }
 };
 
-// A row of the table: a family with its sizes, or an exact copy of another
-// family.
+// A row of the table: a family with its sizes, or a copy of another family.
 struct Family : Recipe {
   const FamilyLayer* layer;  // null: moe_layer does not run this family
   const char* models = "";   // the names of published models
@@ -244,7 +241,7 @@ struct Family : Recipe {
     preset.top_k = top_k;
     preset.source = source;
   }
-  // If it has no source, the row is another name of the same code.
+  // A row without a source is another name of the same code.
   constexpr Family(const char* family, const char* same_as,
                    const char* source = nullptr,
                    const FamilyLayer* moe_layer = nullptr)
@@ -255,8 +252,8 @@ struct Family : Recipe {
   }
 };
 
-// Recipes of several families, each named after the first or the best known of
-// these.
+// Recipes that several families share. Each is named after the first or the
+// best known of these families.
 constexpr Recipe kSoftmax(Score::kSoftmax);
 constexpr Recipe kSigmoid(Score::kSigmoid);
 constexpr Recipe kMixtral = kSoftmax.OverSum();
@@ -303,11 +300,11 @@ constexpr Recipe kGrok1 = kSoftmax.Set(&RouteOptions::logit_softcap, 30.0f)
                               .Act(Activation::kGelu)
                               .BlockNorm()
                               .Eps(1e-5f);
-// Configurations may leave out the groups, norm_topk_prob and the factor.
+// Configurations may leave out groups, norm_topk_prob and the scaling factor.
 constexpr Recipe kParam2Moe = kDeepseekV3.GroupsIfSaid().Shared(1).Reads(
     ConfigField::norm_topk_prob, ConfigField::routed_scaling_factor);
 
-// Layers of several families, each named after the first family that has it.
+// Layers that several families share. Each is named after the first of these.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
         .Set(kNorm, "post_attention_layernorm.weight")
@@ -383,8 +380,7 @@ constexpr FamilyLayer kLlama4Layer =
         .Router("feed_forward.router.weight")
         .Experts({"feed_forward.experts", kTransposed})
         .Shared({"feed_forward.shared_expert"}, "intermediate_size");
-// The dense MLP beside the experts is run as a shared expert with separate
-// norms.
+// The dense MLP beside the experts runs as a shared expert with its own norms.
 constexpr FamilyLayer kGemma4Layer =
     kQwen3MoeLayer.Rules()
         .Set(&FamilyLayer::hidden_act, "gelu_pytorch_tanh")
@@ -415,7 +411,7 @@ constexpr FamilyLayer kErnieLayer =
                {LayerRule::kStep, "moe_layer_interval"})
         .Set(kCorrectionBias, "mlp.moe_statics.e_score_correction_bias")
         .Shared({"mlp.shared_experts"});
-// The layer's output is added two sublayers later.
+// The layer's output is added to the stream two sublayers later.
 constexpr FamilyLayer kLongcatLayer =
     kQwen3MoeLayer.Rules()
         .Set(&FamilyLayer::num_layers, "num_layers")
@@ -452,7 +448,7 @@ constexpr Family kFamilies[] = {
     {"aria_text", "aria"},
     {"axk1", kDeepseekV3.Shared(1).BlockNorm(), 192, 8, "modeling_axk1.py:134",
      &kAxk1Layer, "A.X-K1"},
-    // Its norms have a gate: y * sigmoid(MLP(y)).
+    // The model's norms have a gate: y * sigmoid(MLP(y)).
     {"axk2",
      kGlm4.GroupsIfSaid().GroupScore(2).Scale(2.5f).Shared(1).NextNormIsOther(),
      128, 8, "modeling_axk2.py:280", nullptr, "A.X-K2"},
@@ -470,7 +466,7 @@ constexpr Family kFamilies[] = {
     {"beam",
      kDeepseekV3.ScaleOfSum(2.5f).BlockNorm().Norm(NormKind::kWeightInF32), 256,
      8, "modeling_beam.py:337"},
-    // The layer's output is mixed with earlier ones before the next norm.
+    // The layer's output is mixed with earlier outputs before the next norm.
     {"berrylm", kQwen3Next.GatedShared().NextNormIsOther(), 128, 8,
      "vllm after 0.32.0, berrylm.py, BerryLMSparseMoeBlock", nullptr,
      "BerryLM-OS"},
@@ -481,7 +477,7 @@ constexpr Family kFamilies[] = {
                 ConfigField::shared_expert_combination_strategy)
          .NextNormIsLayerNormWithoutEps(),
      8, 2, "modeling_cohere2_moe.py:140", nullptr, "Command-A+, North Mini"},
-    // Its expert_selection_fn is "sigmoid".
+    // These models' expert_selection_fn is "sigmoid".
     {"cohere2_moe_sigmoid",
      kSigmoidOfSelected.OverSum()
          .IfNormTopkProb(true)
@@ -502,13 +498,13 @@ constexpr Family kFamilies[] = {
      nullptr, "DeepSeek-MoE 16B"},
     {"deepseek_ocr2", kDeepseekV2, 64, 0, "modeling_deepseek_ocr2.py:1167"},
     {"deepseek_ocr2_text", "deepseek_ocr2"},
-    // With topk_method "group_limited_greedy" its recipe also has groups.
+    // With topk_method "group_limited_greedy", the recipe also has groups.
     {"deepseek_v2", kDeepseekV2, 64, 0, "modeling_deepseek_v2.py:85"},
     {"deepseek_v3", kDeepseekV3.Shared(1), 256, 8,
      "modeling_deepseek_v3.py:120", &kDeepseekV3Layer, "DeepSeek-V3, R1, V3.1"},
     {"deepseek_v32", "deepseek_v3", "modeling_deepseek_v32.py:496",
      &kDeepseekV3Layer},
-    // Its hash layers have the same recipe, with given_ids.
+    // The model's hash layers have the same recipe, with given_ids.
     {"deepseek_v4", kDeepseekV4, 256, 6, "modeling_deepseek_v4.py:1079",
      &kDeepseekV4Layer, "DeepSeek-V4"},
     // The model has a second row of correction_bias, for images.
@@ -547,9 +543,9 @@ constexpr Family kFamilies[] = {
          .BlockNorm(),
      0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
-    // Its norms have a gate, which Combine does not support: the next layer's
-    // norm, and the norm behind the block. So the engine norms the block and
-    // adds the residual.
+    // The model's norms have a gate, which Combine does not support: the next
+    // layer's norm, and the norm behind the block. So the engine norms the
+    // block and adds the residual.
     {"gigachat3_5",
      kGlm4.Scale(2.5f)
          .Shared(2)
@@ -592,7 +588,7 @@ constexpr Family kFamilies[] = {
     {"grok_1", kGrok1, 8, 2, "sglang 0.5.23, grok.py:153", nullptr, "Grok-1"},
     {"grok_2", kGrok1.Set(&CombineForm::num_shared_experts, 1), 8, 2,
      "sglang 0.5.23, grok.py:615", nullptr, "Grok-2"},
-    // The second experts have the ids of the first, divided by the group size.
+    // Second experts have the ids of first experts, divided by the group size.
     {"grove_moe", kMixtral, 128, 8, "llama.cpp 75dc8f64, grovemoe.cpp:85",
      nullptr, "GroveMoE"},
     {"hunyuan", "hunyuan_large"},
@@ -639,7 +635,7 @@ constexpr Family kFamilies[] = {
     {"jamba", kSoftmax, 16, 2, "modeling_jamba.py:680"},
     {"jetmoe", kGranite.Set(&CombineForm::has_vectors, true), 8, 2,
      "modeling_jetmoe.py:160"},
-    // Its norms work on groups of columns.
+    // The model's norms work on groups of columns.
     {"k2_horizon",
      kMinimaxM2.IfNormTopkProb(true)
          .Scale(1.0f)
@@ -673,7 +669,7 @@ constexpr Family kFamilies[] = {
          .Shared(1)
          .BlockNorm(),
      384, 6, "modeling_kolibri1.py:265"},
-    // The model may have a logit_softcap.
+    // Configurations may have a logit_softcap.
     {"laguna",
      kMinimaxM2.ScaleOfSum(1.0f)
          .Reads(ConfigField::moe_router_logit_softcapping,
@@ -695,7 +691,7 @@ constexpr Family kFamilies[] = {
      "mlx-vlm 0.7.10, llada2_moe/language.py:92"},
     {"lladamoe", kSoftmax.Eps(1e-5f), 64, 8,
      "llama.cpp 82234e08, llada-moe.cpp:126", nullptr, "LLaDA-MoE"},
-    // Its weights multiply the experts' inputs.
+    // The model's weights multiply the experts' inputs.
     {"llama4",
      kSigmoidOfSelected.Set(&CombineForm::has_weights_on_input, true)
          .Set(&ActivateOptions::row_scale_place, ActivatePlace::kBefore)
@@ -711,7 +707,7 @@ constexpr Family kFamilies[] = {
          .WithoutResidual()
          .Eps(1e-5f),
      768, 12, "modeling_longcat_flash.py:130", &kLongcatLayer},
-    // The sizes are commonly published ones of LongCat-Flash-Lite.
+    // LongCat-Flash-Lite is commonly published with these sizes.
     {"longcat_flash_ngram",
      kSoftmax.Bias()
          .OverSumPlus(1e-20f)
@@ -818,7 +814,7 @@ constexpr Family kFamilies[] = {
          .Norm(NormKind::kWeightInF32)
          .Eps(1e-5f),
      128, 4, "modeling_openai_privacy_filter.py:301"},
-    // Its streams are mixed as those of hyper-connections.
+    // The model's streams are mixed like the streams of hyper-connections.
     {"openpangu_v2",
      kHy3.IfNormTopkProb(true).Shared(1).BlockNorm().WithoutResidual(), 0, 0,
      "ik_llama.cpp of August 2026, build_openpangu.cpp:1224", nullptr,
@@ -891,7 +887,7 @@ constexpr Family kFamilies[] = {
     {"unlimited_ocr_text", "unlimited_ocr"},
     {"xverse", kOlmoe.Reads(ConfigField::norm_topk_prob).Shared(2), 64, 6,
      "sglang 0.5.23, xverse_moe.py:135", nullptr, "XVERSE-MoE"},
-    // Its last expert is the skip expert.
+    // The model's last expert is a skip expert.
     {"zaya",
      kSoftmax.Bias()
          .InModelType()

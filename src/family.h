@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The types of the names that a model family's layer has in config.json and
-// in its checkpoints. moe_layer uses these names. The library does not
-// compile them.
+// Types for the names that a model family's layer has in config.json and in
+// checkpoints. moe_layer uses these names. The library does not compile them.
 
 #ifndef SWITCHYARD_SRC_FAMILY_H_
 #define SWITCHYARD_SRC_FAMILY_H_
@@ -18,43 +17,42 @@ namespace switchyard::families {
 enum Vector : size_t {
   kNorm,            // [hidden], the norm before the block
   kNextNorm,        // [hidden], the norm before the next block
-  kRouterNorm,      // [hidden], of the router's input, if not kNorm
-  kSharedNorm,      // [hidden], of the shared expert's input, if not kNorm
-  kRoutedOutNorm,   // [hidden], of the routed experts' sum
-  kSharedOutNorm,   // [hidden], of the shared expert's output
-  kBlockOutNorm,    // [hidden], of the sum of both outputs
+  kRouterNorm,      // [hidden], for the router's input, if not kNorm
+  kSharedNorm,      // [hidden], for the shared expert's input, if not kNorm
+  kRoutedOutNorm,   // [hidden], for the routed experts' sum
+  kSharedOutNorm,   // [hidden], for the shared expert's output
+  kBlockOutNorm,    // [hidden], for the sum of these two outputs
   kCorrectionBias,  // [logits] or [1, logits]
   kExpertScale,     // [num_experts]
-  kGateUpBias,      // [num_experts, 2 * intermediate], as the layout has them
+  kGateUpBias,      // [num_experts, 2 * intermediate], in the layout's order
   kDownBias,        // [num_experts, hidden]
   kLayerScalar,     // [1], multiplies the layer's whole output
   kVectors
 };
 
-// A rule that selects the layers with experts, which moe_layer can run.
+// A rule that says which layers have experts. moe_layer runs only these layers.
 struct LayerRule {
   enum Kind {
-    kDense,        // all layers except for the layers in this list
-    kStep,         // layers that are multiples of this number, counted from 1
-    kFirst,        // the layers from this number on
-    kLast,         // the layers up to this number
-    kListed,       // the layers in this list
-    kTypes,        // the layers that have the word `type` in this list
-    kFirstByHash,  // as kFirst; the layers before it route by token id
-    kFlags,        // layers with a 1 in this list, or multiples of this number
+    kDense,        // all layers except the layers in the list
+    kStep,         // layers that are multiples of the number, counted from 1
+    kFirst,        // layers from the number on
+    kLast,         // layers up to the number
+    kListed,       // layers in the list
+    kTypes,        // layers with the word `type` in the list
+    kFirstByHash,  // as kFirst; earlier layers route by token id
+    kFlags,        // layers with a 1 in the list, or multiples of the number
   };
   Kind kind = kDense;
-  // The key of config.json with the list or the number. If config.json does not
-  // have it, the rule does not apply.
+  // The key of the list or number in config.json. If null, there is no rule.
   const char* key = nullptr;
   const char* type = "sparse";  // the word of kTypes
 };
 
-// One way to store experts: as `gate` [intermediate, hidden], `up` and `down`,
-// or with gate and up in `gate_up`. In `gate_up` all gates come first or, if
-// interleaved, gates and ups take turns. A tensor's name is the module's name
-// followed by one of these. If the module's name has no {expert}, one tensor
-// has all experts.
+// The names of experts' tensors: `gate` [intermediate, hidden], `up` and
+// `down`, or gate and up together in `gate_up`. In `gate_up`, all gates come
+// first or, if interleaved, gates and ups alternate. A tensor's full name is
+// the module's name, then one of these names. If the module's name has no
+// {expert}, one tensor has all experts.
 struct ExpertNames {
   const char *gate = nullptr, *up = nullptr, *down = nullptr;
   const char* gate_up = nullptr;
@@ -79,8 +77,8 @@ struct ExpertTensors {
   ExpertNames names = kProj;
 };
 
-// The names of a layer's tensors in checkpoints. The names in transformers may
-// differ, because it renames tensors when it loads them (conversion_mapping.py
+// The names of a layer's tensors in checkpoints. transformers may have other
+// names, because it renames tensors when it loads them (conversion_mapping.py
 // of 5.23). {root} stands for one of `roots`, {layer} and {expert} for numbers.
 // preset_fields.h has the names of ModelConfig's fields in config.json.
 struct FamilyLayer {
@@ -88,39 +86,37 @@ struct FamilyLayer {
   const char* num_layers = "num_hidden_layers";
   const char* hidden = "hidden_size";
   const char* intermediate = "moe_intermediate_size";  // the width of an expert
-  // The shared expert's width. If this is null, the width is n_shared_experts
-  // times `intermediate`, and may be 0.
+  // The key of the shared expert's width. If null, the width is
+  // n_shared_experts times `intermediate`, and may be 0.
   const char* shared_intermediate = nullptr;
   bool shared_is_optional = false;  // the shared width may be 0 or absent
-  // A flag that says whether there are experts. It must be true.
+  // The key of a flag that says whether there are experts, and must be true.
   const char* enabled_by = nullptr;
   const char* hidden_act = "silu";  // if config.json has it, it must be this
-  std::array<LayerRule, 4> rules = {};  // a layer must pass all of them
+  std::array<LayerRule, 4> rules = {};  // a layer with experts passes all rules
 
-  // True if the router's norm is also divided by sqrt(hidden): Gemma 4.
+  // True if the router's norm is also divided by sqrt(hidden), as in Gemma 4.
   bool router_norm_by_root = false;
-  // True if the router's matmul adds the bias, so that the weights contain
-  // the bias, too: gpt-oss.
+  // True if the router's matmul adds the bias, so weights contain it: gpt-oss.
   bool bias_in_logits = false;
 
-  // {root} is the first of these for which the checkpoint has kNorm.
+  // {root} is the first of these names under which the checkpoint has kNorm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
-  const char* prefix = "{root}layers.{layer}.";  // before all but last_norm
-  // Null if the family does not have the tensor. kNextNorm is in the next
-  // layer.
+  const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
+  // Null if the family does not have a vector. The next layer has kNextNorm.
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // the norm after the last layer
   const char* router = nullptr;
-  // moe_layer takes the first way to store experts that the checkpoint has.
+  // moe_layer takes the first of these that the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
-  // The module of `shared` is null if the family has no shared experts.
+  // shared.module is null if the family has no shared experts.
   ExpertTensors shared = {};
-  // A tensor [1, hidden]. The sigmoid of its product with a token is the shared
-  // expert's weight.
+  // The name of a tensor [1, hidden]. The shared expert's weight is the sigmoid
+  // of this tensor's product with a token.
   const char* shared_logit = nullptr;
 
-  // Returns a layer that differs in one part.
+  // Returns a copy of the layer with another value of one member.
   template <class T>
   constexpr FamilyLayer Set(T FamilyLayer::*member,
                             std::common_type_t<T> value) const {
@@ -144,7 +140,7 @@ struct FamilyLayer {
                                 ExpertTensors second = {}) const {
     return Set(&FamilyLayer::experts, {first, second});
   }
-  // Adds a shared expert. config.json has its width as `key`.
+  // Adds a shared expert, with the key of its width in config.json.
   constexpr FamilyLayer Shared(ExpertTensors tensors,
                                const char* key = nullptr) const {
     return Set(&FamilyLayer::shared, tensors)

@@ -15,8 +15,7 @@ Status HyperConnect(const HyperInputs& inputs, const HyperOutputs& outputs,
   const Checked<calls::HyperCall> call(inputs, outputs, options);
   const auto& [n, tokens, hidden] = call.sizes;
   if (!call.status.ok() || hidden == 0) return call.status;
-  // An element takes 0.1 ns per pair of streams: 4 us for H = 4096 and 4
-  // streams.
+  // An element takes 0.1 ns per pair of streams: 4 us for H = 4096, 4 streams.
   return internal::RunRows(executor, tokens, 100 * hidden * n * (n + 1) / 2,
                            simd::HyperRows(), {inputs, outputs, options});
 }

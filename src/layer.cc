@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// RunExperts runs one parallel loop, in which each worker claims tasks until
-// none is left: first conversions, then the plan's tasks (block, gate_up and
-// down) in the plan's order, then tokens.
+// RunExperts runs one parallel loop. Each worker claims tasks until none is
+// left: first conversions, then the plan's tasks (block, gate_up and down) in
+// the plan's order, then tokens.
 //
 //   convert    converts tokens to the format that products read, if it
 //              differs
@@ -17,7 +17,7 @@
 //
 // Each token has a counter of the rows that its sum still needs. The worker
 // that finishes a block's down product decrements the counters of the block's
-// tokens, and sums the tokens whose counters reach 0. A task waits only for
+// tokens, and sums each token when its counter reaches 0. A task waits only for
 // tasks that were claimed before it. So the loop finishes with any number of
 // workers, even with one.
 
@@ -52,12 +52,12 @@ using internal::Given;
 using internal::Taker;
 
 constexpr size_t kCacheLine = 64;
-// The number of tokens that a claim converts, or sums if they have no rows.
+// The most tokens that one claim converts, or sums if they have no rows.
 constexpr size_t kClaimedTokens = 16;
-// A worker polls this many times, for about 2 us, before it yields its core.
+// A worker polls this often, for about 2 us, before it yields its core.
 constexpr int kSpins = 1000;
 
-// Returns a number of columns, rounded up to whole blocks.
+// Rounds a number of columns up to whole blocks of the type.
 size_t InBlocks(Type type, size_t cols) {
   return CeilDiv(cols, BlockOf(type)) * BlockOf(type);
 }
@@ -87,12 +87,12 @@ AnyMatrix TakeMatrix(Taker* taker, Type type, size_t rows, size_t cols) {
   return TakeRows(taker, format, rows, cols);
 }
 
-// A worker's own memory.
+// The parts of the scratch that only one worker uses.
 struct WorkerMemory {
   AnyRows gathered, activated;
   AnyMatrix gate_up, row_scale;
 };
-// The parts of the scratch. The memory that workers share comes first.
+// The parts of the scratch. Parts that workers share come first.
 struct Memory {
   AnyRows hidden, shared_hidden;  // converted tokens
   AnyMatrix rows, shared_rows, ones;
@@ -152,18 +152,17 @@ WorkerMemory LayWorker(const ExpertsPlan& plan, const ExpertsOptions& options,
   return memory;
 }
 
-// The products of gate and up. With GateUpLayout::kSplit each has its own
-// matrix, without gaps between rows, because GEMMs prefer that. With other
-// layouts there is one matrix, and `up` is empty.
+// The products with gate and up. With GateUpLayout::kSplit, each product has
+// its own matrix, without gaps between rows, because GEMMs prefer that. With
+// other layouts, `gate` has both products, and `up` is empty.
 struct GateUp {
   AnyMatrix gate, up;
 };
 
-// The state of one call that its workers share.
+// The state of one call, which its workers share.
 class Region {
  public:
-  // The caller has checked the arguments, except for the arguments of Combine
-  // and Activate, which are checked later.
+  // The caller has checked all arguments but those of Combine and Activate.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -189,7 +188,7 @@ class Region {
   ConstAnyRows hidden() const { return hidden_; }
   ConstAnyRows shared_hidden() const { return shared_hidden_; }
 
-  // Checks the activations' arguments, by a call without rows.
+  // Checks the arguments of Activate, by a call without rows.
   Status CheckActivation() const {
     for (const int32_t expert : {0, ExpertTile::kShared}) {
       const ExpertBlock block = {0, 1, expert, 0, 0, 0};
@@ -212,7 +211,7 @@ class Region {
     return std::max<size_t>(1, std::min(NumClaims(), plan_.total_cost / least));
   }
 
-  // The caller has checked the arguments.
+  // The caller has checked all arguments.
   Status Run(size_t num_workers, bool is_ordinary, Executor& executor) {
     if (options_.weights_on_input) {
       sums_.topk_weights = memory_.ones;
@@ -249,7 +248,7 @@ class Region {
   }
 
  private:
-  // Returns `rows` if products can read them, and otherwise `converted`.
+  // Returns `rows` if products can read their format, otherwise `converted`.
   static ConstAnyRows ConvertedOr(const ConstAnyRows& rows,
                                   const AnyRows& converted) {
     return internal::SameFormat(rows, converted) ? rows
@@ -322,7 +321,7 @@ class Region {
     return LayWorker(plan_, options_, &taker);
   }
 
-  // Waits for a value. Returns false if the call fails in the meantime.
+  // Waits until `what` is `value`. Returns false if the call fails before.
   template <class T>
   bool WaitFor(const std::atomic<T>& what, T value) {
     for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
@@ -332,15 +331,14 @@ class Region {
     return true;
   }
 
-  // Keeps the first error. Returns status.ok().
+  // Keeps the call's first error. Returns status.ok().
   bool Keep(const Status& status) {
     if (__builtin_expect(status.ok(), 1)) return true;
     if (!is_failing_.exchange(true, std::memory_order_relaxed)) {
       error_ = status;
       has_failed_.store(true, std::memory_order_release);
     }
-    // If another worker failed first, its error may not be written yet, but
-    // this worker stops.
+    // If another worker failed first, its error may not be written yet.
     return false;
   }
 
@@ -365,8 +363,8 @@ class Region {
                                                : options_.activate;
   }
 
-  // Finds the block's rows, in the format that products read. Gathers them into
-  // the worker's memory unless they are contiguous already.
+  // Returns the block's rows in the format that products read. Gathers them
+  // into the worker's memory unless they are contiguous already.
   bool Gather(const ExpertBlock& block, const WorkerMemory& own,
               ConstAnyRows* rows) {
     const auto first = static_cast<size_t>(block.first_row);
@@ -389,8 +387,8 @@ class Region {
     return static_cast<size_t>(pair) / plan_.top_k;
   }
 
-  // Computes columns [begin, end) of the products with gate and up: of each
-  // matrix, if they have two.
+  // Computes columns [begin, end) of the products with gate and up. With
+  // kSplit, these are columns of each of the two matrices.
   bool MultiplyGateUp(const ExpertBlock& block, const ConstAnyRows& rows,
                       const GateUp& out, size_t begin, size_t end,
                       size_t worker) {
@@ -405,8 +403,7 @@ class Region {
   bool IsSplit(const ExpertBlock& block) const {
     return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
-  // Returns the columns of a gate-and-up matrix: of both products if they share
-  // it.
+  // Returns the columns of GateUp::gate: of both products if they share it.
   size_t GateUpCols(const ExpertBlock& block) const {
     const GateUpLayout layout = ActivateOf(block).layout;
     const bool is_one =
@@ -424,8 +421,7 @@ class Region {
     if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
-  // Returns a view of the block's activated rows, from row `first` of `place`
-  // on, without gaps.
+  // Returns the block's activated rows, without gaps, from row `first` on.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -440,7 +436,7 @@ class Region {
     return activated;
   }
 
-  // Returns the activation's arguments, except for the rows' weights.
+  // Returns the arguments of Activate, except for the rows' weights.
   ActivateInputs ActivateInputsOf(const ExpertBlock& block,
                                   const GateUp& gate_up) const {
     return {gate_up.gate, gate_up.up, BiasOf(block, inputs_.gate_bias),
@@ -453,7 +449,6 @@ class Region {
     return biases.RowRange(expert, expert + 1);
   }
 
-  // Activates the rows of the block.
   bool ActivateRows(const ExpertBlock& block, const GateUp& gate_up,
                     const AnyRows& out, const WorkerMemory& own) {
     ActivateInputs inputs = ActivateInputsOf(block, gate_up);
@@ -464,7 +459,7 @@ class Region {
     }
     return Keep(Activate(inputs, {out}, options));
   }
-  // Copies the weights of the block's rows to `place`, in their stored type.
+  // Copies the weights of the block's rows to `place`, in their own type.
   ConstAnyMatrix WeightsOf(const ExpertBlock& block,
                            const AnyMatrix& place) const {
     const ConstAnyMatrix& weights = inputs_.combine.topk_weights;
@@ -505,7 +500,7 @@ class Region {
     }
   }
 
-  // The columns [begin, end) of a part.
+  // Columns [begin, end) of a product, one of its parts.
   struct Columns {
     size_t begin, end;
   };
@@ -561,8 +556,7 @@ class Region {
     }
   }
 
-  // Counts the rows of a finished block, and sums each token that has all its
-  // rows now.
+  // Counts the rows of a finished block. Sums tokens that miss no more rows.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
     const auto num_rows = static_cast<size_t>(block.rows);
@@ -603,8 +597,8 @@ class Region {
   const simd::CombineArgs* sum_args_ = nullptr;
   simd::RowFunction<simd::CombineArgs> sum_rows_ = nullptr;
   Status error_;
-  // All workers write the members below. The first three are in separate
-  // cache lines to avoid false sharing.
+  // All workers write the members below. The first three are in separate cache
+  // lines to avoid false sharing.
   alignas(kCacheLine) std::atomic<size_t> next_{0};
   alignas(kCacheLine) std::atomic<size_t> conversions_to_come_{0};
   alignas(kCacheLine) std::atomic<bool> has_failed_{false};
@@ -660,10 +654,9 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // Makes a plan that needs at least as much scratch as a plan for any ids. A
-  // real plan need not have all of this at once: as many rows as possible are
-  // in cut blocks (num_rows, cut_rows), each cut block has only one row, so
-  // that there are cut_rows of them, and step_rows is the largest block's.
+  // Makes a plan that needs at least as much scratch as the plan of any ids: as
+  // many rows as possible are in cut blocks, each with only one row, and
+  // step_rows is the largest block's. No real plan has all of this at once.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;
@@ -693,7 +686,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
   Memory memory = LayShared(plan, CutBlocks(plan), options, &taker);
   LayWorker(plan, options, &taker);
   // A worker's memory is empty if no expert has rows. Its size is at least 1
-  // here, because the size is a divisor below.
+  // here, because it is a divisor below.
   memory.worker_bytes =
       std::max<size_t>(1, taker.bytes() - memory.at_workers.bytes());
   Region region(inputs, outputs, options, gemm, memory);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PlanExperts. It sorts the pairs, puts their rows into blocks, and makes the
-// tasks that workers claim.
+// PlanExperts. It sorts the pairs (tokens and their experts), puts their rows
+// into blocks, and makes the tasks that workers claim.
 
 #include "src/base/layer_plan.h"
 
@@ -28,26 +28,26 @@ using internal::kPiecesOfShare;
 using internal::Taker;
 using internal::WorkTile;
 
-// An expert has three products, and gate and up are two of them.
+// The number of an expert's products, and how many of them are gate and up.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about the same cost are cut into equal parts if a worker's share
-// is below the cost of this many of the smallest pieces, because so few
-// pieces cannot fill the gaps at the end. One token's 8 experts on 128
-// workers then take 1.10 times the ideal time instead of 1.29 times.
+// costs less than this many smallest pieces, because so few pieces cannot fill
+// the gaps at the end. One token's 8 experts on 128 workers then take 1.10
+// times the ideal time instead of 1.29 times.
 constexpr size_t kEvenShare = 16;
-// If no even cut keeps workers busy, each worker takes one part of gate and up.
-// This needs at least this number of workers for each block. One token's 8
-// experts on 48 to 127 workers then take 1.12 times the ideal time in the
-// mean and 1.20 times at most, instead of 1.17 and 1.28 times.
+// If no even cut keeps workers busy, each worker takes one part of gate and up,
+// for which each block needs at least this many workers. One token's 8 experts
+// on 48 to 127 workers then take 1.12 times the ideal time in the mean and 1.20
+// times at most, instead of 1.17 and 1.28 times.
 constexpr size_t kWorkersOfBlock = 6;
-// CutInOneTurn() computes times as costs multiplied by kFine.
+// CutInOneTurn() counts time in units of cost / kFine.
 constexpr size_t kFine = 256;
 
-// The times at which workers end gate and up, with the number of workers for
-// each time. Times that differ by less than a 32nd count as one.
+// The times at which workers finish gate and up, and the number of workers for
+// each time. Times that differ by less than a 32nd count as one time.
 class Finishes {
  public:
-  // Returns false if this is a ninth time, because there is memory for eight.
+  // Returns false for a ninth time, because there is room for eight.
   bool Add(size_t time, size_t workers) {
     for (size_t i = 0; i < size_; ++i) {
       const size_t at = times_[i];
@@ -66,8 +66,8 @@ class Finishes {
   size_t First() const { return *std::min_element(times_, times_ + size_); }
   size_t Last() const { return *std::max_element(times_, times_ + size_); }
 
-  // Returns the time at which workers who claim `parts` parts have done all of
-  // them. A part takes the time `part`; the result is exact to a 64th of it.
+  // Returns the time at which workers have done `parts` parts, each of which
+  // takes the time `part`. The result is exact to a 64th of `part`.
   size_t End(size_t parts, size_t part) const {
     size_t low = 0, high = Last() + parts * part;
     while (high - low > part / 64 + 1) {
@@ -140,7 +140,8 @@ bool AreInRange(const ExpertsPlanOptions& options) {
   return options.shared_intermediate <= calls::kMaxInt32;
 }
 
-// Divides the taker's memory into the parts. Returns false if a size overflows.
+// Takes all parts of the memory from `taker`. Returns false if a size
+// overflows, or if an option is out of range.
 bool DivideMemory(size_t tokens, size_t top_k,
                   const ExpertsPlanOptions& options, Taker* taker,
                   PlanMemory* memory) {
@@ -154,7 +155,7 @@ bool DivideMemory(size_t tokens, size_t top_k,
   memory->num_shared = internal::SharedBlocks(tokens, options);
   const size_t blocks = internal::MostBlocks(tokens, pairs, options);
   memory->num_tasks = internal::MostTasks(blocks, options);
-  // The sort has as many blocks as BucketScratchSize() assumes.
+  // The sort has the blocks that BucketScratchSize() assumes.
   memory->num_scratch =
       BucketScratchSize(pairs, experts, ThreadCount(options.workers));
   memory->mark = internal::TakeMark(taker);
@@ -165,7 +166,7 @@ bool DivideMemory(size_t tokens, size_t top_k,
   memory->rows_per_token = taker->Take<int32_t>(tokens);
   memory->blocks = taker->Take<ExpertBlock>(blocks);
   memory->tasks = taker->Take<ExpertTask>(memory->num_tasks);
-  // The tiles and the scratch are not needed after planning.
+  // Only planning needs the tiles and the scratch.
   memory->tiles = taker->Take<WorkTile>(memory->num_tiles);
   memory->scratch = taker->Take<int32_t>(memory->num_scratch);
   return !taker->overflows();
@@ -177,7 +178,7 @@ class Planner {
           ExpertsPlan* plan)
       : options_(options), memory_(memory), plan_(*plan) {}
 
-  // Plans the tiles in memory. Returns false if their cost exceeds 63 bits.
+  // Makes a plan from the tiles. Returns false if their cost exceeds 63 bits.
   bool Make(size_t num_tiles) {
     if (!MakeBlocks(num_tiles)) return false;
     MakeTasks();
@@ -185,9 +186,8 @@ class Planner {
   }
 
  private:
-  // Returns the cost of all of a block's products, or SIZE_MAX if it exceeds 64
-  // bits. Products of the shared expert cost more or less in proportion to its
-  // width.
+  // Returns the cost of a block's products, or SIZE_MAX if it exceeds 64 bits.
+  // The cost of the shared expert is in proportion to its width.
   size_t Cost(const ExpertBlock& block) const {
     const size_t rows =
         std::max(static_cast<size_t>(block.rows), options_.min_rows);
@@ -197,7 +197,7 @@ class Planner {
       return SIZE_MAX;
     }
     if (block.expert != ExpertTile::kShared) return cost;
-    // Computes cost * shared / width without overflow of the product; shared
+    // Computes cost * shared / width; the product could overflow, but shared
     // and width are below 2^31.
     const size_t width = options_.intermediate;
     const size_t shared = options_.shared_intermediate;
@@ -210,8 +210,7 @@ class Planner {
     return std::max<size_t>(1, shared_cost);
   }
 
-  // Cuts rows [first, first + rows) into blocks of whole tiles of rows, with
-  // sizes as even as possible.
+  // Cuts rows [first, first + rows) into even blocks of whole tiles.
   ExpertBlock* Split(int32_t expert, int64_t first, size_t rows, size_t blocks,
                      ExpertBlock* next) const {
     const size_t tile_rows = internal::TileRows(options_);
@@ -250,14 +249,14 @@ class Planner {
     return total <= INT64_MAX / kProducts;
   }
 
-  // Defines the order of blocks: the one with the largest cost comes first.
+  // The order of blocks: the largest cost comes first.
   bool IsBefore(const ExpertBlock& a, const ExpertBlock& b) const {
     const size_t a_cost = Cost(a), b_cost = Cost(b);
     if (a_cost != b_cost) return a_cost > b_cost;
     if (a.expert != b.expert) return a.expert < b.expert;
     return a.first_row < b.first_row;
   }
-  // Sorts the blocks. Whole blocks come before blocks that are cut into parts.
+  // Sorts the blocks: first whole blocks, then blocks that are cut into parts.
   void SortBlocks() {
     std::sort(plan_.blocks.begin(), plan_.blocks.end(),
               [this](const ExpertBlock& a, const ExpertBlock& b) {
@@ -267,12 +266,12 @@ class Planner {
               });
   }
 
-  // Returns the largest piece to claim when the cost `left` remains.
+  // Returns the largest cost to claim at once when work of cost `left` remains.
   size_t Limit(size_t left) const {
     return std::max(
         {left / (kPiecesOfShare * options_.workers), least_, size_t{1}});
   }
-  // Returns the number of column tiles of a block's product.
+  // Returns the number of column tiles of one product of a block.
   size_t ColumnTiles(const ExpertBlock& block, bool is_down) const {
     const size_t cols = is_down ? options_.hidden
                         : block.expert == ExpertTile::kShared
@@ -285,12 +284,11 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // True if the cut blocks should be cut evenly. They have to be all blocks,
-  // and those of routed experts have to have about the same cost. A worker's
-  // share has to be small (kEvenShare).
+  // True if blocks should be cut evenly: all blocks are cut, those of routed
+  // experts cost about the same, and a worker's share is small (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
-    size_t least = SIZE_MAX, most = 0;  // costs of routed blocks
+    size_t least = SIZE_MAX, most = 0;  // costs of routed experts' blocks
     for (const ExpertBlock& block : cut) {
       if (block.expert == ExpertTile::kShared) continue;
       least = std::min(least, Cost(block));
@@ -300,14 +298,14 @@ class Planner {
     return (most == 0 || most - least <= least / 8) &&
            share / kEvenShare < options_.least_cost;
   }
-  // Computes how many parts a block's product is cut into, if a part costs at
-  // most 17 / 16 of a worker's share of `total` in `turns` turns. Returns 0 if
-  // a column tile costs more, or if the parts outnumber the workers.
+  // Returns the number of parts of a block's product if a part costs at most 17
+  // / 16 of a worker's share of `total` in `turns` turns. Returns 0 if a column
+  // tile costs more, or if there would be more parts than workers.
   size_t EvenParts(const ExpertBlock& block, bool is_down, size_t total,
                    size_t turns) const {
     const size_t tiles = ColumnTiles(block, is_down);
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
-    size_t most;  // the most tiles of a part
+    size_t most;  // the most column tiles of a part
     if (__builtin_mul_overflow(17 * tiles, total, &most)) return 0;
     most /= cost;
     most /= 16 * turns * options_.workers;
@@ -316,9 +314,9 @@ class Planner {
     return parts <= options_.workers ? parts : 0;
   }
   // Cuts one product of all blocks into equal parts, so that each worker claims
-  // the same number of them. This number (turns) is the smallest that keeps
-  // workers busy for 16 of 17 parts of the time. Returns false if no number
-  // of turns keeps them busy with parts that are worth their claim.
+  // equally many parts. This number (turns) is the smallest that keeps workers
+  // busy for 16 of 17 parts of the time. Returns false if no number of turns
+  // does this with parts that are worth their claim.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -335,16 +333,15 @@ class Planner {
     }
     return false;
   }
-  // Returns the tiles in a part of a block's product that costs at most `limit`
-  // / kFine.
+  // Returns the most column tiles of a block's product that cost at most
+  // `limit` / kFine, but at least 1.
   size_t TilesWithin(const ExpertBlock& block, bool is_down,
                      size_t limit) const {
     const size_t tiles = ColumnTiles(block, is_down);
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
     return std::clamp<size_t>(limit * tiles / cost / kFine, 1, tiles);
   }
-  // Returns the number of parts of a product of all blocks, if each part costs
-  // at most `limit` / kFine.
+  // Returns the parts of a product of all blocks, each at most limit / kFine.
   size_t CountParts(Span<ExpertBlock> cut, bool is_down, size_t limit) const {
     size_t all = 0;
     for (const ExpertBlock& block : cut) {
@@ -353,12 +350,12 @@ class Planner {
     }
     return all;
   }
-  // Cuts gate and up into one part per worker; parts have two sizes, which
-  // differ by a tile. Cuts down so that workers that finish gate and up early
-  // or late end at the same time. Sorts blocks by the time of their activation,
-  // because workers claim parts of down in this order and would wait for a late
-  // block. Returns false if there are too few workers, or if columns or costs
-  // are so large that 64-bit products would overflow.
+  // Cuts gate and up into one part per worker, in two sizes that differ by a
+  // tile. Cuts down so that workers that finish gate and up early or late end
+  // at the same time. Sorts blocks by the time of their activation, because
+  // workers claim down's parts in this order, and would wait for a late block.
+  // Returns false if there are too few workers, or if columns or costs are so
+  // large that 64-bit products would overflow.
   bool CutInOneTurn(Span<ExpertBlock> cut) const {
     const size_t workers = options_.workers;
     if (workers < kWorkersOfBlock * cut.size || plan_.total_cost >> 32 != 0) {
@@ -379,7 +376,7 @@ class Planner {
               });
     return true;
   }
-  // Returns the time of the largest part of a block's gate and up.
+  // Returns the time that the largest part of a block's gate and up takes.
   size_t TimeOfGateUp(const ExpertBlock& block) const {
     const size_t tiles = ColumnTiles(block, false);
     return CeilDiv(tiles, static_cast<size_t>(block.gate_up_parts)) *
@@ -392,7 +389,7 @@ class Planner {
     const size_t first_cost = ProductCost(first, false);
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, false);
-    // Starts from the tiles of a worker's share, because a part is not smaller.
+    // Starts from the tiles of a worker's share, because no part is smaller.
     size_t limit, parts,
         tiles_of_part = total * first_tiles / (first_cost * options_.workers);
     do {
@@ -410,7 +407,7 @@ class Planner {
         own = CeilDiv(tiles, most - 1);
       }
       block.gate_up_parts = static_cast<int32_t>(own);
-      // If the tiles do not divide evenly, some parts have a tile less.
+      // If the tiles do not divide evenly, some parts have one tile less.
       const size_t larger = tiles % own == 0 ? own : tiles % own;
       const size_t tile = kFine * ProductCost(block, false) / tiles;
       if (!finishes->Add(CeilDiv(tiles, own) * tile, larger) ||
@@ -420,9 +417,9 @@ class Planner {
     }
     return spare == 0 || finishes->Add(finishes->First(), spare);
   }
-  // Chooses the size of down's parts. For each finish, it tries the time from
-  // there to the mean of all work, and a half and a third of that. Returns
-  // false if no part is worth its claim.
+  // Chooses the size of down's parts. For each finish, tries the time from this
+  // finish to the mean of all work, and a half and a third of this time.
+  // Returns false if no part is worth its claim.
   bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
     size_t down = 0;
     for (const ExpertBlock& block : cut) down += ProductCost(block, true);
@@ -430,8 +427,7 @@ class Planner {
     const size_t mean = kFine * plan_.total_cost / workers;
     const size_t least = std::max<size_t>(1, kFine * down / (8 * workers));
     const size_t claim = kFine * std::min(options_.least_cost, mean) / 16;
-    // A block of a routed expert, because the shared one may have another
-    // width.
+    // A routed expert's block, because the shared one's width may differ.
     const ExpertBlock& usual = cut.data[cut.size / 2];
     const size_t tiles = ColumnTiles(usual, true);
     const size_t cost = kFine * ProductCost(usual, true);
@@ -442,7 +438,7 @@ class Planner {
         const size_t rest = (mean - finishes.time(i)) / turns;
         const size_t part = CeilDiv(CeilDiv(rest * tiles, cost) * cost, tiles);
         if (part < least) continue;
-        // The parts of the last block begin when that block is activated.
+        // The last block's parts begin when that block is activated.
         const size_t end =
             std::max(finishes.End(CountParts(cut, true, part), part + claim),
                      finishes.Last() + part + claim);
@@ -466,7 +462,7 @@ class Planner {
   void MakeTasks() {
     least_ = std::max(options_.least_cost,
                       plan_.total_cost / (kMostPieces * options_.workers));
-    // Whole blocks come first, in their order, and then cut blocks.
+    // First finds the whole blocks, which come first in their order.
     const bool may_cut = options_.workers > 1 && options_.tile_columns != 0;
     size_t left = plan_.total_cost;
     for (ExpertBlock& block : plan_.blocks) {

@@ -22,7 +22,7 @@ void Clear(const Span<int32_t>& span) {
   if (span.size != 0) std::memset(span.data, 0, span.size * sizeof(int32_t));
 }
 
-// Writes the element_counts and element_offsets of `list`.
+// Writes the element_counts and element_offsets of `list`, if given.
 void PutElements(const MapRows& list, size_t row_elements) {
   const auto put = [row_elements](const Span<int32_t>& rows,
                                   const Span<int64_t>& elements) {

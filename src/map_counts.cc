@@ -26,17 +26,17 @@ class Counts {
   const ConstAnyMatrix& counts_;
 };
 
-// The numbers of rows that the ranks receive.
+// The largest number of rows that a rank receives.
 struct Received {
   int64_t most = 0;
-  size_t busiest = 0;  // the first rank that receives this many
+  size_t busiest = 0;  // the first rank that receives `most` rows
 };
 
-// Adds up each column, and checks that all counts are valid.
+// Adds up each column, and checks all counts.
 Status SumColumns(const Counts& counts, size_t ranks, int64_t most_rows,
                   Received* received) {
-  // This reads a cache line of each row at a time. The sum of a column of 65536
-  // ranks alone would miss the cache for each element.
+  // Reads a cache line of each row at a time, because the sum of one column of
+  // 65536 ranks would miss the cache for each element.
   constexpr size_t kColumns = 16;
   for (size_t first = 0; first < ranks; first += kColumns) {
     int64_t sums[kColumns] = {};
@@ -69,7 +69,7 @@ Status SumColumns(const Counts& counts, size_t ranks, int64_t most_rows,
   return Status();
 }
 
-// Writes count(i) * row_elements for each i, and the sums of these.
+// Writes count(i) * row_elements for each i, and the sums of these products.
 template <class Count>
 void Put(const Count& count, size_t ranks, int64_t row_elements,
          const Span<int64_t>& counts, const Span<int64_t>& offsets) {
@@ -91,7 +91,7 @@ Status MapCounts(const CountsInputs& inputs, const CountsOutputs& outputs,
   if (!call.status.ok()) return call.status;
   const Counts counts(inputs.counts);
   const size_t ranks = call.sizes.ranks, rank = options.rank;
-  // No number of rows exceeds this, so no product overflows.
+  // No number of rows exceeds this number, so no product overflows.
   const auto most_rows = static_cast<int64_t>(
       size_t{INT64_MAX} / std::max<size_t>(1, options.row_elements));
   Received received;

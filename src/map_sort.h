@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The passes of a sort that BucketAligned and MapPairs share.
+// The passes of a sort, for BucketAligned and MapPairs.
 
 #ifndef SWITCHYARD_SRC_MAP_SORT_H_
 #define SWITCHYARD_SRC_MAP_SORT_H_
@@ -22,8 +22,7 @@ namespace switchyard::internal {
 // The picoseconds to count and place a pair whose bucket comes from a table.
 constexpr size_t kMappedPairPs = 1500;
 
-// Runs the passes of a sort, all of them if args.out is given, and sets
-// args.totals.
+// Runs all passes of a sort, or only counts and scans if args.out is null.
 inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
                          const simd::MapArgs& args) {
   if (plan.blocks == 1) {
@@ -46,8 +45,8 @@ inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
   return Status();
 }
 
-// Returns the error for dropped pairs. It blames the map if that has an element
-// that is no bucket, and otherwise the ids.
+// Returns the error for dropped pairs. It blames the map if an element of the
+// map is no bucket, and otherwise the ids.
 [[gnu::cold]] inline Status RefuseDropped(const char* of_map,
                                           const char* of_ids,
                                           Span<const int32_t> map,

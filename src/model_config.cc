@@ -33,8 +33,8 @@ using Member = std::variant<std::optional<size_t> ModelConfig::*,
                             std::optional<bool> ModelConfig::*,
                             std::optional<float> ModelConfig::*,
                             std::optional<const char*> ModelConfig::*>;
-// A field of ModelConfig: its member, and the error messages for a missing
-// value and for a wrong one. Names() are its names in config.json.
+// A field of ModelConfig: its member, and the error messages for a missing and
+// for a wrong value. Names() are its names in config.json.
 struct Field {
   ConfigField field;
   Member member;
@@ -51,13 +51,12 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
-// All names of all fields, one after the other, and the messages of SetField()
-// for each name. The compiler makes the messages, because a Status takes
-// literals.
+// The names of all fields, and SetField()'s messages for each name, which the
+// compiler makes, because a Status needs literals.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;
-  uint8_t number = 0;  // the name's number among the field's names, from 1 on
+  uint8_t number = 0;  // the name's number among its field's names, from 1
   size_t pairs = 0;    // the index of its first message in kOtherValue
 };
 constexpr size_t CountNames(const Field& field) {
@@ -67,8 +66,8 @@ constexpr size_t CountNames(const Field& field) {
   }
   return count;
 }
-// Returns the number of all names or, with are_pairs, the number of pairs of
-// names that have the same field.
+// Returns the number of all names or, with are_pairs, of all pairs of names
+// that have the same field.
 constexpr size_t CountPairs(bool are_pairs) {
   size_t count = 0;
   for (const Field& field : kFields) {
@@ -139,7 +138,7 @@ constexpr auto kOtherValue = [] {
 }();
 static_assert(std::size(kFields) <= sizeof(ConfigNames));
 
-// Visit() replaces std::visit, which could throw.
+// Replaces std::visit, which could throw.
 template <class Visitor>
 auto Visit(const Member& member, const Visitor& visitor) {
   if (const auto* count = std::get_if<0>(&member)) return visitor(*count);
@@ -159,8 +158,7 @@ class ConfigReader {
   ConfigReader(const ModelConfig& config, const internal::FamilyFields& fields)
       : config_(config), fields_(fields) {}
 
-  // Returns the error of the first field that is missing or has an invalid
-  // value.
+  // Returns the error of the first field that is missing or invalid.
   Status Check() const {
     for (const Field& field : kFields) {
       if (!Reads(field.field)) continue;
@@ -176,8 +174,7 @@ class ConfigReader {
     return Status();
   }
 
-  // Returns the value if the family reads the field and the configuration has
-  // it.
+  // Returns the configuration's value of a field that the family reads.
   template <class T>
   std::optional<T> Get(std::optional<T> ModelConfig::*field,
                        ConfigField which) const {
@@ -200,7 +197,7 @@ class ConfigReader {
   const ModelConfig& config_;
   const internal::FamilyFields& fields_;
 };
-// The first two arguments of Get() and Put(), which name a field.
+// The first two arguments of Get() and Put().
 #define FIELD(field) &ModelConfig::field, ConfigField::field
 
 Status ReadActivation(const ConfigReader& read, Preset* preset) {
@@ -280,7 +277,7 @@ Status ReadGroups(const ConfigReader& read, const Preset& preset,
 }
 
 Status ReadScore(const ConfigReader& read, Preset* preset) {
-  // Cohere2 has two ways to select, and each is a separate recipe.
+  // Cohere2 selects in one of two ways, and each way is a separate recipe.
   if (const auto selection = read.Get(FIELD(expert_selection_fn))) {
     const bool is_sigmoid = IsText(*selection, "sigmoid");
     if (!is_sigmoid && !IsText(*selection, "softmax")) {
@@ -293,8 +290,8 @@ Status ReadScore(const ConfigReader& read, Preset* preset) {
     preset->route = selected.route;
     preset->in_model_type = selected.in_model_type;
   }
-  // SmallThinker's weights are a softmax of the selected logits, or their
-  // sigmoids divided by the sum.
+  // SmallThinker's weights are a softmax of the selected logits, or sigmoids of
+  // the selected logits divided by their sum.
   if (read.Get(FIELD(moe_primary_router_apply_softmax)).value_or(false)) {
     preset->route.weight_of = WeightOf::kSoftmaxOfSelected;
     preset->route.renormalize = false;
@@ -303,11 +300,11 @@ Status ReadScore(const ConfigReader& read, Preset* preset) {
     constexpr struct {
       const char* name;
       Score score;
-      WeightOf weight;  // the weight, if the recipe has Score::kRaw
+      WeightOf weight;  // if the recipe has Score::kRaw
     } kScores[] = {{"softmax", Score::kSoftmax, WeightOf::kSoftmaxOfSelected},
                    {"sigmoid", Score::kSigmoid, WeightOf::kSigmoidOfSelected},
                    {"sqrtsoftplus", Score::kSqrtSoftplus, WeightOf::kScore}};
-    // dots.llm1 names its method of selection in this field.
+    // dots.llm1 names its method of selection in scoring_func.
     bool is_known = IsText(*score, "noaux_tc");
     bool is_own = is_known && preset->correction_bias;
     for (const auto& known : kScores) {
@@ -415,7 +412,7 @@ Status ReadCombine(const ConfigReader& read,
   read.Put(FIELD(mlp_alpha_factor), &combine.scales.residual);
   read.Put(FIELD(mlp_beta_factor), &combine.scales.block);
 
-  // The logits of Inkling have columns for its shared experts.
+  // Inkling's logits have columns for the shared experts.
   read.Put(FIELD(n_shared_experts), preset->route.shared_logits
                                         ? &preset->route.num_shared_experts
                                         : &form.num_shared_experts);
@@ -442,7 +439,7 @@ Status ReadCombine(const ConfigReader& read,
 }
 
 // Converts a number or a text to a field's value. Returns false if the field
-// takes another kind.
+// takes another kind of value.
 bool Convert(double value, std::optional<size_t>* field) {
   if (!(value >= 0 && value <= INT32_MAX) || value != std::floor(value)) {
     return false;
@@ -471,7 +468,7 @@ bool Convert(const char*, std::optional<T>*) {
   return false;
 }
 
-// Returns the name equal to `key`, or null. DBRX has its names in an object.
+// Returns the name equal to `key`, or null. DBRX's names are in ffn_config.
 const Name* FindName(const char* key) {
   constexpr char kInside[] = "ffn_config.";
   if (std::strncmp(key, kInside, sizeof(kInside) - 1) == 0) {
@@ -492,11 +489,11 @@ bool IsSame(const std::optional<const char*>& a,
   return a.has_value() == b.has_value() && (!a.has_value() || IsText(*a, *b));
 }
 
-// Calls put(field) for the field with the name `key`. put() returns false if
+// Calls put(field) for the field that is called `key`. put() returns false if
 // the field cannot take the value.
 template <class Put>
 Status SetAny(const char* key, ModelConfig* config, const Put& put) {
-  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // the caller's environment may trap
   if (key == nullptr) return Invalid("SetField: key: is null");
   if (config == nullptr) return Invalid("SetField: config: is null");
   const Name* name = FindName(key);
@@ -508,7 +505,7 @@ Status SetAny(const char* key, ModelConfig* config, const Put& put) {
       return Invalid(
           kOfAnotherKind[static_cast<size_t>(name - kNames.data())].text);
     }
-    // set_by is checked, because the caller's struct may hold any number.
+    // Checks set_by, because the caller's struct may hold any number.
     const bool is_other = set_by != 0 && set_by != name->number &&
                           set_by <= CountNames(kFields[name->field]);
     // A null does not unset a field that another name has set.
@@ -549,7 +546,7 @@ Status SetNull(const char* key, ModelConfig* config) noexcept {
 }
 
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept {
-  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // the caller's environment may trap
   if (preset == nullptr) return Invalid("ApplyConfig: preset: is null");
   const internal::FamilyFields* fields =
       preset->family == nullptr ? nullptr

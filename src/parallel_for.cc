@@ -11,8 +11,8 @@
 namespace switchyard::internal {
 namespace {
 
-// Returns a hash of an index, which is 0 for 0. Sums of hashes differ where
-// sums of indices do not: {0, 3} and {1, 2}.
+// Returns a hash of an index, which is 0 for 0. Sums of hashes tell {0, 3} from
+// {1, 2}, which have equal sums.
 uint64_t PlaceOf(size_t index) {
   uint64_t x = index;
   x *= 0x9E3779B97F4A7C15;
@@ -23,9 +23,9 @@ uint64_t PlaceOf(size_t index) {
 
 // A loop on a caller's pool. It checks that the pool's ranges cover [0, count)
 // once, by two sums over the ranges: of their lengths, and of PlaceOf(end) -
-// PlaceOf(begin). If the ranges cover [0, count) once, the second sum is
-// PlaceOf(count), because each end except for the last is another range's
-// begin. The chance that other ranges give this sum is 2^-64.
+// PlaceOf(begin). If they do, the second sum is PlaceOf(count), because each
+// end except for the last is another range's begin. The chance that other
+// ranges give this sum is 2^-64.
 class CheckedLoop {
  public:
   CheckedLoop(size_t count, size_t workers, Executor::Body body, void* context)
@@ -93,12 +93,12 @@ class CheckedLoop {
   }
 
  private:
-  // Runs the whole loop as one range. It does not count indices with an
-  // atomic addition, which takes 5 ns and matters in calls too small for a
-  // fork. Instead it detects a pool that runs the whole loop twice: each run
-  // stores a mark, its own address, in whole_. A later run finds a mark when
-  // it begins. Of two runs at the same time, one overwrites the other's mark,
-  // and the other finds that when it ends.
+  // Runs the whole loop as one range. It does not count indices with an atomic
+  // addition, which takes 5 ns and matters in calls too small for a fork.
+  // Instead it detects a pool that runs the whole loop twice: each run stores a
+  // mark, its own address, in whole_. A later run finds a mark when it begins.
+  // If two runs overlap, one overwrites the other's mark, which the other
+  // notices at its end.
   void RunAll(size_t worker) {
     const char here = 0;
     const auto mark = reinterpret_cast<uintptr_t>(&here);
@@ -120,7 +120,7 @@ class CheckedLoop {
   static constexpr size_t kNone = static_cast<size_t>(-1);
   std::atomic<size_t> outside_{kNone}, wrong_worker_{kNone}, run_{0};
   std::atomic<uint64_t> places_{0};
-  std::atomic<uintptr_t> whole_{0};  // RunAll()'s mark, 0 before it ran
+  std::atomic<uintptr_t> whole_{0};  // the mark of RunAll(), 0 before it ran
   std::atomic<bool> is_run_at_once_{false}, is_whole_again_{false};
 };
 

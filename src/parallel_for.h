@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs loops of kernels on an engine's pool, which must keep its contract.
+// Runs loops on an engine's pool, and checks that the pool keeps its contract.
 
 #ifndef SWITCHYARD_SRC_PARALLEL_FOR_H_
 #define SWITCHYARD_SRC_PARALLEL_FOR_H_
@@ -14,8 +14,8 @@
 namespace switchyard::internal {
 
 // Calls executor.ParallelFor(). Returns an error if the executor breaks its
-// contract. Otherwise rows could stay unwritten, or two threads could use the
-// scratch of one worker, and the caller would only see wrong values.
+// contract, because otherwise rows could stay unwritten, or two threads could
+// use one worker's scratch, and the caller would only see wrong values.
 Status ParallelFor(Executor& executor, size_t count, size_t grain,
                    Executor::Body body, void* context) noexcept;
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The fields of ModelConfig as a list, and the fields that each family reads.
+// A list of ModelConfig's fields, and the type of a family's sets of fields.
 
 #ifndef SWITCHYARD_SRC_PRESET_FIELDS_H_
 #define SWITCHYARD_SRC_PRESET_FIELDS_H_
@@ -10,8 +10,8 @@
 
 #include "switchyard/presets.h"
 
-// X(field of ModelConfig, the other names of this field in config.json). Each
-// name ends with a zero. A name with a dot is in an object.
+// X(a field of ModelConfig, the field's other names in config.json). Each name
+// ends with a zero. A name with a dot is inside an object.
 #define SWITCHYARD_CONFIG_FIELDS(X)                             \
   X(num_experts,                                                \
     "n_routed_experts\0"                                        \
@@ -91,8 +91,7 @@ enum class ConfigField : uint32_t {
   SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_FIELD)
 };
 #undef SWITCHYARD_CONFIG_FIELD
-// For each field, all its names in config.json. Each name ends with a zero, and
-// the last one with two.
+// All names of each field in config.json. The last one ends with two zeros.
 #define SWITCHYARD_CONFIG_NAMES(field, others) #field "\0" others,
 inline constexpr const char* kConfigNames[] = {
     SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_CONFIG_NAMES)};
@@ -130,20 +129,18 @@ class ConfigFields {
   uint32_t bits_ = 0;
 };
 
-// The fields of config.json that a family has, and how some of them are used.
+// The fields of config.json that a family uses, and how it uses some of them.
 struct FamilyFields {
-  ConfigFields needs;  // a configuration without them is refused
-  ConfigFields reads;  // a configuration without them leaves the default
-  // routed_scaling_factor sets CombineScales::routed, and not an option of
-  // RouteOptions.
+  ConfigFields needs;  // a configuration without one is refused
+  ConfigFields reads;  // a configuration without one keeps the default
+  // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
   bool scales_sum = false;
-  // The weights are divided by top_k, and the sum is multiplied by it.
+  // Weights are divided by top_k, and their sum is multiplied by top_k.
   bool divides_by_top_k = false;
-  bool has_identity_experts = false;  // unless the configuration has 0 of them
+  bool has_identity_experts = false;  // unless a configuration has 0 of them
   // A configuration without rms_norm_eps sets CombineOptions::needs_other_norm.
   bool rms_norm_needs_eps = false;
-  // A configuration with the scoring_func `other_score` routes as the family
-  // `other_family` does.
+  // A scoring_func of `other_score` means routing as in `other_family`.
   const char* other_score = nullptr;
   const char* other_family = nullptr;
 };

@@ -30,7 +30,7 @@ constexpr struct {
     {"activate", offsetof(Preset, activate), calls::ActivateCall::kOptions},
     {"combine", offsetof(Preset, combine), calls::CombineCall::kOptions}};
 
-// Returns the value of an option, which is stored as a float, or as an unsigned
+// Returns the value of an option, which is stored as a float or as an unsigned
 // number of one of several sizes.
 double ValueOf(Kind kind, const unsigned char* at) {
   uint64_t bits = 0;
@@ -59,8 +59,8 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
-// Returns the error for an unknown name, with a suggestion. To find it, removes
-// the part from the name: of "combine.eps" it looks for "eps".
+// Returns the error for an unknown name, with a suggestion. To find one for
+// "combine.eps", looks for "eps".
 Status RefuseName(const char* name) {
   internal::Details details;
   details.Put("got ").Put(name);
@@ -117,7 +117,7 @@ void PutNeeded(const char*, const Option& option, internal::Details* to) {
 // Calls put(option, address) for the option called `name`.
 template <class Value, class Set>
 Status SetAny(const char* name, Value value, Preset* preset, const Set& put) {
-  const internal::DefaultFpEnv fp_env;  // because the caller's may trap
+  const internal::DefaultFpEnv fp_env;  // the caller's environment may trap
   if (name == nullptr) return Refused("SetOption: name: is null");
   if (preset == nullptr) return Refused("SetOption: preset: is null");
   for (const auto& part : kParts) {

@@ -30,8 +30,8 @@ struct Table {
   std::array<FamilyFields, std::size(kFamilies)> fields;
 };
 
-// Gives each copy the options of the row that it names. If that row does not
-// exist, or if rows are out of order, this does not compile.
+// Gives each copy the options of the row that it names. Does not compile if
+// that row does not exist, or if rows are out of order.
 constexpr Table Resolved() {
   Table table = {};
   for (size_t i = 0; i < std::size(kFamilies); ++i) {
@@ -72,7 +72,7 @@ const Preset* Find(const char* family) {
              : &*found;
 }
 
-// The messages of FindPreset() for names that are nearly those of presets. The
+// FindPreset()'s messages for names that are nearly those of presets. The
 // compiler makes one for each preset, because messages are literals.
 struct DidYouMean {
   char text[96] = {};
@@ -94,8 +94,8 @@ constexpr auto MakeDidYouMean() {
 }
 constexpr auto kDidYouMean = MakeDidYouMean();
 
-// Returns "Qwen3Moe" for "Qwen3MoeForCausalLM" and "Qwen3MoeModel", which are
-// names of classes in transformers. Returns other names unchanged.
+// Returns the family of a class of transformers: "Qwen3Moe" for
+// "Qwen3MoeForCausalLM" and "Qwen3MoeModel". Returns other names unchanged.
 std::string_view FamilyOfClass(std::string_view name) {
   if (name.empty() || name[0] < 'A' || name[0] > 'Z') return name;
   constexpr std::string_view kModel = "Model";

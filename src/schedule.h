@@ -22,14 +22,14 @@
 namespace switchyard::internal {
 
 // The least work to share among threads, in picoseconds: two grains of the
-// executor with the cheapest fork. Calls with less do not ask the executor for
-// the cost of a fork, because that may read the clock, which takes 25 ns. The
-// number is an integer, because floating-point operations may trap, or round
-// in another way, in the caller's environment.
+// executor with the cheapest fork. For less work, the executor is not asked for
+// the cost of a fork, because that may read the clock, which takes 25 ns. This
+// is an integer, because floating-point operations may trap, or round in
+// another way, in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
-// Returns the number of rows that are worth a fork, for ParallelFor's `grain`.
-// Each of `count` rows takes `row_ps`.
+// Returns the number of rows that are worth a fork, which is ParallelFor's
+// `grain`. Each of `count` rows takes `row_ps`.
 inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   const size_t least = kLeastPs / (row_ps + 1);
   if (count <= least) return least;
@@ -37,8 +37,7 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Returns the picoseconds to move a row. Memory bounds the time to copy it, and
-// computation the time to convert it.
+// Returns the picoseconds to move a row, bound by memory if it is a copy.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }
@@ -58,12 +57,11 @@ struct RowsOfArgs {
 };
 
 // Runs rows(args, begin, end) over [0, count) in the default floating-point
-// environment. `row_ps` is the time of one row on the ISA in use, to within
-// 2x.
+// environment. `row_ps` is the time of a row on the ISA in use, within 2x.
 template <class Args>
 Status RunRows(Executor& executor, size_t count, size_t row_ps,
                simd::RowFunction<Args> rows, const Args& args) {
-  if (count <= 1) {  // needs no executor: 10 ns of a decode token's kernels
+  if (count <= 1) {  // saves 10 ns of a decode token's kernels
     if (count == 0) return Status();
     const DefaultFpEnv fp_env;
     rows(args, 0, 1);

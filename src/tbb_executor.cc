@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor on TBB. No other file uses TBB.
+// An executor on TBB. Only this file uses TBB.
 
 #include <new>
 
@@ -38,8 +38,8 @@ class Tbb final : public Executor {
     SharedLoop loop(count, grain, Concurrency(), body, context);
     const size_t workers = loop.pieces().workers();
     if (workers <= 1) {
-      // count > grain / 3 is more than 10 us of work, because `grain` is the
-      // work of a 30 us fork.
+      // More than grain / 3 rows are more than 10 us of work, because `grain`
+      // rows are worth a fork of 30 us.
       const bool is_long = count > grain / 3 && !InQuickSuccession();
       loop.Run(0, 1, 0);
       if (is_long) last_end_.store(Now(), std::memory_order_relaxed);
@@ -47,18 +47,17 @@ class Tbb final : public Executor {
     }
     try {
       arena_.execute([&] {
-        // The loop is isolated, because a caller that is itself a TBB task must
-        // not pick up unrelated work while it waits for this loop.
+        // Isolates the loop: a caller that is itself a TBB task must not pick
+        // up unrelated work while it waits for the loop.
         tbb::this_task_arena::isolate([&] {
-          // There is one task per thread, which the static partitioner leaves
-          // to that thread while it is awake. When ranges were halved down to
-          // the grain instead, another core took each row in each call: 8
-          // gathered tokens took 20 us on sixteen threads, and 9 us on one.
+          // Each thread has one task, which the static partitioner leaves to
+          // the thread while it is awake. When ranges were halved down to the
+          // grain instead, another core took each row in each call: 8 gathered
+          // tokens took 20 us on sixteen threads, and 9 us on one.
           tbb::parallel_for(
               size_t{0}, workers,
               [&](size_t first) {
-                // The thread's slot in the arena, which it keeps while it is in
-                // the arena.
+                // The thread's slot in the arena, until it leaves the arena.
                 const int slot = tbb::this_task_arena::current_thread_index();
                 loop.Run(first, workers, static_cast<size_t>(slot));
               },
@@ -76,8 +75,7 @@ class Tbb final : public Executor {
   }
 
   // If workers are awake, work from 3 us on is faster on two threads. On
-  // sixteen cores, data in another core's cache costs more: pieces of 10 us
-  // take 27 us.
+  // sixteen cores, data in other caches costs more: pieces of 10 us take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
     return Concurrency() <= 2 ? 5000 : 10'000;
@@ -86,10 +84,9 @@ class Tbb final : public Executor {
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::rep Now() { return Clock::now().time_since_epoch().count(); }
-  // Waking a sleeping worker takes up to 90 us. A worker looks for work for
-  // about 50 us after its last piece, and handing it a piece in that time
-  // takes 2 us. So if calls with 10 us of work follow each other, the second
-  // one has a cheap fork.
+  // Waking a sleeping worker takes up to 90 us. A worker looks for work for 50
+  // us after its last piece, and handing it work then takes 2 us. So if calls
+  // with 10 us of work follow each other, the second has a cheap fork.
   bool InQuickSuccession() const {
     constexpr Clock::duration kSuccession = std::chrono::microseconds(20);
     return Now() - last_end_.load(std::memory_order_relaxed) <
@@ -98,10 +95,10 @@ class Tbb final : public Executor {
 
   // If memory runs out in the first use of TBB in a process, TBB never releases
   // a lock that it has taken (seen with 2021.8), and the next use would hang.
+  // So no later use is tried.
   //
-  // Asks for no more threads than TBB gives. If it asked for more, TBB would
-  // warn on stderr and, for very many threads, fail when the arena is
-  // destroyed.
+  // Asks for no more threads than TBB gives, because otherwise TBB would warn
+  // on stderr and, for very many threads, fail when the arena is destroyed.
   void Initialize(int max_concurrency) {
     enum class Is { kUntried, kInitialized, kStuck };
     static std::mutex mutex;
@@ -124,7 +121,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // The end of the last call that forked or that had more than 10 us of work.
+  // When the last call ended that forked or had more than 10 us of work.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Cuts experts' rows into tiles that threads claim, for PlanExperts(). The code
-// is in a header, because the digests and the simulator call it, too, and a
+// is in a header because the digests and the simulator also call it, and a
 // shared library does not export it.
 
 #ifndef SWITCHYARD_SRC_WORK_LIST_H_
@@ -17,7 +17,7 @@
 
 namespace switchyard::internal {
 
-// Packed rows [first_row, first_row + rows), which belong to one expert.
+// Rows [first_row, first_row + rows) of one expert, in packed order.
 struct WorkTile {
   int64_t first_row = 0;
   int32_t rows = 0;
@@ -30,20 +30,19 @@ struct WorkListInputs {
   Span<const int32_t> offsets;            // [num_experts + 1]
 };
 struct WorkListOptions {
-  size_t workers = 1;  // the number of workers that claim tiles, at least 1
-  // A tile begins at a multiple of this number of rows of its expert. The
-  // number is at least 1.
+  size_t workers = 1;  // workers that claim tiles, at least 1
+  // Tiles begin at multiples of this number of their expert's rows. At least 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
-  // tile_cost is the cost to read the expert's weights. Fewer rows than
-  // min_rows take as long as min_rows.
+  // tile_cost is the cost of reading the expert's weights. Fewer than min_rows
+  // rows take as long as min_rows.
   size_t min_rows = 0;
   size_t tile_cost = 0;
   size_t row_cost = 1;
 };
 
-// Returns the most tiles that num_rows rows can make, which is min(num_rows,
-// num_experts) + num_rows / tile_rows; SIZE_MAX if this overflows.
+// Returns the most tiles that num_rows rows can make: min(num_rows,
+// num_experts) + num_rows / tile_rows, or SIZE_MAX if this overflows.
 inline size_t WorkListSize(size_t num_rows, size_t num_experts,
                            const WorkListOptions& options) {
   size_t size = 0;
@@ -53,8 +52,7 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Returns the number of rows for which a tile is charged: `rows`, but at
-// least min_rows.
+// Returns the number of rows that a tile of `rows` rows is charged for.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }
@@ -62,20 +60,19 @@ inline size_t TileCost(const WorkListOptions& options, size_t rows) {
   return options.tile_cost + options.row_cost * CountedRows(options, rows);
 }
 
-// How tiles are cut. The largest tile is `halves` halves of a worker's share of
+// How tiles are cut. The largest tile costs `halves` half shares of a worker in
 // the remaining cost. The smallest tile has `smallest` times the least number
 // of rows that are worth a tile's cost. If `halves` is 0, experts are not cut.
 struct CutPlan {
   size_t halves, smallest;
 };
 // If a tile costs only its rows, cuts are free. Otherwise each cut adds cost,
-// and the best number of cuts is found by trying plans. The best of the four
+// and trying plans finds the best number of cuts. The best of the four
 // kCutPlans is within 0.04 of the best of 20 plans.
 inline constexpr CutPlan kFreeCuts = {1, 1};
 inline constexpr CutPlan kCutPlans[] = {{0, 0}, {2, 4}, {2, 2}, {2, 1}};
 inline constexpr CutPlan kUntried = {2, 2};
-// The most workers for which plans are tried, because the workers' finishing
-// times are on the stack.
+// The most workers for which plans are tried: finish times are on the stack.
 inline constexpr size_t kMaxTriedWorkers = 1024;
 
 // Returns the number of rows of the smallest tile.
@@ -128,11 +125,10 @@ inline size_t CutTiles(const WorkListInputs& inputs,
   return static_cast<size_t>(next - tiles);
 }
 
-// Returns the time at which the last worker ends, if each worker claims a tile
-// whenever it is ready.
+// Returns the time at which the last worker ends, if each claims when ready.
 inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
                          size_t size) {
-  size_t ready[kMaxTriedWorkers] = {};  // a heap, the earliest on top
+  size_t ready[kMaxTriedWorkers] = {};  // a heap, with the earliest time on top
   const size_t workers = options.workers;
   size_t last = 0;
   for (size_t i = 0; i < size; ++i) {
@@ -151,7 +147,7 @@ inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
   return last;
 }
 
-// Tries all plans, and makes the list that ends first.
+// Tries all plans, and keeps the list that ends first.
 inline size_t CutTilesByTrial(const WorkListInputs& inputs,
                               const WorkListOptions& options, size_t left,
                               WorkTile* tiles) {
@@ -176,24 +172,24 @@ inline size_t CutTilesByTrial(const WorkListInputs& inputs,
 //   for (size_t i; (i = next++) < num_tiles;) Gemm(tiles[i]);
 //
 // A tile costs half of a worker's share of the remaining cost, but has at least
-// tile_rows and min_rows rows. So large tiles come first, and small ones at the
-// end. Tiles of the same cost are in the order of experts and rows. An expert
+// tile_rows and min_rows rows. So large tiles come first, and small tiles at
+// the end. Tiles of equal cost are in the order of experts and rows. An expert
 // without rows has no tile.
 //
-// If there is a tile_cost, fewer cuts may be better. For up to 1024 workers,
-// four lists are tried, from whole experts to tiles with rows that cost as much
-// as tile_cost. MakeWorkList() takes the list with the earliest end of the
+// With a tile_cost, fewer cuts may be better. For up to 1024 workers, four
+// lists are tried, from whole experts to tiles with rows that cost as much as
+// tile_cost, and MakeWorkList() takes the list with the earliest end of the
 // last worker.
 //
 // Without tile_cost and min_rows, the last worker ends less than the time of
 // tile_rows rows after the mean of all workers (in simulations of uniform ids
 // and of Zipf's law, 2 to 256 workers).
 //
-// The function is serial and uses no vectors. A tile takes about 25 ns, most
-// of it for sorting, and four times as long with tile_cost.
+// The function is serial and uses no vectors. A tile takes about 25 ns, most of
+// it for sorting, and four times as long with tile_cost.
 //
-// `tiles` has room for WorkListSize() tiles. Returns the number of tiles, or
-// SIZE_MAX, with nothing written, if the cost of all rows exceeds 63 bits.
+// `tiles` has room for WorkListSize() tiles. Returns the number of tiles or, if
+// the cost of all rows exceeds 63 bits, SIZE_MAX, with nothing written.
 inline size_t MakeWorkList(const WorkListInputs& inputs,
                            const WorkListOptions& options, WorkTile* tiles) {
   size_t left = 0;  // the cost of rows that are not in a tile yet

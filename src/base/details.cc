@@ -15,17 +15,17 @@
 namespace switchyard {
 namespace {
 
-// The details of the thread's last error that has details.
+// The details of the last error on this thread that has details.
 struct LastDetails {
-  uint32_t number;  // the error's number in this process; 0: no error yet
+  uint32_t number;  // the error's number, or 0 before the first error
   char text[kMaxDetails + 1];
 };
 thread_local LastDetails t_last = {};
 
 std::atomic<uint32_t> g_count{0};
 
-// Two copies of the library in a process count from different numbers, so that
-// each copy knows which statuses are its own.
+// Returns the next error's number. Two copies of the library in a process count
+// from different numbers, so that each copy recognises its own statuses.
 uint32_t NextNumber() noexcept {
   const auto place =
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&g_count) >> 4 << 8);
@@ -81,8 +81,8 @@ Details& Details::Put(float value) noexcept {
     const float read = std::strtof(text, nullptr);
     if (std::memcmp(&read, &value, sizeof(read)) == 0) break;
   }
-  // Puts "." for the decimal point, because the program's locale may have
-  // another one, even one of several bytes.
+  // Puts "." as decimal point, because the program's locale may have another
+  // one, even of several bytes.
   bool was_point = false;
   for (const char* c = text; *c != '\0'; ++c) {
     const bool is_point = std::strchr("0123456789+-einfa", *c) == nullptr;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The details of an error, such as "got [15, 2], needs [16, 2]". The error's
-// message is a string literal, which cannot hold such numbers.
+// The details of an error, such as "got [15, 2], needs [16, 2]". An error's
+// message cannot have such numbers, because it is a string literal.
 
 #ifndef SWITCHYARD_SRC_BASE_DETAILS_H_
 #define SWITCHYARD_SRC_BASE_DETAILS_H_
@@ -14,15 +14,15 @@
 
 namespace switchyard::internal {
 
-// A text of fixed size, because the error may be that memory has run out. If
-// more is put into it than fits, it ends in "...".
+// A text of fixed size, because the error may be that memory has run out. A
+// text that is too long ends in "...".
 class Details {
  public:
   [[gnu::cold]] Details& Put(std::string_view words) noexcept;
   [[gnu::cold]] Details& Put(size_t value) noexcept;
   [[gnu::cold]] Details& Put(int value) noexcept;
   // Puts the shortest text that reads back as this float. Uses the default
-  // floating-point environment, because to convert a NaN may trap.
+  // floating-point environment, because converting a NaN may trap.
   [[gnu::cold]] Details& Put(float value) noexcept;
   [[gnu::cold]] Details& PutShape(size_t rows, size_t cols) noexcept;
 
@@ -34,8 +34,7 @@ class Details {
   size_t size_ = 0;
 };
 
-// Makes an error with these details. This thread keeps them until its next
-// error with details.
+// Makes an error. This thread keeps `details` until its next Refuse().
 [[gnu::cold]] Status Refuse(StatusCode code, const char* message,
                             const Details& details) noexcept;
 

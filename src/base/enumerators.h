@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists of the enumerators that decide how a row is computed, each with its
-// name and the facts that depend on it. Kernels, checks, references, tests,
-// benchmarks, the corpus and Python loop over these lists.
+// Lists of the enumerators that decide how a row is computed, with names and
+// with facts about each. Kernels, checks, references, tests, benchmarks, the
+// corpus and Python loop over these lists.
 
 #ifndef SWITCHYARD_SRC_BASE_ENUMERATORS_H_
 #define SWITCHYARD_SRC_BASE_ENUMERATORS_H_
@@ -52,20 +52,19 @@ constexpr bool GrowsFromZero(Score score) {
 
 // The other enumerations of RouteOptions, in lists like SWITCHYARD_SCORES.
 //
-// Each WeightOf: its name, and the Score by which a logit becomes a weight.
+// For each WeightOf: its name, and the Score that turns a logit into a weight.
 #define SWITCHYARD_WEIGHTS_OF(X)                                \
   X(kScore, "score", options.score)                             \
   X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
   X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
-// Each Divisor: its name, and whether it uses eps. (With softmax, a divisor
-// without eps needs no sum over all experts, because that sum cancels in the
-// quotient.)
+// For each Divisor: its name, and whether it uses eps. (With softmax, other
+// divisors need no sum over all experts, because it cancels in the quotient.)
 #define SWITCHYARD_DIVISORS(X)                        \
   X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
   X(kSum, "sum", false)                               \
   X(kSumPlusEps, "sum_plus_eps", true)                \
   X(kMaxOfSumAndEps, "max_of_sum_and_eps", true)
-// Each BiasPlace: its name, and whether the bias is added to the score.
+// For each BiasPlace: its name, and whether the bias is added to the score.
 #define SWITCHYARD_BIAS_PLACES(X) \
   X(kScore, "score", true)        \
   X(kLogit, "logit", false)
@@ -90,8 +89,8 @@ constexpr bool IsOnScore(BiasPlace place) {
 }
 #undef SWITCHYARD_CASE
 
-// Each Activation: its name, its functor in activations-inl.h, and whether the
-// functor takes only the gate, and its result is multiplied by up.
+// For each Activation: its name, its functor in activations-inl.h, and whether
+// the functor takes only the gate (its result is then multiplied by up).
 #define SWITCHYARD_ACTIVATIONS(X)                 \
   X(kSilu, "silu", SiluOf, true)                  \
   X(kGelu, "gelu", GeluOf, true)                  \
@@ -102,8 +101,8 @@ constexpr bool IsOnScore(BiasPlace place) {
   X(kSwigluOai, "swiglu_oai", SwigluOaiOf, false) \
   X(kSitu, "situ", SituOf, false)
 
-// True if an activation is f(gate) * up. Such an activation may be ungated,
-// which is f(gate), and a limit may follow f.
+// True if an activation is f(gate) * up. Only such an activation may be ungated
+// (f(gate)), or have a limit after f.
 constexpr bool IsOfGate(Activation activation) {
 #define SWITCHYARD_CASE(name, text, Function, of_gate) \
   case Activation::name:                               \

@@ -3,8 +3,8 @@
 
 // The floating-point environment of the kernels: round to nearest, keep
 // denormals, mask exceptions. Kernels set it, because the calling thread or a
-// worker of a pool may have another one. Reading the environment takes a few
-// cycles. It is written only if it differs from the kernels' environment.
+// worker of a pool may have another environment. Reading the environment takes
+// a few cycles, and it is written only if it differs.
 
 #ifndef SWITCHYARD_SRC_BASE_FP_ENV_H_
 #define SWITCHYARD_SRC_BASE_FP_ENV_H_
@@ -54,8 +54,7 @@ class DefaultFpEnv {
   }
   uint64_t saved_;
 #else
-  // On other CPUs, FE_DFL_ENV turns off only the flush-to-zero modes that the C
-  // library knows.
+  // Elsewhere, FE_DFL_ENV turns off only flush-to-zero modes that libc knows.
   DefaultFpEnv() noexcept {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules by which PlanExperts cuts work, as far as they decide the size of
-// RunExperts' scratch.
+// The rules of PlanExperts that decide the size of RunExperts' scratch.
 
 #ifndef SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
 #define SWITCHYARD_SRC_BASE_LAYER_PLAN_H_
@@ -18,42 +17,42 @@ namespace switchyard::internal {
 
 inline size_t CeilDiv(size_t a, size_t b) { return a / b + (a % b != 0); }
 
-// A worker claims at most its share of the remaining work, divided by this
-// number. So pieces are large while much work remains and small at the end,
-// which keeps all workers busy until then.
+// A worker claims at most its share of the remaining work, divided by
+// kPiecesOfShare. So pieces are large at first and small at the end, which
+// keeps all workers busy until then.
 constexpr size_t kPiecesOfShare = 3;
 
-// A part costs at least a worker's share of all work divided by this number,
-// which bounds the number of parts for each worker.
+// A part costs at least a worker's share of all work, divided by kMostPieces.
+// This bounds the number of parts for each worker.
 constexpr size_t kMostPieces = 16;
 
-// The number of rows of a tile, which begins at a multiple of it. It is not
-// above max_rows, because callers size their own memory by max_rows.
+// Returns the number of rows of a tile, which begins at a multiple of it. It is
+// at most max_rows, because callers size their own memory by max_rows.
 inline size_t TileRows(const ExpertsPlanOptions& options) {
   return std::min(options.tile_rows, options.max_rows);
 }
-// The most rows of a block: max_rows, rounded down to whole tiles.
+// Returns the most rows of a block: max_rows, rounded down to whole tiles.
 inline size_t MostBlockRows(const ExpertsPlanOptions& options) {
   return options.max_rows / TileRows(options) * TileRows(options);
 }
 
-// The number of blocks of the shared expert. It is so large that no block
-// exceeds a worker's share, unless there are too few tiles.
+// Returns the number of the shared expert's blocks. No block exceeds a worker's
+// share, unless there are too few tiles.
 inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
   if (options.shared_intermediate == 0 || tokens == 0) return 0;
   return std::min(CeilDiv(tokens, TileRows(options)),
                   std::max(kPiecesOfShare * options.workers,
                            CeilDiv(tokens, MostBlockRows(options))));
 }
-// The most blocks that this number of pairs can give, for any ids.
+// Returns the most blocks that this number of pairs can give, for any ids.
 inline size_t MostBlocks(size_t tokens, size_t pairs,
                          const ExpertsPlanOptions& options) {
   return std::min(pairs, options.num_experts) + pairs / TileRows(options) +
          pairs / MostBlockRows(options) + SharedBlocks(tokens, options);
 }
-// The most tasks that this number of blocks can give: one for a whole block,
-// two for a block that is cut, and one for each further part.
-// There are at most 2 * kMostPieces further parts for each worker:
+// Returns the most tasks of this number of blocks: one for a whole block, two
+// for a block that is cut, and one for each further part. There are at most 2 *
+// kMostPieces further parts for each worker:
 //  - in equal turns, each product has kMostPieces parts;
 //  - if gate and up take one turn, they have one part, and a part of the down
 //    product costs at least half of an eighth of the worker's share;
@@ -63,21 +62,20 @@ inline size_t MostTasks(size_t blocks, const ExpertsPlanOptions& options) {
   return 2 * blocks + 2 * kMostPieces * options.workers;
 }
 
-// The most rows, for any ids, in blocks that are cut into parts of columns. A
-// block is cut only if its cost exceeds the remaining cost divided by
-// (kPiecesOfShare * workers). So all cut blocks together cost less than
+// Returns the most rows, for any ids, in blocks that are cut into parts of
+// columns. A block is cut only if its cost exceeds the remaining cost divided
+// by (kPiecesOfShare * workers). So all cut blocks together cost less than
 // kPiecesOfShare * workers times the largest of them.
 inline size_t MostCutRows(const ExpertsPlanOptions& options) {
   if (options.row_cost == 0) return SIZE_MAX;
   const size_t rows = std::max(MostBlockRows(options), options.min_rows);
-  // The cost of the largest block, counted in rows.
+  // The cost of the largest block, in units of row_cost.
   size_t most = 0;
   if (__builtin_add_overflow(rows, options.weight_cost / options.row_cost + 1,
                              &most)) {
     return SIZE_MAX;
   }
-  // Rows of the shared expert may cost less than a routed row, and its blocks
-  // more than a routed block.
+  // A shared expert's row may cost less than a routed row, its block more.
   const size_t shared = options.shared_intermediate;
   const size_t intermediate = options.intermediate;
   if (shared != 0) {
@@ -90,8 +88,8 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
              : most;
 }
 
-// PlanExperts() writes this mark last. The chance that a struct that
-// PlanExperts() did not fill has the same mark is 1 in 2^64.
+// PlanExperts() writes this mark last. Other memory has the same value with a
+// chance of 2^-64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
   return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^
@@ -102,11 +100,10 @@ inline bool IsMade(const ExpertsPlan& plan) {
 }
 
 // PlanExperts() also writes the mark to the start of the plan's memory. A
-// second plan in the same memory has another generation, and so another mark.
-// This shows that copies of the first plan are out of date.
+// second plan in this memory has another generation, and so another mark, which
+// shows that copies of the first plan are out of date.
 inline uint64_t* TakeMark(Taker* taker) { return taker->Take<uint64_t>(1); }
-// True if the plan's memory still belongs to it. PlanExperts() must have filled
-// the plan.
+// True if the plan, which PlanExperts() has filled, still owns its memory.
 inline bool HasItsMemory(const ExpertsPlan& plan) {
   Taker taker(plan.memory);
   return *TakeMark(&taker) == plan.mark;

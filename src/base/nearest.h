@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Finds the name that a misspelt name probably stands for.
+// Finds the name that a misspelt name probably means.
 
 #ifndef SWITCHYARD_SRC_BASE_NEAREST_H_
 #define SWITCHYARD_SRC_BASE_NEAREST_H_
@@ -15,7 +15,7 @@ namespace switchyard::internal {
 constexpr size_t kLongestName = 63;
 
 // Returns the number of letters to change, insert or delete to turn `a` into
-// `b`. It ignores case, and takes '-' for '_'.
+// `b`. Ignores case, and takes '-' for '_'.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   const auto plain = [](char c) {
     return c == '-'               ? '_'
@@ -23,8 +23,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Element i is the distance from the first i letters of `b` to the letters of
-  // `a` that have been read.
+  // Element i: distance of the first i letters of `b` to the read part of `a`.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {
@@ -40,9 +39,8 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 // Returns the index of the nearest of `size` names, which name_of(i) returns;
-// the first one if several are equally near. Returns `size` if the distance of
-// each name is more than a third of the written name's length: "MMX" is not
-// taken for "AVX2".
+// of equally near names, the first. Returns `size` if each name's distance is
+// more than a third of the written name's length: "MMX" does not mean "AVX2".
 template <class NameOf>
 size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
   size_t nearest = size, least = name.size() / 3 + 1;

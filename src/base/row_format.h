@@ -10,9 +10,8 @@
 
 namespace switchyard::internal {
 
-// Returns the number of columns that share a scale in a row with `scales`
-// scales: all columns, or 32, 64 or 128. Returns 0 if these groups do not
-// give this number of scales.
+// Returns the number of columns that share a scale in a row of `scales` scales:
+// all columns, or 32, 64 or 128; or 0 if none of these fits.
 constexpr size_t GroupOf(size_t cols, size_t scales) {
   if (scales == 1) return cols;
   for (size_t group = 32; group <= 128; group *= 2) {
@@ -21,7 +20,6 @@ constexpr size_t GroupOf(size_t cols, size_t scales) {
   return 0;
 }
 
-// Returns the start of a row.
 inline unsigned char* RowAt(const AnyMatrix& m, size_t row) {
   return static_cast<unsigned char*>(m.data) + BytesOf(m.type, row * m.stride);
 }

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts a caller's memory into pieces. The same function runs twice: the first
-// time without memory, to compute the size, and then with memory, to get the
-// pieces.
+// Cuts a caller's memory into pieces. The same function runs twice: without
+// memory, to compute the size, and then with memory, to get the pieces.
 
 #ifndef SWITCHYARD_SRC_BASE_TAKE_H_
 #define SWITCHYARD_SRC_BASE_TAKE_H_
@@ -36,7 +35,7 @@ class Taker {
         bytes_ > PTRDIFF_MAX - 2 * kAlignment;
     return piece;
   }
-  // Takes elements that are not initialised. Write them before reading.
+  // Takes `count` elements, which are not initialised.
   template <class T>
   T* Take(size_t count) {
     size_t bytes = 0;
@@ -45,8 +44,8 @@ class Taker {
   }
 
   bool overflows() const { return overflows_; }
-  // The size of all pieces, as a number of int32. It includes padding, because
-  // the memory may begin at any address.
+  // Returns the size of all pieces as a number of int32. It includes padding,
+  // because the memory may begin at any address.
   size_t size() const { return (bytes_ + kAlignment) / sizeof(int32_t); }
   size_t bytes() const { return bytes_; }
 

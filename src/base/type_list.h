@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists of the element types, over which checks, names, kernels, tests and
-// fuzzers loop.
+// Lists of the element types, for checks, names, kernels, tests and fuzzers.
 
 #ifndef SWITCHYARD_SRC_BASE_TYPE_LIST_H_
 #define SWITCHYARD_SRC_BASE_TYPE_LIST_H_
@@ -29,16 +28,16 @@
   X(kQ8_K, "q8_k", kBlock)         \
   X(kU16, "u16", kRecordedId)
 
-// The row types for which kernels are compiled; each kernel picks one list. The
-// types of outputs do not matter, because rows.cc converts outputs, a tile at a
-// time in the L1 cache. storage-inl.h loads each type.
+// The types of rows for which kernels are compiled; each kernel picks one list.
+// There are no lists of output types, because rows.cc converts outputs, a tile
+// at a time in the L1 cache. storage-inl.h loads each type.
 
 // Types that need no scales.
 #define SWITCHYARD_FLOATS(X, ...) \
   X(float, __VA_ARGS__) SWITCHYARD_HALVES(X, __VA_ARGS__)
 #define SWITCHYARD_HALVES(X, ...) \
   X(BFloat16, __VA_ARGS__) X(Float16, __VA_ARGS__)
-// Codes, which a scale multiplies to give values.
+// Codes. A scale multiplies a code to give a value.
 #define SWITCHYARD_CODES(X, ...) \
   X(int8_t, __VA_ARGS__)         \
   X(uint8_t, __VA_ARGS__) SWITCHYARD_FLOAT_CODES(X, __VA_ARGS__)
@@ -51,10 +50,9 @@
 
 namespace switchyard::internal {
 
-// The kinds of types. Codes have their scales beside the rows: integer codes
-// have f32 scales and may have sums, and float codes have f32 or e8m0 scales.
-// Blocks contain their scales. A recorded id is of a type that only records
-// of routing have.
+// The kinds of types. Codes have separate scales: integer codes have f32 scales
+// and may have sums, and float codes have f32 or e8m0 scales. Blocks contain
+// their scales. Only records of routing have the type of a recorded id.
 enum class TypeKind : uint8_t {
   kFloat,
   kId,
@@ -74,7 +72,7 @@ constexpr TypeKind KindOf(Type type) {
   return TypeKind::kScale;
 }
 
-// Returns the types of these kinds, as a bit set.
+// Returns the types of the given kinds, as a bit set.
 template <class... Kind>
 constexpr uint32_t TypesOf(Kind... kinds) {
   uint32_t set = 0;

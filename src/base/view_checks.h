@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Predicates about views, for the checks: is a view given, is it valid by
-// itself, does it overlap another.
+// itself, does it overlap another view.
 
 #ifndef SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
 #define SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
@@ -18,7 +18,7 @@
 
 namespace switchyard::internal {
 
-// Returns the size, in bytes, of `elements` elements of a view.
+// Returns the bytes of `elements` elements of a view.
 template <class T>
 constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
   return elements * sizeof(T);
@@ -54,7 +54,7 @@ inline bool SameBits(float a, float b) {
 }
 
 // True if the caller passed an optional argument. A view of an empty vector
-// counts as not passed.
+// does not count as passed.
 template <class M>
 bool Given(const M& m) {
   return m.data != nullptr || m.cols != 0 || m.rows > 1;
@@ -65,9 +65,9 @@ bool Given(const Span<T>& s) {
 }
 
 // The fast path, which accepts ordinary views by a few bits. An ordinary view
-// is not null, has rows and a stride below 2^30 (so fewer than 2^63 bytes), and
-// is in the lower half of the address space. The exact checks take six times as
-// long: for all views of a call, they take as long as a small kernel.
+// is not null, has fewer than 2^30 rows and a stride below 2^30 (so fewer than
+// 2^63 bytes), and is in the lower half of the address space. The exact checks
+// take six times as long: for all views of a call, as long as a small kernel.
 static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
 template <class M>
 bool IsPlain(const M& m) {
@@ -100,9 +100,8 @@ bool RowsOverlap(const Span<T>&) {
 }
 
 // True if the last byte's offset fits in ptrdiff_t and the address does not
-// wrap. Fits() is defined once, in check.cc, like all checks that only
-// unusual views need. Inlined into each front end, these checks took 50 KB of
-// the archive.
+// wrap. Only check.cc has this check and others for unusual views, because
+// inlining them into each front end took 50 KB of the archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
 bool Fits(const void* data, size_t elements, size_t element_bytes);
@@ -111,13 +110,12 @@ bool Fits(const Span<T>& s) {
   return Fits(s.data, s.size, sizeof(T));
 }
 
-// The memory of a view: `rows` pieces of `row_bytes` bytes each. They begin
-// `stride_bytes` apart.
+// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
 struct Region {
   uintptr_t begin = 0;
   size_t rows = 0;
   size_t row_bytes = 0;
-  size_t stride_bytes = 0;  // 0 for a single row, even if the view has a stride
+  size_t stride_bytes = 0;  // 0 for a single row, whatever the view's stride
 
   explicit Region(const ConstAnyMatrix& m);
   template <class T>
@@ -151,14 +149,14 @@ struct Interval {
 };
 
 // True if two views with overlapping intervals may share a byte. Views of equal
-// stride are disjoint if their columns, modulo the stride, are disjoint, as in
-// a fused gate|up matrix. (A single row takes the other view's stride.) All
-// other views are taken to overlap.
+// stride share none if their columns, modulo the stride, are disjoint, as in a
+// fused gate|up matrix. (A single row takes the other view's stride.) All other
+// views are assumed to overlap.
 bool MayOverlap(Region a, Region b);
 
-// True if the interval of `view` is disjoint from the intervals of all others.
-// This is almost always true. The call then does not need MayOverlap(), which
-// takes as long as a small kernel for all pairs of a call's views.
+// True if the interval of `view` is disjoint from the intervals of all others,
+// which is almost always true. The call then needs no MayOverlap(), which takes
+// as long as a small kernel for all pairs of a call's views.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
@@ -169,8 +167,7 @@ template <class View, class... Others>
   return (apart(Interval(others)) & ...);
 }
 
-// True if two views may share a byte. Compares their intervals first, and then
-// their rows and columns.
+// True if two views may share a byte. Compares intervals, then columns.
 bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
 bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
 template <class T>
@@ -205,8 +202,8 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = GroupOf(rows.cols, rows.scales.cols);
-  // If a row has no more columns than a group, a scale for each row is also a
-  // scale for each group.
+  // If a row has no more columns than a group, it has one group, so one scale
+  // for each row is also one scale for each group.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The layouts of expert_weights.h in numbers, in a table with a line for each
-// format.
+// The layouts of expert_weights.h in numbers, with a line for each format.
 
 #ifndef SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
 #define SWITCHYARD_SRC_BASE_WEIGHT_LAYOUT_H_
@@ -14,40 +13,38 @@
 
 namespace switchyard::internal {
 
-// The number of rows that are packed together.
+// The number of rows of weights that are packed together.
 constexpr size_t kPackedRows = 16;
 
-// The order of codes within a block of a row. Packing moves whole dwords, so
-// each dword of a stored block is a dword of a packed block. k counts columns
-// from the start of the block.
+// The order of codes in a block of a row. Packing moves whole dwords, so a
+// dword of a stored block is also a dword of a packed block. k is a column,
+// counted from the start of the block.
 enum class WeightCoding : uint8_t {
   kBytes,    // int8
-  kNibbles,  // byte i has k = i, and k = i + 16 in the high nibble
-  kE2M1,     // as kNibbles; sign bit, then index into 0 1 2 3 4 6 8 12
-  // Groups of 64 columns: byte i has k = i, and k = i + 32 in the high nibble.
+  kNibbles,  // byte i has k = i, and k = i + 16 in its high nibble
+  kE2M1,     // as kNibbles; a sign bit, and an index into 0 1 2 3 4 6 8 12
+  // For each 64 columns: byte i has k = i, and k = i + 32 in its high nibble.
   kQ4_K,
   // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and
-  // those of k = i + 64 in the high nibble. Then 32 bytes for each 128 columns:
+  // in its high nibble those of k = i + 64. Then 32 bytes for each 128 columns:
   // byte i has the high two bits of k = i, i + 32, i + 64 and i + 96.
   kQ6_K,
   kFloats  // a code is a float of stored_block / 32 bytes
 };
 
-// The unsigned code of each e2m1 nibble: twice its value, plus 12.
+// The unsigned code of each e2m1 nibble: twice the nibble's value, plus 12.
 alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {
     12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-// Returns the table from nibbles to unsigned codes, or null if each nibble is
-// its own unsigned code.
+// Returns the table from nibbles to unsigned codes; null for the identity.
 constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
   return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
 }
 
 // A line for each WeightFormat: X(name, text, coding, the unsigned code minus
-// the signed code, the columns of a block, then numbers of bytes of a row's
-// block: of the stored block, of its part before the codes, of its codes, and
-// of its packed scales; then the packed byte that stands for a code of 0). int8
-// has one scale for a whole row instead of scales in blocks. Rows of int8 and
-// floats may end within a block.
+// the signed code, the columns of a block, then bytes of one row's block: of
+// the stored block, of its part before the codes, of its codes, and of its
+// packed scales; then the packed byte for a code of 0). int8 has one scale for
+// a whole row, not for blocks. Rows of int8 and floats may end within a block.
 #define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
   X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
   X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \
@@ -71,19 +68,19 @@ struct WeightTraits {
   uint8_t zero = 0;
 
   constexpr bool has_block_scales() const { return row_scales != 0; }
-  // True for codes of eight bits, which kernels multiply as bytes.
+  // True for 8-bit codes, which kernels multiply as bytes.
   constexpr bool has_byte_codes() const { return offset == 128; }
   constexpr bool is_float() const { return coding == WeightCoding::kFloats; }
   constexpr bool has_channel_scales() const {
     return !has_block_scales() && !is_float();
   }
-  // True for blocks of 256 columns, in parts with integer scales.
+  // True for blocks of 256 columns, which have parts with integer scales.
   constexpr bool is_super() const { return block == 256; }
-  // The number of columns that share an integer scale.
+  // Returns the number of columns that share an integer scale.
   constexpr size_t sub_block() const {
     return coding == WeightCoding::kQ6_K ? 16 : 32;
   }
-  // The bytes of the packed codes, or scales, of a block of 16 rows.
+  // Return the bytes of the packed codes or scales of a block of 16 rows.
   constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
   constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
 };
@@ -96,10 +93,10 @@ constexpr WeightTraits TraitsOf(WeightFormat format) {
   return {};
 }
 
-// Returns the index of the 64-byte line for dword `i` of a block's codes. The
-// line has this dword of all 16 rows. The order of dwords is unchanged, except
-// for kQ6_K: there the three dwords for each 4 columns of a half block are
-// adjacent, so that a kernel reads one stream of memory.
+// Returns the index of the 64-byte line that has dword `i` of a block's codes,
+// for all 16 rows. Dwords keep their order, except for kQ6_K: there the three
+// dwords for each 4 columns of a half block are adjacent, so that a kernel
+// reads one stream of memory.
 constexpr size_t PackedLine(WeightCoding coding, size_t i) {
   if (coding != WeightCoding::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2

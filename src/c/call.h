@@ -15,8 +15,7 @@
 
 namespace switchyard::c {
 
-// Messages about the caller's struct itself, for errors that only C callers can
-// make.
+// Messages about a caller's struct, for errors that only C callers can make.
 struct ArgumentTexts {
   const char* null;
   const char* no_size;
@@ -52,7 +51,7 @@ inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
 // Keeps the details of a status for swy_status_details(), because a swy_status
-// has no room for the number by which to find them.
+// has no room for the number that finds them.
 void KeepDetails(const Status& status) noexcept;
 inline swy_status ToC(const Status& status) {
   if (!status.ok()) KeepDetails(status);
@@ -66,7 +65,7 @@ inline Status StatusOf(const swy_status& status, const char* no_message) {
   return Status(static_cast<StatusCode>(status.code),
                 has_none ? no_message : status.message);
 }
-// Returns an error that has the field's name and value as details.
+// Returns an error with the field's name and value as details.
 Status NotAFlag(const char* message, const char* field, int32_t value) noexcept;
 
 template <class C>
@@ -79,8 +78,7 @@ Status Check(const C* given, const ArgumentTexts& texts) {
   return Status();
 }
 
-// Reads a field that only the C struct has. Returns zero if the caller's struct
-// is too short for the field.
+// Returns a field that only C has, or zero if the struct is too short for it.
 template <class C, class T>
 T AloneIn(const C* given, T C::*field) {
   const T* const at = &(given->*field);
@@ -89,7 +87,7 @@ T AloneIn(const C* given, T C::*field) {
   return static_cast<size_t>(end) <= given->size ? *at : T();
 }
 
-// Checks that flags, which are numbers in C, are 0 or 1.
+// Checks that all flags, which are numbers in C, are 0 or 1.
 template <class C>
 Status CheckFlags(const C* given, const char* message) {
   int32_t value = 0;
@@ -101,8 +99,7 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// Returns the C++ struct with its defaults, before any field is read from the
-// caller.
+// Returns the C++ struct with defaults, which the caller's fields replace.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {
@@ -112,7 +109,7 @@ Cpp Default() {
   }
 }
 
-// Checks an argument, and converts it from the caller's struct.
+// Checks an argument, and converts it from the caller's struct to C++.
 template <class C>
 class Argument {
  public:
@@ -121,7 +118,7 @@ class Argument {
     if (status.ok()) status = CheckFlags(given, texts.no_flag);
     if (status.ok()) ReadFields(given, &value);
   }
-  // Takes a null pointer for a struct of defaults.
+  // Takes the defaults if the caller's pointer is null.
   static Argument OrDefault(const C* given, const ArgumentTexts& texts) {
     return given == nullptr ? Argument() : Argument(given, texts);
   }
@@ -133,8 +130,7 @@ class Argument {
   Argument() = default;
 };
 
-// The report of a call. It gives the caller only the fields that the call has
-// set.
+// The report of a call. The caller gets only the fields that the call has set.
 class Reporting {
  public:
   Reporting(swy_report* given, const ArgumentTexts& texts) : given_(given) {
@@ -146,7 +142,7 @@ class Reporting {
   }
   Reporting(const Reporting&) = delete;
   Report* report() { return given_ == nullptr ? nullptr : &report_; }
-  // Gives the caller the fields that were set, and leaves the others alone.
+  // Gives the caller the fields that were set. Leaves the other fields alone.
   void Tell() {
     if (given_ == nullptr) return;
     for (const Field& field : FieldsOf<swy_report>()) {
@@ -160,13 +156,13 @@ class Reporting {
   Status status;
 
  private:
-  // Stands for a field that is not set. It is larger than any count.
+  // Marks a field that is not set. It is larger than any count.
   static constexpr size_t kUnset = static_cast<size_t>(-1);
   swy_report* const given_;
   Report report_;
 };
 
-// Returns the field `report` of outputs, or null.
+// Returns the field `report` of the outputs, or null if they have none.
 template <class C>
 constexpr const Field* FindReport() {
   for (const Field& field : FieldsOf<C>()) {
@@ -198,7 +194,7 @@ swy_status Call(const Texts& texts, const In* inputs, const Out* outputs,
   return ToC(status);
 }
 
-// The caller's threads as an Executor.
+// The caller's thread pool as an Executor.
 class CallbackExecutor final : public Executor {
  public:
   explicit CallbackExecutor(const swy_executor& given) : given_(given) {}
@@ -220,15 +216,14 @@ class CallbackExecutor final : public Executor {
   const swy_executor& given_;
 };
 
-// Runs run(executor). If no executor is given, the calling thread does all
-// work.
+// Runs run(executor), on the calling thread alone if no executor is given.
 template <class Run>
 Status WithExecutor(const Texts& texts, const swy_executor* given,
                     const Run& run) {
   if (given == nullptr) return run(SerialExecutor());
   Status status = Check(given, texts.who);
   if (!status.ok()) return status;
-  // The end of the struct in its first version. Later versions may be longer.
+  // The end of the struct's first version. Later versions may be longer.
   constexpr size_t kEnd =
       offsetof(swy_executor, parallel_for) + sizeof(given->parallel_for);
   if (given->size < kEnd || given->parallel_for == nullptr ||

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defines the functions of SWITCHYARD_C_CALLS, except for those of BY_HAND.
+// Defines the functions of SWITCHYARD_C_CALLS, except for BY_HAND functions.
 
 #include "src/c/call.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Converts values of switchyard.h to the C++ API and back. Invalid values stay
-// invalid, because the C++ functions refuse them.
+// invalid, so that the C++ functions refuse them.
 
 #ifndef SWITCHYARD_SRC_C_CONVERT_H_
 #define SWITCHYARD_SRC_C_CONVERT_H_
@@ -22,8 +22,8 @@ void Convert(const T* from, T* to) {
   *to = *from;
 }
 inline void Convert(const int32_t* from, bool* to) { *to = *from != 0; }
-// A value that does not fit becomes 255, the largest uint8_t. This is no
-// enumerator, because no enumeration is that long.
+// A value that does not fit becomes 255, which is no enumerator, because no
+// enumeration is that long.
 inline void Convert(const int32_t* from, uint8_t* to) {
   const bool fits = *from >= 0 && *from <= UINT8_MAX;
   *to = fits ? static_cast<uint8_t>(*from) : UINT8_MAX;
@@ -33,7 +33,7 @@ inline void Convert(const int32_t* from, Type* to) {
   Convert(from, &value);
   *to = static_cast<Type>(value);
 }
-// Does nothing, because Reporting in call.h converts reports.
+// Does nothing: Reporting in call.h converts reports.
 inline void Convert(swy_report* const*, Report**) {}
 template <class Void>
 void Convert(const swy_matrix* from, BasicAnyMatrix<Void>* to) {
@@ -72,13 +72,13 @@ inline void Convert(const char* const* from, std::optional<const char*>* to) {
   *to = *from != nullptr ? std::optional<const char*>(*from) : std::nullopt;
 }
 
-// The conversions from C++ to C.
+// Conversions from C++ to C.
 inline void Convert(const bool* from, int32_t* to) { *to = *from; }
 inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
 inline void Convert(const Type* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
 }
-// Counts come from a swy_optional_count, or are up to 2^31 - 1 (SetField()).
+// Counts come from a swy_optional_count, or SetField() limits them to 2^31 - 1.
 inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {
   *to = {from->has_value(), static_cast<uint32_t>(from->value_or(0))};
 }
@@ -100,7 +100,7 @@ void Convert(const BasicAnyMatrix<Void>* from, swy_matrix* to) {
   Convert(&from->type, &to->type);
 }
 
-// Calls visit(TypesOf<kind>()) with the types of a field.
+// Calls visit(TypesOf<kind>()) with the C++ type and the C type of a field.
 template <class Visit>
 void WithTypes(calls::Kind kind, const Visit& visit) {
   switch (kind) {
@@ -122,11 +122,11 @@ const T* At(const void* data, size_t offset) {
                                     offset);
 }
 void ToCpp(const Field& field, const void* c, void* cpp);
-// Converts a field to C. It skips views and reports.
+// Converts a field to C, unless it is a view or a report.
 void ToC(const Field& field, const void* cpp, void* c);
 
 // True if a field's flag, or the is_set of an optional field, is 0 or 1. Also
-// true for other kinds of fields, because the C++ functions check these.
+// true for fields without flags, which the C++ functions check.
 template <class T>
 bool IsFlagOrOther(const T*, const void*, int32_t*) {
   return true;
@@ -140,8 +140,7 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
   if constexpr (std::is_pointer_v<T>) {
     return true;
   } else {
-    // Checks is_set. If the optional holds a flag, also checks the flag's
-    // value.
+    // Checks is_set and, in an optional flag, the flag's value.
     return IsFlagOrOther(static_cast<bool*>(nullptr), c, value) &&
            (!std::is_same_v<T, bool> ||
             IsFlagOrOther(static_cast<bool*>(nullptr),
@@ -150,8 +149,8 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
 }
 
 // The caller's struct may be shorter or longer than this library's. A shorter
-// one may end where the caller's memory ends. So the code uses only pointers
-// to it, not references, which would promise a whole struct.
+// struct may end where the caller's memory ends. So the code has only pointers
+// to it, and no references, which would promise a whole struct.
 template <class C>
 bool HasSize(const C* given) {
   return given->size >= sizeof(given->size);
@@ -161,7 +160,7 @@ bool IsTooLong(const C* given) {
   return given->size > SWY_MAX_STRUCT_SIZE;
 }
 // True if the struct has the size of one of its versions: it ends where a field
-// ends, and not before the end of the first version.
+// ends, and not before the end of its first version.
 template <class C>
 bool IsOfVersion(const C* given) {
   const size_t size = given->size;
@@ -179,8 +178,7 @@ bool IsOfVersion(const C* given) {
   return false;
 }
 // True if all bytes behind the known struct are 0, so that no unknown field is
-// set. It reads all bytes up to the struct's size, so this must not be too long
-// (IsTooLong()).
+// set. Reads all bytes of the struct, which must not be too long (IsTooLong()).
 template <class C>
 bool IsKnown(const C* given) {
   static_assert(offsetof(C, size) == 0, "");
@@ -192,7 +190,7 @@ bool IsKnown(const C* given) {
   return true;
 }
 // Returns the first flag of the caller's struct that is neither 0 nor 1, and
-// writes its value to `value`. Returns null if all flags are 0 or 1.
+// writes its value to `value`. Returns null if there is no such flag.
 const Field* FindWrongFlag(const Field* begin, const Field* end, const void* c,
                            size_t size, int32_t* value);
 template <class C>
@@ -201,8 +199,7 @@ const Field* FindWrongFlag(const C* given, int32_t* value) {
   return FindWrongFlag(fields.data(), fields.data() + fields.size(), given,
                        given->size, value);
 }
-// Converts the fields of the caller's struct. Leaves the other fields of `to`
-// unchanged.
+// Converts the caller's fields. Leaves other fields of `to` unchanged.
 template <class C>
 void ReadFields(const C* given, CppOf<C>* to) {
   for (const Field& field : FieldsOf<C>()) {

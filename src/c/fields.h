@@ -1,11 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Says which struct of switchyard.h belongs to which struct of the C++ API,
-// and which fields both have. For the structs of calls, the tables of
-// src/calls say this; for other structs, the tables here. If a struct has a
-// field that is in no table and is not counted as extra (Extra), the code
-// does not compile.
+// Says which struct of switchyard.h belongs to which struct of the C++ API, and
+// which fields both have. The structs of calls are in the tables of src/calls,
+// all other structs in the tables here. Code with a field that is in no table,
+// and does not count as extra (see Extra), does not compile.
 
 #ifndef SWITCHYARD_SRC_C_FIELDS_H_
 #define SWITCHYARD_SRC_C_FIELDS_H_
@@ -36,8 +35,8 @@ namespace switchyard::c {
 
 using calls::Field;
 
-// Every call: X(its table in src/calls, its function in C++, its function in C,
-// and how the C function is defined: see calls.cc).
+// Every call: X(table in src/calls, function in C++, function in C, definition
+// of the C function: see calls.cc).
 #define SWITCHYARD_C_CALLS(X)                                      \
   X(RouteCall, RouteTopK, swy_route_top_k, EXECUTOR)               \
   X(PackedCall, BucketPacked, swy_bucket_packed, EXECUTOR)         \
@@ -63,7 +62,7 @@ struct Table {
   std::array<Field, kSize> fields = {};
 };
 
-// Makes the table of a struct of a call from a list of arguments or options.
+// Makes the table of a call's struct from a list of arguments or options.
 template <class Cpp, const auto& kRows>
 constexpr auto TableOf() {
   Table<Cpp, std::size(kRows)> table;
@@ -128,8 +127,8 @@ inline constexpr auto kTable<swy_model_config> = [] {
   return table;
 }();
 
-// True for structs that are part of another struct. The other struct's table
-// has their fields, with a dot in each name.
+// True for a struct that is part of another struct. The other struct's table
+// has the part's fields, with a dot in each name.
 template <class T>
 inline constexpr bool kIsPart = false;
 #define SWITCHYARD_PART(C, Cpp)            \
@@ -147,17 +146,17 @@ SWITCHYARD_PART(swy_row_format, RowFormat)
 SWITCHYARD_PART(swy_expert_weights, ExpertWeights)
 #undef SWITCHYARD_PART
 
-// NumFields() counts the fields of a struct, and counts the fields of its parts
-// one by one. It finds the largest number of values that can initialise the
-// struct without braces for its parts. Clang would warn of missing braces.
+// NumFields() counts the fields of a struct, and the fields of its parts one by
+// one: the largest number of values that can initialise the struct without
+// braces for its parts. Clang would warn of missing braces.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-braces"
 struct AnyField {
   template <class T, class = std::enable_if_t<!kIsPart<T>>>
   operator T() const;
 };
-// The fields of ModelConfig are all optional. An AnyField would convert to an
-// optional in two ways, so this is used instead.
+// Initialises the fields of ModelConfig, which are all optional: AnyField would
+// convert to an optional in two ways.
 struct AnyOptional {
   template <class T>
   operator std::optional<T>() const;
@@ -182,13 +181,13 @@ constexpr size_t NumFields() {
   }
 }
 
-// The C++ struct that belongs to a C struct.
+// The C++ struct that belongs to the C struct C.
 template <class C>
 using CppOf = typename std::decay_t<decltype(kTable<C>)>::Cpp;
 
-// The numbers of fields that only C has, and that only C++ has. These are
-// `size`; token_order, which is a part of RowIndex in C++; names, which
-// SetAny() copies; and structs to which the C struct has pointers.
+// The numbers of fields that only C has, and that only C++ has: `size`;
+// token_order, which is a part of RowIndex in C++; names, which SetAny()
+// copies; and structs to which the C struct has pointers.
 struct Extra {
   size_t c, cpp;
 };
@@ -209,9 +208,8 @@ inline constexpr Extra kExtra<swy_experts_inputs> = {3, 2};
 template <>
 inline constexpr Extra kExtra<swy_experts_options> = {5, 4};
 
-// The ends of fields that are not in the struct's table: of extra fields, of
-// parts with padding at their end, and of all fields of a struct that has no
-// table.
+// The ends of fields that are not in the struct's table: extra fields, parts
+// with padding at their end, and all fields of a struct without a table.
 template <class C>
 inline constexpr std::array<size_t, 0> kOtherEnds = {};
 #define END(C, field) offsetof(C, field) + sizeof(C::field)
@@ -259,8 +257,8 @@ inline constexpr std::array<size_t, 8> kOtherEnds<swy_layer_weights> = {
 #undef END
 
 // The size of a struct's first version, or less. Only the structs below had
-// fewer than 12 bytes. So a size of 8, which is the size of a pointer to a
-// struct, is refused for all others.
+// fewer than 12 bytes, so for all other structs a size of 8 is refused, which
+// is the size of a pointer to a struct.
 template <class C>
 inline constexpr size_t kLeastSize = 12;
 template <>

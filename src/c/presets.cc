@@ -36,20 +36,20 @@ struct PresetTexts {
         SWITCHYARD_C_STRUCT_TEXTS(Function, "preset.form")      \
   }
 
-// The structs that together hold a Preset in C. Any of them may be null.
+// The structs that together hold a Preset in C. Each may be null.
 class PresetStructs {
  public:
   PresetStructs(swy_preset* preset, swy_route_options* options,
                 const PresetTexts& texts)
       : texts_(texts), preset_(preset), options_(options) {}
 
-  // Finds the structs that the caller gave, and checks them.
+  // Finds and checks the structs that the caller gave.
   Status Check() {
     if (preset_ != nullptr) {
       const Status status = c::Check(preset_, texts_.preset.argument);
       if (!status.ok()) return status;
-      // The end of the struct in its first version. A struct may end there,
-      // because callers who do not know the later fields do not need them.
+      // The end of the struct's first version. A struct may end there, because
+      // callers who do not know later fields do not need them.
       constexpr size_t kEnd =
           offsetof(swy_preset, top_k) + sizeof(preset_->top_k);
       if (preset_->size < kEnd) return Invalid(texts_.preset.no_room);
@@ -109,8 +109,7 @@ constexpr StructTexts kTextsOfSetField = {
 constexpr StructTexts kTextsOfSetNull = {
     SWITCHYARD_C_ARGUMENT_TEXTS("SetNull", "config"),
     "SetNull: config: is from a version without this field"};
-// Sets one field: converts the struct to C++, calls set(fields), and converts
-// it back.
+// Converts the struct to C++, calls set(fields), and converts it back.
 template <class Set>
 swy_status SetAny(swy_model_config* config, const Set& set,
                   const StructTexts& texts = kTextsOfSetField) {
@@ -180,8 +179,8 @@ swy_status swy_apply_config(const swy_model_config* config, swy_preset* preset,
   if (!status.ok()) return ToC(status);
   switchyard::Preset applied;
   if (preset->family != nullptr) {
-    // An unknown name leaves no family in `applied`. ApplyConfig() then
-    // returns the error.
+    // An unknown name leaves `applied` without a family, for which
+    // ApplyConfig() returns the error.
     (void)switchyard::FindPreset(preset->family, &applied);
   }
   status = switchyard::ApplyConfig(given.value, &applied);

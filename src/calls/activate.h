@@ -39,7 +39,7 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool MayBeInPlace(const Args& c) {
     return !IsLaidOut(c, GateUpLayout::kInterleaved);
   }
-  // `out` may be either half of a concatenated gate.
+  // `out` may be `gate`, `up`, or either half of a concatenated gate.
   static bool IsInPlace(const AnyRows& out, const ConstAnyMatrix& in,
                         const Args& c) {
     if (!IsLaidOut(c, GateUpLayout::kConcatenated)) {
@@ -106,8 +106,8 @@ struct ActivateCall : CallBase<ActivateInputs, ActivateOutputs, ActivateOptions,
   static bool IsPadded(const Args& c) {
     return internal::Given(c.in.tokens_per_expert);
   }
-  // True if biases of several experts are given, but neither offsets nor
-  // tokens_per_expert, which say where an expert's rows are.
+  // True if there are biases of several experts, but neither offsets nor
+  // tokens_per_expert, which say where each expert's rows are.
   static bool LacksOffsets(const Args& c, const ConstAnyMatrix& bias) {
     return internal::Given(bias) && bias.rows > 1 && !IsPacked(c) &&
            !IsPadded(c);

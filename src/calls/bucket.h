@@ -14,7 +14,7 @@ namespace switchyard::calls {
 
 inline constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 
-// The sizes of a sort of [tokens, top_k] ids into `buckets` buckets.
+// The sizes of a sort of ids, [tokens, top_k], into `buckets` buckets.
 struct SortSizes {
   size_t tokens, top_k, buckets;
 };

@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One table per public function, in src/calls/<function>.h. It contains data
-// only and describes the function's arguments once. The checks and their
-// messages (src/check.h), the C ABI, the generated parts of the bindings, the
-// error tests and the fuzzers read the same tables.
+// One table per public function, in src/calls/<function>.h. It is data only,
+// and describes the function's arguments once. The checks and their messages
+// (src/check.h), the C ABI, the generated parts of the bindings, the error
+// tests and the fuzzers read it.
 //
 // A table is a struct:
 //
@@ -52,7 +52,7 @@ struct Pointer {
   unsigned char bytes[sizeof(void*)];
 };
 
-// The types that fields have: X(kind, C++ type, C type). Views come first.
+// The types of fields: X(kind, C++ type, C type). Views come first.
 #define SWITCHYARD_KINDS(X)                                     \
   X(kConstMatrix, ConstAnyMatrix, swy_matrix)                   \
   X(kMatrix, AnyMatrix, swy_matrix)                             \
@@ -102,7 +102,7 @@ constexpr Kind KindOf() {
 SWITCHYARD_KINDS(SWITCHYARD_KIND)
 #undef SWITCHYARD_KIND
 
-// Returns the size of a field in the C++ API.
+// Returns the size of a field's C++ type.
 constexpr size_t SizeOf(Kind kind) {
   switch (kind) {
 #define SWITCHYARD_KIND(kind, CppType, ...) \
@@ -140,7 +140,7 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// Name a field in a table, which defines Inputs, CInputs and so on.
+// Name a field. The table defines Inputs, CInputs and so on.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -172,8 +172,8 @@ inline constexpr Types kU8 = {SetOf(Type::kU8), "uint8"};
 inline constexpr Types kAnyRows = {internal::kRowSet,
                                    "f32, bf16, f16 or quantised"};
 
-// A condition on a call: a field of its inputs or options has one of the values
-// in `set`. The default, kAlways, holds for every call.
+// A condition on a call: a field of its inputs or options has a value in `set`.
+// The default, kAlways, holds for every call.
 struct When {
   enum From : uint8_t { kAlways, kInputs, kOptions } from = kAlways;
   Kind kind = Kind::kFlag;
@@ -192,24 +192,24 @@ constexpr uint32_t Values(E... values) {
         offsetof(Struct, member), ::switchyard::calls::Values(__VA_ARGS__) \
   }
 
-// A shape, and the calls to which it applies. Each size in it is a number, one
-// of the call's sizes, or two of these joined by * or +.
+// A shape, and the calls to which it applies. Each size in the shape is a
+// number, one of the call's sizes, or two of these joined by * or +.
 //
-//  - a matrix: "[tokens, top_k]", or two of these joined by " or "
+//  - a matrix: "[tokens, top_k]", or two such shapes joined by " or "
 //  - a span: "num_experts + 1", or ">= " and the least size
 struct Shape {
   const char* words = nullptr;
   When when = {};
-  // The message, if it should not be "is not " and the words.
+  // The message. If null, it is made from `words`: "is not [tokens, top_k]".
   const char* says = nullptr;
 };
 
-// Whether an argument must be given. It must be unless it is kOptional. An
-// argument of a `group` must be given only if another one of the group is.
+// An argument must be given unless it is kOptional. An argument with a `group`
+// must be given only if another argument of the group is given.
 enum Flags : uint8_t {
   kNeeded = 0,
   kOptional = 1,
-  // Unusual arguments, which are checked only if at least one of them is given.
+  // Unusual arguments, which are checked only if one of them is given.
   kRare = 2 | kOptional,
   kRareGroup = 2,
   // The call writes this input.
@@ -220,19 +220,19 @@ inline constexpr size_t kMaxShapes = 3;
 struct Argument {
   Field field;
   Types types = {};
-  // The shape that applies is the first one with a condition that holds. If an
-  // argument has no shapes, a rule checks it.
+  // The first shape with a condition that holds applies. If an argument has no
+  // shapes, a rule checks it.
   Shape shapes[kMaxShapes] = {};
   uint8_t flags = kNeeded;
   uint8_t group = 0;
   // The argument is needed only if this condition holds.
   When when = {};
-  // The names, separated by spaces, of outputs that may be the same view as
-  // this input. Only the first of these outputs that is given may be.
+  // Names, separated by spaces, of outputs that may be the same view as this
+  // input. Only the first of them that a call has may be in place.
   const char* in_place = "";
 };
 
-// The values that an option may have, and the message about other values.
+// The values that an option may have, and the message for other values.
 struct Range {
   enum Of : uint8_t {
     kAny,
@@ -259,11 +259,11 @@ constexpr Range UpTo(float most, const char* words) {
   return {Range::kUpTo, most, 0, 0, words};
 }
 
-// An enumerator of E: any that names.h lists, or only those in `set`.
 template <class E>
 constexpr const char* NameAt(uint32_t value) {
   return NameOf(static_cast<E>(value));
 }
+// An enumerator of E: any that names.h lists, or only those in `set`.
 template <class E>
 constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
   return {Range::kSet, 0, set, 0, words, NameAt<E>};
@@ -272,8 +272,8 @@ constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
 struct Option {
   Field field;
   Range range = {};
-  // True if an ordinary call may change this option. A call that changes any
-  // other option from its default is special: see is_ordinary in check.h.
+  // True if an ordinary call may change this option. A call is special if it
+  // changes any other option from its default: see is_ordinary in check.h.
   bool is_ordinary = false;
 };
 
@@ -281,10 +281,10 @@ template <class S>
 struct Size {
   const char* name;
   size_t S::*member;
-  bool is_of_options = false;  // the options give this size, not an argument
+  bool is_of_options = false;  // options give this size, not arguments
 };
 
-// A call's arguments, as its rules get them.
+// The arguments of a call, as its rules get them.
 template <class In, class Out, class Opt, class S>
 struct CallArgs {
   const In& in;
@@ -298,22 +298,22 @@ template <class Args>
 struct Rule {
   bool (*holds)(const Args&);
   const char* words;  // "argument: problem"
-  // kBeforeShapes: the rule is checked before shapes, because the sizes mean
-  // nothing in a call that breaks it. kSpecial: an ordinary call, with views
-  // below 2^30 columns, cannot break the rule.
+  // kBeforeShapes: the rule is checked before shapes, because sizes mean
+  // nothing if the call breaks it. kSpecial: an ordinary call, with views below
+  // 2^30 columns, cannot break the rule.
   enum Flags : uint8_t {
     kAlways = 0,
     kBeforeShapes = 1,
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
-  // Writes the numbers of the message. If `put` is null, the message has the
-  // numbers of everything that the words name.
+  // Writes the message's numbers. If `put` is null, these are the numbers of
+  // everything that `words` names.
   void (*put)(const Args&, internal::Details*) = nullptr;
 };
 
-// Names the structs of C++ and of C (C++ again if the C ABI does not have the
-// function), and has defaults for members that few tables set.
+// Names the structs of C++ and of C (C++ again for functions that are not in
+// the C ABI), and has defaults for members that few tables set.
 template <class In, class Out, class Opt, class S, class CIn = In,
           class COut = Out, class COpt = Opt>
 struct CallBase {

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tables of PlanExperts and RunExperts. See call.h. RunExperts passes some
-// arguments on to other calls (activation, biases, the inputs of Combine), and
-// the tables of those calls check them.
+// The tables of PlanExperts and RunExperts. See call.h. The tables of other
+// calls check the arguments of activation, biases and the inputs of Combine.
 
 #ifndef SWITCHYARD_SRC_CALLS_LAYER_H_
 #define SWITCHYARD_SRC_CALLS_LAYER_H_
@@ -120,7 +119,7 @@ struct ExpertsCall
       {OPTION(operands.scale_type), kAnyValue, true},
       {OPTION(operands.scale_columns), kAnyValue, true},
       {OPTION(operands.has_sums), kAnyValue, true}};
-  // True if the table in quantize.h has this format.
+  // True if the table of formats in quantize.h has this format.
   static bool IsFormat(const RowFormat& f) {
     if (!internal::IsCode(f.type)) {
       return internal::IsIn(internal::kRowSet, f.type) &&
@@ -140,7 +139,7 @@ struct ExpertsCall
   static bool FillsBlocks(const RowFormat& f, size_t cols) {
     return cols % BlockOf(f.type) == 0;
   }
-  // The format of the rows that the down product reads.
+  // Returns the format of the rows that the down product reads.
   static const RowFormat& DownOperands(const ExpertsOptions& options) {
     return options.down_operands.has_value() ? *options.down_operands
                                              : options.operands;

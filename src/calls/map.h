@@ -12,8 +12,8 @@
 
 namespace switchyard::calls {
 
-// The most destinations to which tokens are copied, because each destination
-// has a bit on the stack, which is set if a token has a copy there.
+// The most destinations to which tokens are copied. Each destination has a bit
+// on the stack, which says whether the current token has a copy there.
 constexpr size_t kMaxBuckets = 65536;
 
 struct MapSizes : SortSizes {

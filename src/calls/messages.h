@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads a table of call.h at compile time: makes one list of its arguments,
-// numbers of its shapes, and the text of every message of its checks. All texts
-// must exist before an error, because a Status keeps a pointer to a literal.
-// They take about 2 KB a call.
+// turns its shapes into numbers, and makes the text of every message of its
+// checks. All texts must exist before an error, because a Status keeps a
+// pointer to a literal. They take about 2 KB a call.
 
 #ifndef SWITCHYARD_SRC_CALLS_MESSAGES_H_
 #define SWITCHYARD_SRC_CALLS_MESSAGES_H_
@@ -34,7 +34,7 @@ constexpr bool IsWritten(size_t index) {
   return index >= kNumInputs<C> || (ArgumentAt<C>(index).flags & kScratch) != 0;
 }
 
-// A view of an argument. Rows that have scales and sums count as three views.
+// A view of an argument. Rows with scales and sums count as three views.
 struct ViewOf {
   uint8_t argument;
   uint8_t part;  // 0: the argument itself, 1: its scales, 2: its sums
@@ -64,10 +64,9 @@ constexpr auto MakeViews() {
 template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
-// True if the checks look for an overlap of two views, and their message names
-// `written`. At least one view must be written. If both are, the message names
-// an output rather than scratch. The parts of one argument count as different
-// views.
+// True if the checks look for an overlap of two views, and the message names
+// `written`, which is written. If both are written, the message names an output
+// rather than scratch. Parts of one argument are different views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {
@@ -85,8 +84,8 @@ struct Term {
   int8_t size = -1;
   uint8_t number = 0;
 };
-// A size in a shape: a term, such as "tokens" or "4", or two terms with an
-// operator between them, such as "tokens * top_k". `op` is 0 for one term.
+// A size in a shape: one term, such as "tokens" or "4", or two terms with an
+// operator, such as "tokens * top_k". For one term, `op` is 0.
 struct SizeWords {
   Term first, second;
   char op = 0;
@@ -172,8 +171,8 @@ enum Fault : uint8_t {
   kHasStride,
   kIsTooLarge,
   kCutsBlocks,
-  kIsOfAnotherType,  // scales or sums, but the rows' type has none
-  kHasShape,         // the first of kMaxShapes numbers, one for each shape
+  kIsOfAnotherType,  // scales or sums, although the rows' type has none
+  kHasShape,         // the first of kMaxShapes faults, one for each shape
   kHasTooManyCols = kHasShape + kMaxShapes,
   kNumFaults,
 };
@@ -214,8 +213,8 @@ constexpr const char* FaultWords(size_t view, size_t fault) {
   }
 }
 
-// Messages have numbers. A pair of views has two: one if the views must not
-// overlap, and one if they may be the same view.
+// Each message has a number. A pair of views has two messages: for views that
+// must not overlap, and for views that may be the same view.
 template <class C>
 inline constexpr size_t kFirstPair = kViews<C>.size() * kNumFaults;
 template <class C>
@@ -227,8 +226,8 @@ inline constexpr size_t kFirstOption = kFirstInPlace<C> +
 template <class C>
 inline constexpr size_t kFirstRule = kFirstOption<C> + std::size(C::kOptions);
 
-// All texts, one after another, each after its number in two bytes. If kSize is
-// 0, it only counts the bytes.
+// All texts, one after the other, each with its number in two bytes before it.
+// If kSize is 0, only counts the bytes.
 template <size_t kSize>
 struct Texts {
   std::array<char, kSize> text = {};
@@ -293,7 +292,7 @@ constexpr void PutShape(size_t argument, size_t at, Texts* texts) {
     }
   }
 }
-// True if the list `names` contains `name`.
+// True if `name` is in the list `names`.
 constexpr bool Lists(std::string_view names, std::string_view name) {
   for (size_t at = 0; (at = names.find(name, at)) != names.npos; ++at) {
     const size_t end = at + name.size();

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The enumerators of every enumeration in calls, each with its name as text:
-// "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS. If an
-// enumerator has no name, -Werror=switch refuses the code. If a value has no
-// name, it is no enumerator, and the checks refuse it.
+// "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS. An
+// enumerator without a name does not compile, and checks refuse the value.
 
 #ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
 #define SWITCHYARD_SRC_CALLS_NAMES_H_

@@ -17,7 +17,7 @@ namespace switchyard::calls {
 
 struct RouteSizes {
   size_t tokens, num_experts, top_k;
-  size_t num_shared, shared_columns;  // in topk_ids, and in logits
+  size_t num_shared, shared_columns;  // columns in topk_ids, and in logits
 };
 struct RouteCall
     : CallBase<RouteInputs, RouteOutputs, RouteOptions, RouteSizes,
@@ -111,7 +111,7 @@ struct RouteCall
     return internal::Given(c.in.correction_bias);
   }
   static bool HasIds(const Args& c) { return internal::Given(c.in.given_ids); }
-  // True if `ids` has a value for each expert and another one for the mark.
+  // True if the type of `ids` has values for all experts and the mark.
   template <class M>
   static bool HasRoomForIds(const M& ids, const Args& c) {
     return c.sizes.num_experts <= (ids.type == Type::kU8    ? UINT8_MAX

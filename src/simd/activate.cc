@@ -26,9 +26,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// silu(gate) * up of one vector. Nearly every model uses this activation, so
-// this file reads and writes it in the model's types. activate_tiles.cc has
-// all other activations.
+// Computes silu(gate) * up for one vector. Nearly every model uses this
+// activation, so this file reads and writes rows in their own types.
+// activate_tiles.cc computes all other activations.
 struct SiluTimesUp {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V gate, V up) const {
@@ -36,8 +36,8 @@ struct SiluTimesUp {
   }
 };
 
-// The places of a row's gates and ups: apart (SplitRow), or in pairs
-// (InterleavedRow).
+// SplitRow reads gates and ups from two rows. InterleavedRow reads them from
+// one row, in which an up follows each gate.
 template <class In>
 struct SplitRow {
   using T = In;
@@ -83,11 +83,10 @@ struct InterleavedRow {
 };
 
 // Computes elements [begin, end) of a row, and stores them from `to` on. `to`
-// may be the place of the gates or ups: so it has no HWY_RESTRICT, and each
-// vector is loaded before it is stored.
+// may point to the gates or ups: so it has no HWY_RESTRICT, and each vector is
+// loaded before it is stored.
 // kFar: the inputs come from memory, so they are prefetched.
-// kStreaming: `to` holds floats, is aligned to vectors, and is stored by
-// `streaming`.
+// kStreaming: `streaming` stores floats to `to`, which is aligned to vectors.
 template <bool kFar, bool kStreaming, class Row, class Function, class Out>
 HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
                               size_t begin, size_t end,
@@ -95,16 +94,15 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t N = hn::Lanes(d);
-  // Prefetches, because the loads of a few vectors fill the instruction
-  // window, so that too few cache lines are on their way. With prefetches,
-  // streaming takes 0.73 times as long as cached stores; without them, it
-  // takes 0.86 times as long (75 MB). A distance of 512 bytes is too short,
-  // and 4 KiB is no better than 2 KiB.
+  // Prefetches, because otherwise the loads of a few vectors fill the
+  // instruction window, and too few cache lines are requested at once. With
+  // prefetches, streaming takes 0.73 times as long as cached stores; without
+  // them, it takes 0.86 times as long (75 MB). A distance of 512 bytes is too
+  // short, and 4 KiB is no better than 2 KiB.
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
-  // Computes four vectors at a time, because each is a chain of ten dependent
-  // operations.
+  // Computes four vectors at a time: each is a chain of ten operations.
   for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
     if (kFar) {
       for (size_t line = 0; line < 4 * N; line += kLine) {
@@ -112,7 +110,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       }
     }
     V g0, g1, g2, g3, u0, u1, u2, u3;
-    // If the result is stored in the order of the loads, loads may shuffle.
+    // Loads may shuffle elements if stores, of the same type, undo it.
     constexpr bool kShuffled =
         Row::kShuffles && std::is_same_v<Out, typename Row::T>;
     if constexpr (kShuffled) {
@@ -157,7 +155,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   }
 }
 
-// Computes a row of activated floats for PutRow().
+// Computes floats of an activated row for PutRow().
 template <class Row, class Function>
 struct ActivatedRow {
   Row row;
@@ -176,9 +174,8 @@ struct ActivatedRow {
   }
 };
 
-// Writes the row directly if the output has the input's type. If it has
-// another type, or if a type other than float is streamed, PutRow() in
-// rows.cc writes the row.
+// Writes the row itself if the output has the input's type. PutRow() in rows.cc
+// writes other types, and streams types other than float.
 template <class In, class Row, class Function>
 HWY_INLINE void ActivateRow(const Row& row, const Function& function,
                             const ActivateArgs& args, size_t r,
@@ -194,8 +191,8 @@ HWY_INLINE void ActivateRow(const Row& row, const Function& function,
   size_t i = 0;
   if constexpr (kF32) {
     if (far) {
-      // Computes up to the first whole cache line, because streaming stores
-      // must fill lines.
+      // Computes the elements before the first whole cache line with cached
+      // stores, because streaming stores must fill lines.
       const size_t line = 64 / sizeof(In);
       const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(In);
       i = HWY_MIN((line - past % line) % line, cols);
@@ -223,9 +220,9 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
 }
 
 // Computes each element once, in any order. In cache, the ports of the vector
-// units bound the time: SiLU has 18 instructions per vector, and a division
-// that keeps one of two ports busy for 10 cycles (AVX-512: 14 cycles per
-// vector, 10.6 with a multiplication instead). Out of cache, memory bounds it.
+// units bound the time: SiLU has 18 instructions per vector, and its division
+// keeps one of two ports busy for 10 cycles (AVX-512: 14 cycles per vector, or
+// 10.6 with a multiplication instead). Out of cache, memory bounds the time.
 template <class In>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {
   ActivateWith<In>(SiluTimesUp(), args, begin, end);

@@ -1,13 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every activation with every option, for any types and layouts:
+// Computes every activation with every option, for any types and layouts:
 // * converts a tile of gates and a tile of ups to floats in the L1 cache,
 // * applies each option to the tiles in its own pass,
 // * writes the result with PutRow().
 // The code is compiled once per activation; types and layouts are branches
-// outside of the loops. Calls that need no tile (DirectFor()) are read and
-// written in place.
+// outside of the loops. If a call needs no tile (see DirectFor()), its rows are
+// read and written in place.
 
 #include <cmath>
 #include <cstddef>
@@ -38,10 +38,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTile = 512;
 
-// to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: so it has no
-// HWY_RESTRICT, and vectors are loaded before they are stored. The row's
-// remainder goes through a buffer and the same loop, because a second copy of
-// f in each instance would be a third of this file's code.
+// Computes to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: so it
+// has no HWY_RESTRICT, and vectors are loaded before they are stored. The row's
+// remainder goes through a buffer and the same loop, because a second copy of f
+// in each instance would be a third of this file's code.
 template <class T, class F>
 HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
   using S = Storage<T>;
@@ -71,9 +71,8 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
 }
 
 // ApplyToBoth() applies an activation to gates and ups of one type.
-// ApplyToGate() applies only the gate's function, to floats; its caller
-// multiplies by up. ApplyToGate() does not exist for activations that do more
-// with up than multiply by it.
+// ApplyToGate() applies the gate's function to floats, which its caller
+// multiplies by up. It does not exist for activations that do more with up.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
 template <class T, class F>
@@ -95,7 +94,7 @@ HWY_NOINLINE void ApplyToGate(const ActivateOptions& options, const void* gate,
 template <class F>
 TileFunction ApplyToBothAs(Type type) {
   if (type == Type::kF32) return ApplyToBoth<float, F>;
-  if constexpr (F::kHalves && HWY_NATIVE_FMA) {  // CPUs without FMA are old
+  if constexpr (F::kHalves && HWY_NATIVE_FMA) {  // CPUs without FMA are rare
     switch (type) {
 #define SWITCHYARD_CASE(T, ...) \
   case kType<T>:                \
@@ -155,7 +154,7 @@ void Round(Type type, size_t n, float* tile) {
   RowToFloats(row, 0, tile);
 }
 
-// Writes the first elements of pairs to one row, the second ones to another.
+// Splits pairs: writes first elements to `first`, second elements to `second`.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);
@@ -172,8 +171,8 @@ void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   }
 }
 
-// Columns of gate and up, or of their biases, as floats. Points to the
-// matrices if these are f32, otherwise to its buffers.
+// Columns of gate and up, or of their biases, as floats. gate and up point to
+// the matrices if these are f32, otherwise to `buffers`.
 struct GateUpTile {
   HWY_ALIGN float buffers[2][kTile];
   const float* gate = nullptr;
@@ -212,14 +211,14 @@ struct TiledRow {
                ? ScalarAt(scale, row, 0)
                : 1.0f;
   }
-  // Returns the limit at `place`, or infinity.
+  // Returns the limit if the call applies it at `place`, otherwise infinity.
   float Limit(ActivatePlace place) const {
     const float limit = args.options.limit;
     return limit != 0.0f && args.options.limit_place == place ? limit
                                                               : HUGE_VALF;
   }
-  // The type to which an engine without fused operations rounds each result;
-  // f32 if the call does not ask for this rounding.
+  // Returns the type to which an engine without fused operations rounds each
+  // result, or f32 if the call does not ask for this rounding.
   Type Unfused() const {
     return args.options.round_like_unfused &&
                    args.options.activation != Activation::kSitu
@@ -269,9 +268,8 @@ struct TiledRow {
     if (apply_to_both == nullptr) {
       apply_to_both = FindApplyToBoth(options.activation, false, Type::kF32);
     }
-    // Up is clamped to the limit here, whether the limit comes before or after
-    // the activation. InSteps() applies a limit after the activation to the
-    // gate.
+    // Clamps up to both limits, but the gate only to the limit before the
+    // activation. InSteps() clamps the gate to the limit after it.
     const float up_limit = HWY_MIN(before, after);
     Prepare(tile.gate, bias.gate, scale, -HUGE_VALF, before, n,
             tile.buffers[0]);
@@ -290,8 +288,8 @@ struct TiledRow {
         to, n, to);
   }
 
-  // gpt-oss's activation in five operations. Computes acted = g *
-  // sigmoid(alpha * g), and stores u + 1 in the second buffer.
+  // Computes gpt-oss's activation with a rounding after each operation: acted =
+  // g * sigmoid(alpha * g). Stores u + 1 in the second buffer.
   void SwigluOaiOfInSteps(GateUpTile& tile, size_t n, float* acted) const {
     const float* const gate = tile.gate;
     const float alpha = args.options.alpha;
@@ -313,8 +311,7 @@ struct TiledRow {
   // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // Computes the function of the gate, rounds it, clamps it to the limit, and
-  // multiplies it by up.
+  // Computes the gate's function, rounds it, clamps it, multiplies it by up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
@@ -353,8 +350,8 @@ struct TiledRow {
   }
 };
 
-// The last e with offsets[e] <= row. It is num_experts for rows behind the
-// last expert's.
+// Returns the expert of a row: the last e with offsets[e] <= row. The result is
+// num_experts for rows behind the rows of the last expert.
 size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   size_t low = 0, high = offsets.size;
   while (low < high) {
@@ -368,9 +365,8 @@ size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
   return low - 1;
 }
 
-// Returns the function for calls that need no tile, because all rows have one
-// type and the only option is a limit before the activation. Returns null for
-// other calls.
+// Returns the function for calls that need no tile, because rows have one type
+// and the only option is a limit before the activation. Otherwise returns null.
 TileFunction DirectFor(const ActivateTilesArgs& args) {
   const ActivateArgs& rows = args.rows;
   const ActivateOptions& options = args.options;

@@ -1,13 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functors that SWITCHYARD_ACTIVATIONS lists. They are constructed from
-// the options, and called with a vector of gates, or with a vector of gates
-// and one of ups. If kHalves is true, rows of 16-bit types are also read and
-// written without tiles, because with tiles they took 1.2 to 1.4 times as
-// long.
+// The functors that SWITCHYARD_ACTIVATIONS lists. They are constructed from the
+// options, and called with a vector of gates, or with a vector of gates and a
+// vector of ups. kHalves: rows of 16-bit types are read and written without
+// tiles, because tiles took 1.2 to 1.4 times as long.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ACTIVATIONS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ACTIVATIONS_INL_H_
@@ -30,8 +28,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns +0 for both zeros. The maximum of +0 and -0 depends on the ISA. The
-// bound is -0, because with it all ISAs give the same result.
+// Returns +0 for x = -0 and x = +0. The maximum of +0 and -0 depends on the
+// ISA, but with the bound -0, all ISAs give the same result.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Relu(D d, V x) {
   return hn::Add(MaxOrNaN(d, hn::Set(d, -0.0f), x), hn::Zero(d));
@@ -82,7 +80,7 @@ struct Limited {
   }
 };
 
-// (up + 1) * gate * sigmoid(alpha * gate)
+// Computes (up + 1) * gate * sigmoid(alpha * gate).
 struct SwigluOaiOf {
   static constexpr bool kHalves = true;
   float alpha;
@@ -98,8 +96,8 @@ struct SwigluOaiOf {
   }
 };
 
-// beta tanh(gate / beta) sigmoid(gate) * linear_beta tanh(up / linear_beta),
-// with one division for both tanh and the sigmoid.
+// Computes beta tanh(gate / beta) sigmoid(gate) * linear_beta tanh(up /
+// linear_beta), with one division for both tanh and the sigmoid.
 struct SituOf {
   static constexpr bool kHalves = false;
   float inverse_beta, inverse_linear_beta, product;

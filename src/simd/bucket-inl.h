@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The steps of the bucket kernels, which count, scan and place pairs.
+// Counts pairs (a token and one of its experts), scans counts, places pairs.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
 #undef SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
@@ -27,16 +26,15 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Sets counts to 0. memset is slower: from 512 bytes on, glibc's memset takes
-// 11 ns to start (rep stosb), and loads of the cleared bytes have to wait.
-// With kPairs, an iteration stores two vectors. This is faster for a single
-// token. Do not use it in a function with other loops: it takes registers
-// from these, and on AVX-512 packing pairs then takes 10 % longer.
+// 11 ns to start (rep stosb), and loads of the cleared bytes have to wait. With
+// kPairs, an iteration stores two vectors, which is faster for a single token.
+// Functions with other loops must not use kPairs, because it takes registers
+// from these loops: on AVX-512, packing pairs would take 10 % longer.
 template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const size_t N = hn::Lanes(d);
-  // The compiler does not see that this is zero, because it would then call
-  // memset.
+  // Hides from the compiler that this is zero, so that it does not call memset.
   int32_t hidden = 0;
   asm("" : "+r"(hidden));
   if (n < N) {
@@ -44,8 +42,8 @@ HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
     return;
   }
   const auto zero = hn::Set(d, hidden);
-  // Stores between the first and the last are aligned. If a store straddled
-  // two cache lines, loads of its bytes would have to wait, too.
+  // All stores but the first and the last are aligned, because loads would also
+  // have to wait for a store that straddles two cache lines.
   hn::StoreU(zero, d, counts);
   size_t i = N - reinterpret_cast<uintptr_t>(counts) / sizeof(int32_t) % N;
   for (; kPairs && i + 2 * N <= n; i += 2 * N) {
@@ -61,16 +59,14 @@ HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
-// Counts an id. An id outside [0, num_experts) is too large if it is read as
-// unsigned, so it is not counted.
+// Counts an id in [0, num_experts). As unsigned, other ids are too large.
 template <class Id>
 HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(id);
   if (e < num_experts) ++counts[e];
 }
 
-// The loop is unrolled, because that reaches one increment a cycle, which is
-// the rate of stores.
+// Counts n ids. Unrolled, it reaches one increment (and store) per cycle.
 template <class Id>
 HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
                          uint32_t num_experts, int32_t* HWY_RESTRICT counts) {
@@ -85,9 +81,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// Each ISA counts in the way that is fastest there. ISAs with registers for
-// masks count the bits of the masks. Other ISAs sum the masks in bytes,
-// although adding up these sums takes time.
+// 1 if it is faster to count the bits of masks, on ISAs with mask registers.
+// Other ISAs subtract masks from byte counters, and then add these up.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1
@@ -96,9 +91,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 #endif
 constexpr size_t kManyBytes = 128;
 
-// Counts how often each of the experts first, ..., first + 3 is in bytes[0,
-// size), and adds the numbers to `counts`. `size` is a number of whole vectors,
-// at most 255.
+// Adds to `counts` how often each of the experts first, ..., first + 3 is in
+// bytes[0, size). `size` is a whole number of vectors, at most 255.
 HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
                                  uint32_t first, int32_t* HWY_RESTRICT counts) {
   const hn::ScalableTag<uint8_t> d;
@@ -117,7 +111,7 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
     sum3 += hn::CountTrue(d, hn::Eq(v, e3));
   }
 #else
-  // A lane that is equal adds 1, because its mask is -1.
+  // Adds 1 to the counters of equal lanes, because their masks are -1.
   auto count0 = hn::Zero(d), count1 = count0, count2 = count0, count3 = count0;
   for (size_t i = 0; i < size; i += N) {
     const auto v = hn::Load(d, bytes + i);
@@ -147,11 +141,11 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
 }
 
 // Counts the ids of few experts: compares the ids, as bytes, with each expert.
-// Ordinary counters would be incremented again before the previous increment
-// has left the store buffer. For 16 experts on AVX2 this saves 0.1 ns a pair,
-// or 0.3 if the ids follow Zipf's law. With vectors of 16 bytes it is faster
-// for up to 8 experts. For 64 experts it is not faster (it takes 1.0 to 1.5
-// times as long).
+// CountRun() would increment a counter again before the previous increment has
+// left the store buffer. On AVX2, CountFew() saves 0.1 ns a pair for 16
+// experts, or 0.3 if ids follow Zipf's law. With vectors of 16 bytes, it is
+// faster for up to 8 experts. For 64 experts, it takes 1.0 to 1.5 times as
+// long.
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {
@@ -190,7 +184,6 @@ inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
   CountRun(ids + vectors_end, n - vectors_end, num_experts, counts);
 }
 
-// Counts the pairs of each expert.
 template <class Id>
 HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
@@ -212,7 +205,7 @@ HWY_INLINE void Count(const ConstAnyMatrix& topk_ids, size_t num_experts,
   CountRun(topk_ids.Row<Id>(0), n, limit, counts);
 }
 
-// Adds `blocks` rows of counts to one row, `counts`, and replaces each row by
+// Sets `counts` to the sum of `blocks` rows of counts, and replaces each row by
 // the sum of the rows before it.
 HWY_INLINE void SumBlocks(int32_t* rows, size_t blocks, size_t num_experts,
                           int32_t* HWY_RESTRICT counts) {
@@ -238,8 +231,8 @@ HWY_INLINE BucketTotals Total(const int32_t* HWY_RESTRICT counts,
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Adds to each lane i >= distance the lane i - distance. (The indices and the
-// mask do not change in a loop, so the compiler keeps them in registers.)
+// Adds lane i - distance to each lane i >= distance. (The indices and the mask
+// do not change in a loop, so the compiler keeps them in registers.)
 template <class D, class V>
 HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
   const auto from = hn::Sub(hn::Iota(d, 0), hn::Set(d, distance));
@@ -250,8 +243,8 @@ HWY_INLINE V AddBelow(D d, V v, int32_t distance) {
 }
 #endif
 
-// starts[e] = sum of counts[i] over i < e. Only the addition to `sum` waits
-// for the previous vector.
+// A prefix sum: starts[e] = sum of counts[i] over i < e. Only the addition to
+// `sum` waits for the previous vector.
 HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
                              size_t num_experts, int32_t* HWY_RESTRICT starts) {
   BucketTotals totals;
@@ -285,8 +278,8 @@ HWY_INLINE BucketTotals Scan(const int32_t* HWY_RESTRICT counts,
 }
 
 // Stores pair first_pair + i at its expert's cursor, and advances the cursor.
-// (This is not a lambda of PlaceRun, because GCC inlines only some calls of a
-// lambda, which takes 2.3 times as long.)
+// (This is not a lambda of PlaceRun(), because GCC does not inline all calls of
+// a lambda, and placing then takes 2.3 times as long.)
 template <bool kRowIndex, class Id>
 HWY_INLINE void PlaceOne(const Id* HWY_RESTRICT ids, size_t i,
                          uint32_t num_experts, size_t first_pair,
@@ -321,10 +314,10 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Prefetches the cache line of later stores. The hardware does not
-      // prefetch it, because stores do not train the prefetcher of the L1
-      // cache, and they leave the store buffer in order. If row_index is
-      // larger than that cache, this halves the time.
+      // Prefetches the line that later stores to row_index need. The hardware
+      // does not, because stores do not train the prefetcher of the L1 cache,
+      // and leave the store buffer in order. If row_index is larger than the L1
+      // cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }

@@ -22,10 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Sorts the pairs of a few tokens, and computes the totals on the way. If it
-// read all of tokens_per_expert afterwards instead, it would wait until the
-// last increments have left the store buffer, which is half the time of a
-// token.
+// Sorts the pairs of a few tokens, and computes the totals on the way. Reading
+// tokens_per_expert afterwards instead would wait until the last increments
+// have left the store buffer, which is half the time of a token.
 template <class Id>
 HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
                                   const Id* HWY_RESTRICT ids, size_t n) {
@@ -47,14 +46,12 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
   return totals;
 }
 
-// Each path is a separate function. In one function, GCC spills registers of
-// the loops, and packed pairs take 1.4 times as long on AVX-512. The path for
-// few pairs is so short that saving registers for the other loops would
-// matter.
+// Each path is a separate function, because in one function GCC spills the
+// loops' registers: packed pairs take 1.4 times as long on AVX-512. The path
+// for few pairs is so short that saving the loops' registers would matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
-  // The cursors are in tokens_per_expert. After all pairs are placed, they are
-  // the counts.
+  // Uses tokens_per_expert as cursors, which are the counts in the end.
   Clear(args.tokens_per_expert, args.num_experts);
   PlaceStrided<Id>(args.topk_ids, args.num_experts, 0, args.tokens_per_expert,
                    args.out, args.row_stride);
@@ -70,8 +67,8 @@ HWY_NOINLINE BucketTotals CountAll(const BucketArgs& args) {
 template <class Id>
 HWY_NOINLINE void Pack(const BucketArgs& args) {
   Count<Id>(args.topk_ids, args.num_experts, args.tokens_per_expert);
-  // The starts in offsets[1..] serve as cursors. Each cursor ends where the
-  // next expert starts, so offsets is complete in the end.
+  // Uses offsets[1..] as cursors. Each cursor begins at its expert's start and
+  // ends at the next expert's start, so offsets is complete in the end.
   args.offsets[0] = 0;
   *args.totals =
       Scan(args.tokens_per_expert, args.num_experts, args.offsets + 1);
@@ -96,15 +93,15 @@ HWY_INLINE void Sort(const BucketArgs& args) {
 
 // A counting sort: counts the pairs of each expert, turns the counts into
 // starts (a vectorised prefix sum), and places each pair at its expert's
-// cursor. All else is scalar, except for counting the pairs of few experts: a
+// cursor. Counting for few experts is vectorised, too; all else is scalar: a
 // pair takes a load, an increment and two stores. The time is bound by one
 // store per cycle, and by cursors that are needed again before they have left
 // the store buffer.
 //
-// Packed pairs take 1.0 to 1.1 ns each from 512 tokens on (E = 128, k = 8),
-// and a single token takes 60 ns with its checks. Strided rows need no counts
-// and starts, so they take 0.6 ns per pair, and 30 ns for a single token, 10
-// of them in this function.
+// Packed pairs take 1.0 to 1.1 ns each from 512 tokens on (E = 128, k = 8), and
+// a single token takes 60 ns, checks of the call included. Strided rows need no
+// counts and starts. They take 0.6 ns per pair, and 30 ns for a single token,
+// of which this function takes 10.
 void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
   if (args.topk_ids.type == Type::kI64) {
     Sort<int64_t>(args);
@@ -114,7 +111,7 @@ void Serial(const BucketArgs& args, size_t /*begin*/, size_t /*end*/) {
 }
 
 // Claims room for a block's pairs, by an atomic addition per expert. Replaces
-// the block's counts by the starts of its room.
+// the block's counts by the positions where its room starts.
 HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
                       int32_t* HWY_RESTRICT counts) {
   for (size_t e = 0; e < num_experts; ++e) {
@@ -123,8 +120,8 @@ HWY_INLINE void Claim(int32_t* shared, size_t num_experts,
   }
 }
 
-// Returns the ids of a block's tokens, and sets *first to the first of these
-// tokens. The last block may be short.
+// Returns the ids of a block's tokens, and sets *first to the block's first
+// token. The last block may be short.
 HWY_INLINE ConstAnyMatrix BlockIds(const BucketArgs& args, size_t block,
                                    size_t* first) {
   *first = block * args.block_tokens;

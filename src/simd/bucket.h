@@ -12,63 +12,61 @@
 
 namespace switchyard::simd {
 
-// Blocks claim room only if the experts are at most this many, because a block
-// that claims keeps its counters on the stack.
+// Blocks claim room only for at most this many experts, because the counters of
+// a claiming block are on the stack.
 constexpr size_t kMaxClaimExperts = 1024;
 
-// Numbers of pairs.
 struct BucketTotals {
-  int32_t max = 0;    // the pairs of the expert with the most pairs
-  int32_t pairs = 0;  // the pairs of all experts, without dropped pairs
+  int32_t max = 0;    // pairs of the expert with the most pairs
+  int32_t pairs = 0;  // pairs of all experts; dropped pairs do not count
 };
 
-// Sorts the pairs p of topk_ids, in token order, to out[e * row_stride +
-// position]. The caller has checked all fields, and 1 <= num_experts < 2^31.
+// Sorts pairs (a token and one of its selected experts). Pair p of topk_ids, in
+// token order, goes to out[e * row_stride + position] of its expert e. The
+// caller has checked all fields, and 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // The views are references, because loading a copy of views that were just
-  // stored stalls for longer than one token's pairs take.
+  // The views are references, because loading a copy of a view that was just
+  // stored stalls for longer than sorting the pairs of one token takes.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; a pair's position, -1 if dropped
   size_t num_experts;
-  int32_t* tokens_per_expert;  // [num_experts], written
-  int32_t* offsets;            // [num_experts + 1], written; null: strided rows
-  int32_t* out;                // null: pairs are counted and not placed
+  int32_t* tokens_per_expert;  // [num_experts], output
+  int32_t* offsets;            // [num_experts + 1], null for strided rows
+  int32_t* out;                // null if pairs are only counted
   size_t row_stride;           // 0 if pairs are packed
   BucketTotals* totals;
   // Several threads run a counting sort in blocks of consecutive tokens. Each
-  // block counts its pairs per expert. A scan over all counts gives, for each
-  // expert, the start of each block's pairs. Then each block places its pairs
-  // there. So pairs have the same order as after one pass over all tokens,
-  // for any number of blocks and any threads that run them.
+  // block counts its pairs per expert. A prefix sum over these counts gives,
+  // for each expert, the start of each block's pairs, where the block then
+  // places them. So pairs have the same order as after one pass over all
+  // tokens, for any number of blocks and threads.
   size_t block_tokens = 0;
   int32_t* cursors = nullptr;  // [blocks, num_experts]
-  // If true, blocks need no cursors: each claims room with an atomic addition
-  // per expert, so pairs are in the order in which blocks arrive.
+  // If true, blocks have no cursors: each block claims room with an atomic
+  // addition per expert, so pairs are in the order in which blocks arrive.
   bool claims = false;
 };
 
-// Sorts tokens [0, tokens) in one step on one thread. It is a separate
-// function because for one token each further call costs as much as the sort.
+// Sorts all tokens in one step on one thread. It is a separate function because
+// for one token, each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
-// For blocks [begin, end): counts each block's pairs in the block's cursors.
-// If args.claims is true, adds the counts to tokens_per_expert instead, which
-// the caller has cleared.
+// Counts the pairs of each block in [begin, end) in the block's cursors or,
+// with claims, in tokens_per_expert, which the caller has cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
-// Completes tokens_per_expert, and computes totals and, if given, offsets.
-// Without claims, it first adds the counters of blocks [0, end) to
-// tokens_per_expert, and replaces each counter by the sum of the earlier
-// blocks' counters of that expert. With claims, tokens_per_expert is complete
-// already: after BucketCount(), or after BucketPlace() in strided rows.
+// Computes totals and, if given, offsets. Without claims, it first sets
+// tokens_per_expert to the sum of the cursors of blocks [0, end), and replaces
+// each cursor by the sum of the earlier blocks' cursors of its expert. With
+// claims, tokens_per_expert is complete already: after BucketCount(), or after
+// BucketPlace() in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
 // Places the pairs of the tokens in blocks [begin, end). With claims, a block
-// claims room by adding its counts to counters. For packed pairs these
-// counters are offsets[1..]: they hold each expert's start before the call,
-// and its end after all blocks. For strided rows they are tokens_per_expert,
-// which the caller has cleared.
+// claims room by adding its counts to shared counters. For strided rows, these
+// are tokens_per_expert, which the caller has cleared. For packed pairs, they
+// are offsets[1..]: each expert's start before the call, and end after it.
 RowFunction<BucketArgs> BucketPlace() noexcept;
 
-// For experts [begin, end): writes zeros from the last pair to the row's end.
+// Writes zeros behind the last pair in the rows of experts [begin, end).
 RowFunction<BucketArgs> BucketPad() noexcept;
 
 }  // namespace switchyard::simd

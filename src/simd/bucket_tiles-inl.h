@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Places pairs in rows that collide in the cache, because their addresses map
-// to few of its sets.
+// Places pairs in strided rows, one row per expert. It has a path for rows that
+// collide in the cache, because their addresses map to few of its sets.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_TILES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_BUCKET_TILES_INL_H_
@@ -30,18 +29,18 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The tiles' pairs and counters are on the stack: 32 KB and 8 KB.
+// The pairs and counters of a tile are on the stack: 32 KB and 8 KB.
 constexpr size_t kTilePairs = 8192;
 constexpr size_t kMaxTileExperts = 1024;
 // With fewer pairs, tiles are not faster.
 constexpr size_t kMinTiledPairs = 128;
 
-// The most experts for which placing `pairs` pairs in rows of this stride is
-// as fast as with any other stride. If the stride is a multiple of 4096
-// bytes, all rows start in one set of the L1 cache; for a multiple of 2048 or
-// 1024 bytes, they start in two or four sets. Smaller strides do no harm. With
-// more pairs, more experts fit, because the rows' ends drift apart as rows
-// fill. (Zen 5, 12 ways.)
+// Returns the number of experts up to which placing `pairs` pairs in rows of
+// this stride is as fast as with any other stride. If the stride is a multiple
+// of 4096 bytes, all rows start in one set of the L1 cache; for a multiple of
+// 2048 or 1024 bytes, they start in two or four sets. Smaller strides do no
+// harm. With more pairs, more experts fit, because the ends of the rows drift
+// apart as rows fill. (Zen 5, 12 ways.)
 HWY_INLINE size_t ExpertsThatFit(size_t row_stride, size_t pairs) {
   if (HWY_LIKELY(row_stride % 256 != 0)) return ~size_t{0};
   const size_t few = row_stride % 1024 == 0  ? 16
@@ -53,9 +52,8 @@ HWY_INLINE size_t ExpertsThatFit(size_t row_stride, size_t pairs) {
                           : few * 5;
 }
 
-// Estimates whether more than `few` experts share the pairs, from the number of
-// times that two pairs of a sample have the same expert. If the ids follow
-// Zipf's law, 64 experts behave like 14.
+// Estimates whether more than `few` experts share the pairs: counts pairs of
+// equal experts in a sample. If ids follow Zipf's law, 64 experts act like 14.
 template <class Id>
 HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
                             size_t num_experts) {
@@ -77,13 +75,12 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
   return 2 * few * same + sample < sample * sample;
 }
 
-// Does the work of PlaceRows(), without row_index, for rows that collide. It
-// packs tiles of pairs first, and then copies them to their rows, so that each
-// cache line of a row is written once or twice. PlaceRows() would write it for
-// each pair, and it might leave the cache after each: 0.8 to 1.2 ns a pair
-// instead of up to 10. (Writing each line once, when it is full, is as fast
-// while the branch predictor knows the ids, but takes 1.1 to 1.4 times as
-// long for new ids.)
+// Places pairs as PlaceRows() does, without row_index, in rows that collide. It
+// packs a tile of pairs first, and then copies it to the rows, so that each
+// line of a row is written once or twice. PlaceRows() would write it for each
+// pair, and the line might leave the cache each time: up to 10 ns a pair, not
+// 0.8 to 1.2. (Writing full lines once is as fast while the branch predictor
+// knows the ids, but takes 1.1 to 1.4 times as long for new ids.)
 template <class Id>
 HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
                                size_t num_experts, size_t first_pair,

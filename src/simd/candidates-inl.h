@@ -1,12 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A short list of candidates for the k best of a row, and its sort: each
-// candidate goes to the slot with the number of candidates before it.
-// switchyard/route.h defines the order: larger numbers first, -0 equal to +0,
-// NaN last, and of equal numbers the smaller index first.
+// A short list of candidates for the k best of a row, and its sort: a candidate
+// with n candidates before it goes to slot n. switchyard/route.h defines the
+// order: larger numbers first, -0 equal to +0, NaN last, and among equal
+// numbers the smaller index first.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
 #undef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
@@ -33,8 +32,7 @@ constexpr size_t kTopKLanes = 16;  // the most lanes that a vector has
 struct TopKTables {
   alignas(64) int32_t one_hot[kTopKLanes][kTopKLanes] = {};
   alignas(64) int32_t iota[kTopKLanes] = {};
-  // The numbers of the bits that are set in a byte, in ascending order, and
-  // zeros behind them.
+  // The positions of a byte's set bits, in ascending order, then zeros.
   alignas(64) uint8_t set_bits[256][8] = {};
 
   constexpr TopKTables() {
@@ -69,16 +67,15 @@ using TopKIntTag = hn::RebindToSigned<TopKTag>;
 using TopKVec = hn::Vec<TopKTag>;
 using TopKIntVec = hn::Vec<TopKIntTag>;
 
-// The most elements that one sort finds. The list may have more candidates:
-// to sort 80 takes 0.3 us on AVX-512.
+// kTopKMax: the most elements that one sort finds. The list may have more
+// candidates: sorting 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// The list is longer than its candidates, because whole vectors are stored to
-// it from any candidate on, and because a vector of pads follows them.
+// The list has more room, because whole vectors are stored to it from any
+// candidate on, and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
-// Keys are integers that compare like the logits, with -0 equal to +0 and NaN
-// below -inf.
+// Keys are integers that compare like logits: -0 equals +0, NaN is least.
 constexpr int32_t kPadKey = INT32_MIN + 1;
 constexpr int32_t kNaNKey = INT32_MIN + 2;
 
@@ -89,12 +86,12 @@ struct Candidates {
   HWY_ALIGN int32_t ranks[kTopKRoom];
 };
 
-// The k best, then other elements and pads, so that a vector load from any of
-// the first k finds defined values.
+// The k best, then other elements and pads, so that a vector that is loaded
+// from any of the first k on has defined values.
 struct TopK {
   HWY_ALIGN int32_t keys[kTopKRoom];
   HWY_ALIGN int32_t ids[kTopKRoom];
-  bool nan;  // the row has a NaN, among the k best or not
+  bool nan;  // the row has a NaN, even if it is not among the k best
 };
 
 HWY_INLINE TopKIntVec FlipIfNegative(TopKIntTag di, TopKIntVec v) {
@@ -117,9 +114,9 @@ HWY_INLINE float LogitFromKey(int32_t key) {
   return logit;
 }
 
-// The number of steps for n candidates, which is n rounded up to a multiple of
-// kTopKUnroll. A multiple of whole vectors would be more steps, and a loop of
-// exactly n steps would be hard to predict.
+// Returns the number of loop steps for n candidates: n rounded up to a multiple
+// of kTopKUnroll. Rounding up to whole vectors would make more steps, and a
+// loop of exactly n steps would be hard to predict.
 constexpr size_t kTopKUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 HWY_INLINE size_t TopKSteps(size_t n) {
   return (n + kTopKUnroll - 1) / kTopKUnroll * kTopKUnroll;
@@ -138,8 +135,8 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 // Stores the lanes of `ids` and `logits` where the mask is true, without gaps,
 // and up to a vector of garbage behind them. Returns the number of true lanes.
 // `ids` is FirstIds() plus a multiple of the number of lanes. Highway's
-// Compress does the same, but for AVX2 and SSE, GCC copies Compress's tables
-// to the stack each time (1 KiB, 14 ns).
+// Compress does the same, but for AVX2 and SSE, GCC copies its tables to the
+// stack each time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
@@ -147,8 +144,7 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
                           float* HWY_RESTRICT logits_to) {
   const TopKTag d;
   const TopKIntTag di;
-  // CompressStore is not used, because it is slow on CPUs where it is one
-  // instruction.
+  // Avoids CompressStore, which is slow on CPUs where it is one instruction.
   hn::StoreU(hn::Compress(ids, mask), di, to);
   hn::StoreU(hn::Compress(logits, hn::RebindMask(d, mask)), d, logits_to);
   return hn::CountTrue(di, mask);
@@ -161,7 +157,7 @@ HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
   const TopKTag d;
   const TopKIntTag di;
   const hn::Rebind<uint8_t, TopKIntTag> d8;
-  uint8_t bits[8];  // at most 8 lanes, so bits[0] has them all
+  uint8_t bits[8];  // at most 8 lanes, so bits[0] has all bits
   hn::StoreMaskBits(di, mask, bits);
   const auto lanes =
       hn::PromoteTo(di, hn::LoadU(d8, kTopKTables.set_bits[bits[0]]));
@@ -191,11 +187,10 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it in the order. These are
-// all with a larger key, and all to its left with the same key, because
-// candidates of equal keys are in ascending order of their ids. So candidate i
-// is compared as key - 1 with the candidates to its left, and as key with the
-// candidates to its right.
+// Counts, for each candidate, the candidates before it: all with a larger key,
+// and those to its left with an equal key, because equal keys are in ascending
+// order of ids. So candidate i is compared as key - 1 with candidates to its
+// left, and as key with candidates to its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
@@ -212,7 +207,7 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
     }
     for (; j < HWY_MIN(i + N, steps); j += kTopKUnroll) {
       for (size_t u = 0; u < kTopKUnroll; ++u) {
-        // Lane j - i is candidate j. It counts only larger keys from here on,
+        // Lane j - i is candidate j. From here on, it counts only larger keys,
         // because it has been compared with all candidates to its left.
         const auto one = hn::Load(di, kTopKTables.one_hot[j + u - i]);
         than = hn::Add(than, one);
@@ -228,7 +223,7 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   }
 }
 
-// Moves each candidate to the slot of its rank; pads keep their place.
+// Moves each candidate to the slot of its rank. Pads keep their place.
 SWITCHYARD_PIECE void Place(const Candidates& list,
                             const int32_t* HWY_RESTRICT ids, size_t count,
                             TopK& to) {

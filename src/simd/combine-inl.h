@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sums a token's terms: rows of any type give a row of floats.
+// Sums a token's terms (rows of any type, times their weights) to floats.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_COMBINE_INL_H_
 #undef SWITCHYARD_SRC_SIMD_COMBINE_INL_H_
@@ -31,9 +30,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// For four vectors of columns: AddTermFour() computes v = fma(w, row[i..], v),
-// AddFour() computes v = row[i..] + v. Vectors of 16-bit rows are in the order
-// of LoadShuffled().
+// Each adds a row to four vectors of a sum: AddTermFour() computes v = fma(w,
+// row[i..], v), AddFour() computes v = row[i..] + v. AddTermFour() leaves sums
+// of 16-bit rows in the order of LoadShuffled().
 template <class T, class D, class V>
 SWITCHYARD_PIECE void AddTermFour(D d, V w, const T* HWY_RESTRICT row, V& v0,
                                   V& v1, V& v2, V& v3) {
@@ -61,7 +60,7 @@ SWITCHYARD_PIECE void AddFour(D d, const T* row, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Add(Storage<T>::Load(d, row + 2 * N), v2);
   v3 = hn::Add(Storage<T>::Load(d, row + 3 * N), v3);
 }
-// Loads the first n elements of a vector, and zeros behind them.
+// Loads n <= Lanes(d) elements from column i on, and zeros behind them.
 template <class D>
 SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
                                     size_t n) {
@@ -80,8 +79,8 @@ SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
   }
 }
 // Adds a residual to four vectors. (It is inlined. A call in the loop, even if
-// it is never made, keeps rows and weights out of registers: f32 would take
-// 1.15 times as long.)
+// it is never made, would keep rows and weights out of registers: f32 would
+// take 1.15 times as long.)
 template <class D, class V>
 SWITCHYARD_PIECE void AddResidualFour(D d, const void* residual, Type type,
                                       size_t i, V& v0, V& v1, V& v2, V& v3) {
@@ -111,9 +110,9 @@ SWITCHYARD_PIECE void ScaleFour(D d, float factor, V& v0, V& v1, V& v2, V& v3) {
   v3 = hn::Mul(v3, factors);
 }
 // Computes the first n elements of one vector of a sum, from column i on. Also
-// stores them to `values`, followed by zeros, because an infinite weight times
-// the zeros behind the row's end would be NaN. (The function is not inlined,
-// because each kind of sum calls it from eight places.)
+// stores them to `values`, followed by zeros, because behind the row's end an
+// infinite weight times 0 gives NaN. (The function is not inlined, because each
+// kind of sum calls it from eight places.)
 template <class In>
 HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
                             size_t n, float* sum, float* HWY_RESTRICT values) {
@@ -140,21 +139,19 @@ HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
   StoreUpTo<float>(v, d, sum + i, n);
 }
 
-// A body for SimdgroupSum. It computes sum[i], the sum of the terms and the
-// residual, and with kSquares adds its square to an accumulator. `sum` may be
-// the residual or the row of a term.
+// A body for SimdgroupSum(). It computes sum[i], the sum of the terms and the
+// residual. With kSquares, it adds the square of sum[i] to an accumulator.
+// `sum` may be the residual or the row of a term.
 // kTerms: the number of terms, or 0 if it is only known at run time.
-// kScaled: applies the scales of `tail`. With kTerms = 0, it applies them
-// whenever there are any. Unrolled sums do not test for them, because the test
-// takes time.
+// kScaled: applies the scales of `tail`. With kTerms = 0, they are applied if
+// there are any; testing for them would slow down unrolled sums.
 template <class In, bool kSquares, size_t kTerms, bool kScaled = false>
 struct SumTerms {
   const Terms& terms;
   const Tail& tail;
   float* sum;
-  // Copies of the terms and the residual stay in registers, because no store
-  // to `sum` can change them. Without copies, the sum takes 1.08 to 1.17
-  // times as long.
+  // Copies stay in registers, because no store to `sum` can change them.
+  // Without copies, the sum takes 1.08 to 1.17 times as long.
   const In* rows[kTerms + 1];
   float weights[kTerms + 1];
   const void* residual;
@@ -191,8 +188,8 @@ struct SumTerms {
                     static_cast<const In*>(terms.rows[s]) + i, v0, v1, v2, v3);
       }
     }
-    // An unrolled sum applies `routed` to all of its terms. If some of them
-    // are unscaled, SumListed() uses it only if `routed` is 1.
+    // An unrolled sum applies `routed` to all terms. SumListed() uses it for
+    // terms that are unscaled only if `routed` is 1.
     if (scaled && (kTerms != 0 || tail.unscaled == 0)) {
       ScaleFour(d, tail.scales->routed, v0, v1, v2, v3);
     }
@@ -238,15 +235,15 @@ struct SumTerms {
   }
 };
 
-// SumListed() for one type of rows. It writes the sum of the listed terms and
-// the residual to `sum`. With kSquares it returns the sum of its squares.
+// The type of SumListed(), which writes the sum of the listed terms and the
+// residual to `sum`. With kSquares, it returns the sum of the squares of `sum`.
 using SumFunction = float (*)(const Terms& terms, const Tail& tail, float* sum,
                               size_t cols);
 
-// The loop over terms is unrolled for the numbers of terms in most models: that
-// saves 4 % of a token in cache (f32, H = 2048, top_k = 8). For rows of 16
-// bits it is unrolled for the most frequent number only, because their loads
-// take extra instructions. For codes it is not unrolled.
+// The loop over terms is unrolled for the numbers of terms in most models,
+// which saves 4 % of a token in cache (f32, H = 2048, top_k = 8). For 16-bit
+// rows, it is unrolled only for the most frequent number, because their loads
+// take extra instructions. For codes, it is not unrolled.
 template <class In, bool kSquares>
 HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
                              size_t cols) {
@@ -275,8 +272,8 @@ HWY_NOINLINE float SumListed(const Terms& terms, const Tail& tail, float* sum,
   return SimdgroupSum(cols, SumTerms<In, kSquares, 0>(terms, tail, sum));
 }
 
-// The slow path handles any number of terms, and a tile of columns at a time.
-// It adds the same numbers in the same order as SumListed().
+// The slow path, SumSlowly(), sums any number of terms, a tile of columns at a
+// time. It adds the same numbers in the same order as SumListed().
 constexpr size_t kSumTile = 512;
 using SumTile = float[kSumTile];
 

@@ -27,15 +27,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns columns of a token's sum, which is in memory, to PutRow().
+// A RowSource for PutRow(): columns of a token's sum, which is in memory.
 const float* KeptSum(const void* context, size_t begin, size_t, float*) {
   return static_cast<const float*>(context) + begin;
 }
 
-// Computes normed = sum * scale * norm_weight. Because the loop has time for
-// it, it also prefetches the first cache lines of the next token's rows, one
-// line per vector. (MulTile() of the stages took 1.03 to 1.10 times as long
-// for 64 tokens.)
+// Computes normed = sum * scale * norm_weight. The loop has time to prefetch
+// the first cache lines of the next token's rows, too, one line per vector.
+// (MulTile() of the stages took 1.03 to 1.10 times as long for 64 tokens.)
 struct NormedRow {
   const CombineArgs& args;
   const RowSource& sum;
@@ -84,8 +83,7 @@ struct NormedRow {
     const float* const from = self.sum.get(self.sum.context, begin, n, buffer);
     const NormKind kind = args.options.norm;
     if (args.options.round_like_unfused && kind == NormKind::kWeight) {
-      // Rounds between the product with the scale and the product with the
-      // weight.
+      // Multiplies by the scale, rounds, then multiplies by the weight.
       TakeTile(TileOperand(from), n, self.scale, buffer);
       RoundTile(args.stages->rounded, n, buffer);
       MulTile({args.inputs.norm_weight, 0, begin}, n, 1.0f, false, buffer,
@@ -109,8 +107,7 @@ struct NormedRow {
   }
 };
 
-// Writes a token's sum to `out`, unless `out` has it already, and computes
-// `normed` from it.
+// Writes a token's sum to `out` unless it is there, and with kNorm, `normed`.
 template <bool kNorm>
 HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
                          const RowSource& sum, const float* in_place,
@@ -130,24 +127,24 @@ HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
       PutRow({NormedRow::Get, &normed}, to, token);
     }
   }
-  // `out` is written last, because it may be one of the sum's inputs.
+  // Writes `out` last, because it may be one of the sum's inputs.
   if (in_place == nullptr && args.outputs.out.data != nullptr) {
     PutRow(sum, args.outputs.out, token);
   }
 }
 
-// One pass over the top_k rows of each token: sums 4 vectors of columns at a
-// time in registers, slot by slot. The bytes of these rows bound the time.
+// Reads the top_k rows of each token once: sums 4 vectors of columns at a time
+// in registers, slot by slot. The bytes of these rows bound the time.
 //
-// With a norm, the pass also sums the squares, in 32 lanes. A second pass
-// multiplies the sum, which is 8-28 KB and still in L1. The bytes bound this,
-// too: a token from memory takes 3 us (H = 2048, top_k = 8), 1.01 times as
-// long as a loop that only moves them. A single token in L2 takes 1.12 times
-// as long as that loop (0.74 us), because the fold, the root and the
-// divisions are a chain of 70 cycles between the passes, and the second pass
-// reads the sum again.
+// With kNorm, the pass also sums the squares, in 32 lanes. A second pass
+// multiplies the sum, which is 8-28 KB and still in L1. Bytes bound this, too:
+// a token from memory takes 3 us (H = 2048, top_k = 8), 1.01 times as long as a
+// loop that only moves its bytes. A single token in L2 takes 1.12 times as long
+// as that loop (0.74 us), because the fold, the root and the divisions are a
+// chain of 70 cycles between the passes, and the second pass reads the sum
+// again.
 //
-// Only the sum is compiled for each type of the rows.
+// Only sum_listed is compiled for each type of rows.
 template <bool kNorm>
 HWY_NOINLINE void CombineTokens(const CombineArgs& args, SumFunction sum_listed,
                                 size_t begin, size_t end, float* kept) {
@@ -180,21 +177,21 @@ HWY_NOINLINE void CombineOnStack(const CombineArgs& args,
   CombineTokens<kNorm>(args, sum_listed, begin, end, kept);
 }
 
-// A token with stages. Its row is kept between phases or, if it is too wide,
-// computed again for each phase.
+// A token with stages. Its row is kept between phases or, if it is too wide for
+// the stack, computed again for each phase.
 struct StagedToken {
   const CombineArgs& args;
   size_t token;
   float* kept;  // the sum of the token's terms, or null
   float* other;
   PhaseScales* scales;
-  // The first phase uses the next three fields only if `kept` is not null and
-  // the token's terms are listed. It then computes the sum with them.
+  // Only the first phase uses the next three fields, to compute the sum. It
+  // uses them if `kept` is not null and `terms` has all terms.
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 
-  // Computes columns [begin, begin + n) up to and with phase `last`, in whole
-  // vectors of `block`.
+  // Computes columns [begin, begin + n) from the terms to phase `last`, in
+  // whole vectors of `block`.
   StageTile Make(size_t last, size_t begin, size_t n, float* block) const {
     size_t skipped;
     SumSlowly(args, token, begin, n, skipped, block);
@@ -217,21 +214,18 @@ struct StagedToken {
     return buffer;
   }
 
-  // Computes all phases' scales. Returns the sum of squares after the last
-  // phase.
+  // Computes the scales of all phases. Returns the last sum of squares.
   float Run() const {
     HWY_ALIGN SumTile made;
     float squares_of_sum = 0.0f;
     for (size_t phase = 0; phase < args.stages->num_phases; ++phase) {
       const CombinePhase& what = args.stages->phases[phase];
-      // If columns are not kept, a phase that needs no squares does not need
-      // the sum either.
+      // Skips a phase that needs no squares if no columns are kept.
       const bool any = what.block_squares || what.other_squares;
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
       if (kept != nullptr && terms != nullptr && phase == 0 && what.end == 0) {
-        // Computes the sum of the terms, because no stage comes before the
-        // squares.
+        // No stage comes before the squares: sums terms and squares at once.
         squares_of_sum = sum_squares(*terms, Tail(), kept, args.cols);
         scales[0].block =
             NormScale(squares_of_sum, args.cols, args.options.block_eps);
@@ -261,8 +255,8 @@ struct StagedToken {
   }
 };
 
-// Combine with stages: sums the terms, then runs the stages. The sum is in
-// `out` if that is f32 and no stage reads it, and otherwise in a buffer.
+// Sums the terms of each token, then runs the stages. The sum is in `out` if
+// that is f32 and no stage reads it, and otherwise in a buffer.
 HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
                                 SumFunction sum_squares, size_t begin,
                                 size_t end) {

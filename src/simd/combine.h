@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Combine. For each token it adds up the terms (the weighted rows of slots,
-// the identity expert, shared experts), runs the stages on the sum, writes
-// the result to `out`, and its final norm to `normed`. CombinePlan
+// Combine. For each token, it adds up the terms (the weighted rows of slots,
+// the identity expert, shared experts), runs the stages on the sum, and writes
+// the result to `out`, and the result's final norm to `normed`. CombinePlan
 // (src/combine_plan.h) and the number of columns choose one of these paths:
 //
 //   no stages, out is f32            CombineTokens() adds in registers, 4
@@ -20,13 +20,13 @@
 //                                      each tile again, from the terms on
 //
 // A call without stages has terms of one type, at most kMaxTerms of them, and
-// may have the four scales, a residual and the final norm. A norm of a part, a
-// vector of CombineVectors, a rounding between steps, and a term of another
-// type are stages. SumSlowly() sums a token with more than kMaxTerms terms, a
+// may have the four scales, a residual and the final norm. Stages are: a norm
+// of a part, a vector of CombineVectors, a rounding between steps, and a term
+// of another type. SumSlowly() sums a token with more than kMaxTerms terms, a
 // tile at a time. On all paths, the final norm is a separate pass, NormedRow.
 //
-//   combine_terms-inl.h     lists a token's terms, and reads their numbers
-//   combine-inl.h           sums them: SumListed() in registers, SumSlowly()
+//   combine_terms-inl.h     lists a token's terms, and reads their weights
+//   combine-inl.h           sums terms: SumListed() in registers, SumSlowly()
 //   combine_stages-inl.h    runs stages, each a loop of tiles-inl.h over a tile
 //   combine.cc              has the paths above, and the final norm
 
@@ -43,18 +43,17 @@
 
 namespace switchyard::simd {
 
-// kMaxTerms: the most terms that a token's list holds. kSumKept: the most
-// columns of a sum that is kept on the stack, because it is not in `out`.
+// kMaxTerms: the most terms that a token's list (Terms) holds. kSumKept: the
+// most columns of a sum on the stack, where it is kept if it is not in `out`.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 
 // A step after the sum of a token's listed terms. It runs on a tile of columns
-// at a time, with two tiles: the block's and another one. A factor of 1 changes
+// of the sum (the block's tile), or on a second tile. A factor of 1 changes
 // nothing, so products with and without a factor are the same operation.
 struct CombineStage {
-  // The operations on `tile`, which is the block's tile or, with `other`, the
-  // other one. v, x and sum are the members below. M rounds to
-  // CombineStages::rounded.
+  // The operations. `tile` is the block's tile or, with `other`, the second
+  // tile. v, x and sum are the members below. M rounds to `rounded`.
   enum Op : uint8_t {
     kLoad,     // tile = x * operand
     kAdd,      // tile = (v * tile + x * operand) * sum
@@ -65,21 +64,21 @@ struct CombineStage {
     kGated,    // as kShared, but the first product replaces the tile
     kScale,    // tile = v * tile
     kRound,    // tile = M(tile)
-    kJoin,     // the block's tile = (v * that tile + x * the other) * sum
+    kJoin,     // block's tile = (v * block's tile + x * second tile) * sum
   };
   Op op;
-  bool other;      // `tile` is the other tile, not the block's
+  bool other;      // `tile` is the second tile, not the block's
   bool norm;       // v is the scale of the tile's norm
   bool per_token;  // the operand has a row for each token, not one for all
   const ConstAnyMatrix* operand;
   float v, x, sum;
 };
 
-// The stages up to the next norm that needs their results.
+// Consecutive stages, up to the next norm that needs their results.
 struct CombinePhase {
-  size_t end;          // the number of stages up to the phase's last
+  size_t end;          // the index behind the phase's last stage
   bool block_squares;  // sum the block's squares, for its next norm
-  bool other_squares;  // sum the other tile's squares, for its next norm
+  bool other_squares;  // sum the second tile's squares, for its next norm
 };
 
 struct CombineStages {
@@ -89,28 +88,28 @@ struct CombineStages {
   CombinePhase phases[kMaxPhases];
   size_t num_stages = 0;
   size_t num_phases = 0;
-  Type rounded = Type::kF32;  // M
+  Type rounded = Type::kF32;  // M rounds to this type
 };
 
 // The caller has checked that shapes agree with out or normed, which are
 // [tokens, hidden] with hidden >= 1, and that outputs overlap no inputs unless
-// they are in place. An optional view has data exactly if it is given.
+// they are in place. An optional view that is not given has no data.
 struct CombineArgs {
-  const CombineInputs& inputs;  // references: copying 1 KB would take 60 ns
+  const CombineInputs& inputs;  // references, because copies of 1 KB take 60 ns
   const CombineOutputs& outputs;
   const CombineOptions& options;
-  // Null if the list holds all terms, nothing but the residual follows them,
-  // and the sum is `out` or is kept.
+  // Null if all terms are listed, only the residual follows them, and the sum
+  // is either `out` or kept on the stack.
   const CombineStages* stages;
-  const CombineScales* scales;  // null if all are 1, or are among the stages
+  const CombineScales* scales;  // null if all are 1, or if stages apply them
   size_t cols;
-  Type rows_type;                // the type of the listed terms
-  bool shared_listed;            // the shared experts are among these terms
-  bool identity_listed;          // the identity expert is among these terms
-  std::atomic<size_t>* skipped;  // row_index values outside [-1, rows)
+  Type rows_type;                // the type of the listed terms' rows
+  bool shared_listed;            // the list has the shared experts
+  bool identity_listed;          // the list has the identity expert
+  std::atomic<size_t>* skipped;  // counts row_index values outside [-1, rows)
 };
 
-// `in`: the type of the listed terms.
+// Returns the kernel for listed terms of type `in`.
 RowFunction<CombineArgs> CombineRows(Type in) noexcept;
 
 }  // namespace switchyard::simd

@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the stages of combine.h, which turn a token's sum of terms into its
+// Runs the stages of combine.h, which turn the sum of a token's terms into the
 // outputs. Each stage is a loop over a tile of f32 that stays in the L1 cache.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_STAGES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_COMBINE_STAGES_INL_H_
@@ -30,8 +29,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The scales of a phase's norms, of the block and of the other tile, and the
-// sums of squares from which they are computed.
+// The scales of a phase's two norms, of the block and of the second tile, and
+// the sums of squares that give these scales.
 struct PhaseScales {
   float block, other;
 };
@@ -44,7 +43,7 @@ struct PhaseSquares {
   }
 };
 
-// The tiles of columns [begin, begin + n) of a token, n <= kSumTile.
+// The two tiles for columns [begin, begin + n) of a token, n <= kSumTile.
 struct StageTile {
   const CombineArgs& args;
   size_t token, begin, n;
@@ -94,8 +93,7 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // Runs the stages of a phase, with the scales that the norms before it have
-  // found.
+  // Runs a phase's stages, with the scales that the norms before it gave.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists the terms of a token's sum, before its columns are summed.
+// Lists the terms of a token's sum, before the rows are added up.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_COMBINE_TERMS_INL_H_
@@ -30,9 +29,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The terms of one token's sum that have the type of rows, in order: active
-// slots, the identity expert, the shared experts. top_k is at most 22 in all
-// known models. A token with more terms than fit takes the slow path.
+// The listed terms of a token's sum: rows of one type, and their weights. Their
+// order is: active slots, the identity expert, shared experts. top_k is at most
+// 22 in all known models. More than kMaxTerms terms take the slow path.
 struct Terms {
   size_t count = 0;
   const void* rows[kMaxTerms];
@@ -50,14 +49,13 @@ struct Terms {
   }
 };
 
-// The steps after the terms: their scales, and the residual (or null) that is
-// added to their sum.
+// The operands of the steps after the terms: the scales, and the residual (or
+// null) that is added to the sum.
 struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  // The last `unscaled` terms are shared experts, which scales.routed does not
-  // multiply.
+  // How many of the last terms (shared experts) scales.routed leaves alone.
   size_t unscaled = 0;
 };
 
@@ -66,7 +64,7 @@ HWY_INLINE float Scalar(const ConstAnyMatrix& m, size_t row, size_t col) {
   return ScalarAt(m, row, col);
 }
 
-// Reads a token's number from a matrix with one column or one row.
+// Returns a token's element of a matrix with one column or one row.
 HWY_INLINE float OfToken(const ConstAnyMatrix& m, size_t token) {
   return m.rows == 1 ? Scalar(m, 0, token) : Scalar(m, token, 0);
 }
@@ -90,14 +88,14 @@ HWY_INLINE Tail TailOf(const CombineArgs& args, size_t token) {
   return {RowAt(residual, token), residual.type, args.scales, unscaled};
 }
 
-// How far ListTerms() has come in a token's terms.
+// Where ListTerms() continues in a token's terms.
 struct TermCursor {
-  size_t next = 0;     // the next slot or, behind the slots, other term
-  size_t skipped = 0;  // the number of row indices out of range so far
+  size_t next = 0;     // the next slot, or the next term behind the slots
+  size_t skipped = 0;  // row indices out of range so far
 };
 
-// Replaces `terms` by the token's terms from the cursor on, as many as fit.
-// Returns true if the last term of the token is among them.
+// Replaces `terms` by as many of the token's terms as fit, from the cursor on.
+// Returns true if the token's last term is among them.
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms& terms) {
   const CombineInputs& in = args.inputs;
@@ -138,7 +136,7 @@ HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
   return true;
 }
 
-// All terms of a token if `all` is true, otherwise the first kMaxTerms.
+// All terms of a token if `all` is true, otherwise its first kMaxTerms terms.
 struct TokenTerms {
   Terms terms;
   TermCursor cursor;

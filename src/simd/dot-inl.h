@@ -1,17 +1,16 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Exact integer products of weights' codes and a row's codes. Only this file
-// uses each target's instructions for them.
+// Exact integer products of weights' codes and a row's codes. Instructions for
+// these products are used only in this file.
 //
-// The lanes are columns of the product. Four codes of a column (k, k + 1,
-// ...) lie in the four bytes of its 32-bit lane, and the row's four codes are
-// in every lane. Unsigned codes of weights exceed the signed ones by
-// WeightTraits::offset, so the dot product is too large by the offset times
-// the sum of the row's codes. To remove this costs nothing here, because the
-// sum starts at a correction for each row and block.
+// The lanes are columns of the product. The four bytes of a column's 32-bit
+// lane are four codes of its weights (k, k + 1, ...), and every lane has the
+// same four codes of the row. Unsigned codes of weights exceed the signed ones
+// by WeightTraits::offset, so the dot product is too large by the offset times
+// the sum of the row's codes. Removing this costs nothing here, because the sum
+// starts at a correction for each row and block.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_DOT_INL_H_
 #undef SWITCHYARD_SRC_SIMD_DOT_INL_H_
@@ -31,7 +30,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors have at most 16 columns, because a packed group has 16.
+// Vectors have at most 16 columns, because a packed group of weights has 16.
 using DotTag = hn::CappedTag<float, 16>;
 using DotIntTag = hn::RebindToSigned<DotTag>;
 using DotVec = hn::Vec<DotTag>;
@@ -47,10 +46,9 @@ using DotInts = hn::Vec<DotIntTag>;
 //   Add             adds a product of nibbles, or of six bits, to a state
 //   AddBytes        adds a product of bytes to two states, at most 8 times
 //   Sum, SumBytes   the int32 sums of a state, or of the two states of bytes
-//   Factor, Scaled  prepares scales of 8 bits; multiplies a state's sums by
-//                   them
-//   Small, SmallProduct  puts a number of 16 bits in all lanes; multiplies
-//                   lanes that have 16 bits by it
+//   Factor, Scaled  prepares 8-bit scales; multiplies a state's sums by them
+//   Small, SmallProduct  puts a 16-bit number in all lanes; multiplies lanes of
+//                   16-bit numbers by it
 #undef SWITCHYARD_DOT_VNNI
 #undef SWITCHYARD_DOT_MADDUBS
 #undef SWITCHYARD_DOT_SDOT
@@ -97,8 +95,7 @@ struct ByteDot {
     const hn::Repartition<uint8_t, DotTag> d8;
     return hn::TableLookupBytes(hn::LoadDup128(d8, table), nibbles);
   }
-  // Puts bits 2 * kField and 2 * kField + 1 of `bits` above the four bits of
-  // `nibbles`.
+  // Puts bits [2 * kField, 2 * kField + 2) of `bits` above each nibble.
   template <int kField>
   static HWY_INLINE Codes AddTwoBits(Codes nibbles, Codes bits) {
     const hn::Repartition<uint16_t, DotTag> d16;
@@ -120,7 +117,7 @@ struct ByteDot {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-// Adds the products of each pair of 16-bit numbers (pmaddwd).
+// Multiplies pairs of 16-bit numbers, and adds up the two products (pmaddwd).
 HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
 #if HWY_TARGET <= HWY_AVX3
   return DotInts{_mm512_madd_epi16(a.raw, b.raw)};
@@ -130,8 +127,8 @@ HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
   return DotInts{_mm_madd_epi16(a.raw, b.raw)};
 #endif
 }
-// Multiplies 32-bit lanes by a number of 16 bits, with pmaddwd: the upper
-// half of each lane of `small` is 0, so the upper half of `a` does not count.
+// Multiplies 32-bit lanes by a 16-bit number with pmaddwd. The upper half of
+// each lane of `small` is 0, so pmaddwd ignores the upper half of `a`.
 struct SmallDot {
   static HWY_INLINE DotInts Small(int32_t x) {
     return hn::Set(DotIntTag(), x & 0xFFFF);
@@ -151,7 +148,7 @@ struct SmallDot {
 };
 
 #endif
-// Scales are multiplied with products of 32 bits.
+// Multiplies sums by scales as 32-bit numbers.
 struct WideDot : SmallDot {
   static HWY_INLINE DotInts Factor(DotInts scale) { return scale; }
   static HWY_INLINE DotInts Scaled(DotInts state, DotInts factor) {
@@ -186,11 +183,10 @@ struct Dot : ByteDot, WideDot {
 #elif SWITCHYARD_DOT_MADDUBS
 
 // pmaddubsw multiplies u8 by s8, and adds pairs of products to 16 bits. Such
-// sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 *
-// 128 = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
-// 32256). Bytes are multiplied as two nibbles of 4 bits each, which is exact
-// for all codes. The product |code| * sign(code, row) would not be exact for
-// -128, and takes as many instructions.
+// sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 * 128
+// = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
+// 32256). Bytes are multiplied as two nibbles, which is exact for all codes.
+// |code| * sign(code, row) is as long, but not exact for -128.
 struct Dot : ByteDot, SmallDot {
   using State = hn::Vec<hn::Repartition<int16_t, DotTag>>;
   static constexpr int kOffset = 128;
@@ -202,9 +198,8 @@ struct Dot : ByteDot, SmallDot {
   }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
     sum = hn::Add(sum, Pairs(codes, row));
-    // Prevents GCC from adding up all products of a block in a tree, which
-    // would hold them in memory. With this line, 4 rows of q8_0 take 0.7
-    // times as long. (Zen 3)
+    // Prevents GCC from adding up the products of a block in a tree, in memory:
+    // 4 rows of q8_0 take 0.7 times as long. (Zen 3)
     asm("" : "+v"(sum.raw));
     return sum;
   }
@@ -217,8 +212,7 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumBytes(State low, State high) {
     return hn::Add(SumPairs(low), hn::ShiftLeft<4>(SumPairs(high)));
   }
-  // Puts the scale in both halves of a lane, so that MultiplyPairs() multiplies
-  // both numbers of a pair.
+  // Puts the scale in both halves of a lane, for both numbers of a pair.
   static HWY_INLINE DotInts Factor(DotInts scale) {
     return hn::Or(hn::And(scale, hn::Set(DotIntTag(), 0xFFFF)),
                   hn::ShiftLeft<16>(scale));
@@ -231,10 +225,10 @@ struct Dot : ByteDot, SmallDot {
   static HWY_INLINE DotInts SumPairs(State a) {
     return Scaled(a, hn::Set(DotIntTag(), 0x10001));
   }
-  // Add() with an asm instruction. Otherwise GCC gives the instruction another
-  // destination, and copies that at the loop's end. With it, bytes take 0.9
-  // times as long, but nibbles would take 1.03 times as long. (4 and 32 rows,
-  // Zen 3)
+  // Adds products as Add() does, but by an asm instruction that stores the sum
+  // in place. Otherwise GCC chooses another register, and copies the sum at the
+  // loop's end. With asm, bytes take 0.9 times as long, but nibbles would take
+  // 1.03 times as long. (4 and 32 rows, Zen 3)
   static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
 #if HWY_TARGET == HWY_AVX2
     asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));
@@ -261,8 +255,7 @@ struct Dot : ByteDot, SmallDot {
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
 
 // For targets that multiply signed codes by signed codes. Codes of a byte are
-// stored with an offset of 128, which AddBytes() takes off before it
-// multiplies.
+// stored with an offset of 128, which AddBytes() removes before it multiplies.
 struct Dot : ByteDot, WideDot {
   using State = DotInts;
   static constexpr int kOffset = 0;
@@ -275,7 +268,7 @@ struct Dot : ByteDot, WideDot {
 #if SWITCHYARD_DOT_SDOT
     return svdot_s32(sum, weights, row);
 #else
-    // Highway's NEON target includes CPUs without SDOT.
+    // Highway's NEON target includes CPUs without the SDOT instruction.
     const int16x8_t low =
         vmull_s8(vget_low_s8(weights.raw), vget_low_s8(row.raw));
     const int16x8_t high = vmull_high_s8(weights.raw, row.raw);
@@ -294,11 +287,10 @@ struct Dot : ByteDot, WideDot {
 
 #else
 
-// For targets without vectors of bytes, or without instructions for their
-// products.
+// For targets without vectors of bytes, or without products of bytes.
 struct Dot : WideDot {
   struct Codes {
-    uint8_t v[64];  // four codes for each lane
+    uint8_t v[64];  // four codes for each lane of State
 
     template <class Of>
     static HWY_INLINE Codes Each(Of of) {

@@ -13,10 +13,9 @@
 
 namespace switchyard::simd {
 
-// True if `a` and `b`, of kBytes each, are equal in the bytes that are 0xFF
-// in `mask`. Sixteen bytes are compared at once because RouteOptions has 28
-// members, and a comparison and a branch for each of them cost more than the
-// rest of a check.
+// True if `a` and `b`, of kBytes each, are equal where `mask` has bytes 0xFF.
+// Compares sixteen bytes at once, because RouteOptions has 28 members: to
+// compare and branch for each would cost more than the rest of a check.
 template <size_t kBytes>
 [[gnu::always_inline]] inline bool AreEqualWhere(const unsigned char* mask,
                                                  const void* a, const void* b) {

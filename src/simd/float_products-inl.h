@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Products with float weights. Each output is one chain of fused multiply-adds
-// in the order of columns, for any width of vectors, so that results do not
-// depend on it.
+// in the order of columns, so results do not depend on the vectors' width.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_FLOAT_PRODUCTS_INL_H_
@@ -37,16 +35,15 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of columns of the rows that all strips of a batch multiply before
-// the next columns: as floats, they are 24 KB for 48 rows.
+// kFloatChunk: the rows' columns that all strips of a batch multiply before the
+// next columns, because 48 rows of them are only 24 KB as floats.
 constexpr size_t kFloatChunk = 128;
 constexpr size_t kFloatRows = 48;
 
-// The operands of a strip, which multiplies a few rows by up to
-// kTileColumns = 32 rows of weights, each of which gives a column of the
-// product. It handles `count` columns of the rows at a time. packed[0] and
-// packed[1] are the weights for the first and the last 16 columns of the
-// product.
+// The operands of a strip, which multiplies `count` columns of a few rows by up
+// to kTileColumns = 32 rows of weights. Each row of weights gives a column of
+// the product. packed[0] and packed[1] are the weights for the first and the
+// last 16 columns of the product.
 struct FloatStripArgs {
   const float* rows;
   size_t stride;
@@ -55,7 +52,7 @@ struct FloatStripArgs {
   float* sums;  // [rows, kTileColumns]
 };
 
-// Multiplies rows R... by kVectors vectors of columns. kVectors is 2, or 4 for
+// Multiplies rows R... by kVectors vectors of weights. kVectors is 2, or 4 for
 // one or two rows, to have enough independent chains to hide their latency.
 template <class Format, size_t kVectors, size_t... R>
 class FloatStrip {
@@ -90,7 +87,7 @@ class FloatStrip {
       hn::StoreU(sum, DotTag(), At<kVector>(args, r, column));
     }
   }
-  // Returns the packed weights of a vector of columns.
+  // Returns the packed weights for vector kVector behind column `column`.
   template <size_t kVector>
   static HWY_INLINE const uint8_t* Lines(const FloatStripArgs& args,
                                          size_t column) {
@@ -139,7 +136,7 @@ class FloatStrip {
   static HWY_INLINE DotVec F32(const uint8_t* p) {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
-  // Adds the products of column k of the rows and, if kBoth, of column k + 1.
+  // Adds products of the rows' columns k (at x) and, if kBoth, k + 1.
   template <bool kBoth>
   static HWY_INLINE void AddPair(const FloatStripArgs& args, const float* x,
                                  const uint8_t* p0, const uint8_t* p1,
@@ -185,7 +182,7 @@ HWY_INLINE void RunFloatStrip(std::index_sequence<R...>,
   }
 }
 // Runs a strip of kRows rows, or of fewer rows if fewer are left. Returns the
-// strip's number of rows.
+// number of rows in the strip.
 template <class Format, size_t kRows>
 HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
                                   size_t columns) {
@@ -199,7 +196,7 @@ HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
   return kRows;
 }
 
-// A batch of a call's rows.
+// Multiplies a batch of up to kFloatRows rows of a call.
 template <class Format>
 class FloatBatch {
  public:

@@ -1,12 +1,12 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Converts floats to and from types of fewer bits. It rounds to nearest even,
-// with denormals, on every ISA and Highway version, because it uses integer
-// arithmetic. (Highway's conversion truncates bf16 before 1.2. Its f16 without
-// native instructions flushes denormals and rounds differently.)
+// Converts floats to and from types of fewer bits, rounded to nearest even,
+// with denormals, on every ISA and Highway version: by integer arithmetic, or
+// native instructions with the same bits. (Highway's bf16 truncates before 1.2.
+// Its f16 without native instructions flushes denormals and rounds
+// differently.)
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_FLOATS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_FLOATS_INL_H_
@@ -26,8 +26,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 1 if the target has instructions for f16: F16C on x86, or Arm's. They give
-// the bits of the integer form on all 2^32 floats, except for a NaN's payload.
+// 1 if the target has instructions for f16 (F16C on x86, or Arm's). On all 2^32
+// floats, they give the bits of integer arithmetic, but for payloads of NaNs.
 #undef SWITCHYARD_NATIVE_F16
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)) || \
     HWY_ARCH_ARM_A64
@@ -36,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define SWITCHYARD_NATIVE_F16 0
 #endif
 
-// Returns bf16 in the upper halves of 32 bits; the lower halves are garbage.
+// Returns bf16 in the upper halves of 32-bit lanes, and garbage in the others.
 template <class D, class DU = hn::RebindToUnsigned<D>>
 HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
   const DU du;
@@ -49,15 +49,15 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFF)), odd);
 #endif
-  // Rounding must not carry a NaN into an infinity or zero.
+  // Replaces NaNs, because rounding could carry them into an infinity or zero.
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)),
                         hn::Set(du, 0x7FC00000), rounded);
 }
 
-// AVX512_BF16 converts two vectors with one instruction instead of 11. Highway
-// 1.0.3 has no target for it, so the best AVX-512 code of a file asks
-// whether the CPU has it. The instruction gives the same bits except that it
-// flushes denormals, so vectors with denormals do not use it.
+// 1 to use AVX512_BF16, which converts two vectors with one instruction, not
+// 11. Highway 1.0.3 has no target for it, so a file's best AVX-512 code asks
+// whether the CPU has it. The instruction gives the same bits, but flushes
+// denormals, so only vectors without denormals use it.
 #undef SWITCHYARD_NATIVE_BF16
 #if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
                      (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL)))
@@ -66,8 +66,8 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 #define SWITCHYARD_NATIVE_BF16 0
 #endif
 #if SWITCHYARD_NATIVE_BF16
-// Converts the floats of a, then the floats of b. Returns false if ToBF16()
-// has to convert them.
+// Converts the floats of a, then the floats of b. Returns false if the caller
+// has to use ToBF16() instead.
 HWY_INLINE bool NativeToBF16(hn::Vec512<float> a, hn::Vec512<float> b,
                              hn::Vec512<uint16_t>& to) {
   if (!g_cpu_has_bf16) return false;
@@ -92,8 +92,8 @@ HWY_INLINE hn::Vec<D> FromF16(D d, VU bits) {
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000)));
   const auto size = hn::And(bits, hn::Set(du, 0x7FFF));
   const auto signed_size = hn::BitCast(di, size);
-  // Denormals are multiples of 2^-24. Infinities and NaNs have only ones in
-  // the exponent, as f16 and as float.
+  // Denormals are multiples of 2^-24. The exponents of infinities and NaNs have
+  // only ones, in f16 and in float.
   const auto denormal = hn::BitCast(
       du, hn::Mul(hn::ConvertTo(d, signed_size), hn::Set(d, 0x1p-24f)));
   auto value = hn::Add(hn::ShiftLeft<13>(size), hn::Set(du, 112u << 23));
@@ -123,8 +123,8 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
   auto value = hn::Sub(
       hn::ShiftRight<13>(hn::Add(hn::Add(size, hn::Set(du, 0xFFF)), odd)),
       hn::Set(du, 112u << 10));
-  // Adding 1/2 rounds to a denormal of f16, because floats in [0.5, 1) are as
-  // far apart as denormals of f16.
+  // Adding 1/2 rounds to a denormal of f16, because floats in [0.5, 1) have the
+  // spacing of f16's denormals.
   const auto half = hn::Set(d, 0.5f);
   const auto denormal =
       hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, size), half)),
@@ -140,14 +140,14 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
 #endif
 }
 
-// Floats of 8 bits: a sign, kMantissa bits of mantissa, and the exponent in the
-// other bits. The largest is kMax. They are in the low byte of 32-bit lanes.
+// Converts floats of 8 bits: a sign, kMantissa bits of mantissa, and the
+// exponent in the other bits. They are in the low bytes of 32-bit lanes.
 template <int kMantissa, int kBias>
 struct Float8 {
-  // The exponent bits, as in float, of the smallest normal number.
+  // The exponent of the smallest normal number, as float stores it.
   static constexpr uint32_t kLowest = 128 - kBias;
 
-  // Converts floats. |v| is finite and rounds to kMax at most.
+  // Converts floats that are finite and that round to at most FormatOf::kMax.
   template <class D, class DU = hn::RebindToUnsigned<D>>
   static HWY_INLINE hn::Vec<DU> To(D d, hn::Vec<D> v) {
     const DU du;
@@ -157,9 +157,8 @@ struct Float8 {
     const auto exponent = hn::BitCast(
         du, hn::Max(hn::BitCast(di, hn::And(bits, hn::Set(du, 0x7F800000))),
                     hn::Set(di, static_cast<int32_t>(kLowest << 23))));
-    // `magic` is a float as far from its neighbours as the result is. Adding it
-    // rounds the value, and leaves the mantissa, with its hidden bit, in the
-    // low bits of the sum.
+    // `magic` is a float with the spacing of the result. So adding it rounds,
+    // and leaves mantissa and hidden bit in the low bits of the sum.
     const auto magic =
         hn::Add(exponent, hn::Set(du, uint32_t{23 - kMantissa} << 23));
     const auto sum = hn::Add(hn::BitCast(d, size), hn::BitCast(d, magic));
@@ -183,7 +182,7 @@ struct Float8 {
                     hn::BitCast(d, hn::Set(du, (kLowest - kMantissa) << 23))));
     auto value = hn::Add(hn::ShiftLeft<23 - kMantissa>(size),
                          hn::Set(du, (kLowest - 1) << 23));
-    // e4m3 has one NaN and no infinity; e5m2 has both, like IEEE's types.
+    // e4m3 has one NaN and no infinity; e5m2 has NaNs and infinities.
     constexpr int32_t kFinite = kMantissa == 3 ? 0x7E : 0x7B;
     const auto special = hn::Gt(signed_size, hn::Set(di, kFinite));
     const auto as_float = kMantissa == 3

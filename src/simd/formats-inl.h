@@ -1,10 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The quantised formats: how each computes a group's scale from the largest
-// value, and where it stores the scale.
+// The quantised formats: how a group's scale is computed and stored.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_FORMATS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_FORMATS_INL_H_
@@ -30,7 +28,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns the sum of a row's codes; 128 is subtracted from codes of u8.
+// Returns the sum of a row's codes, after subtracting 128 from codes of u8.
 template <class Code>
 HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {
   int32_t sum = 0;
@@ -41,9 +39,9 @@ HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {
   return sum;
 }
 
-// Formats with codes in one matrix and scales in another.
+// The next two are for formats with codes in one matrix and scales in another.
 
-// The scale is largest / kMax.
+// The scale is the largest magnitude, divided by kMax.
 template <class Code>
 struct RatioScales {
   using T = float;
@@ -62,8 +60,8 @@ struct RatioScales {
   }
 };
 
-// The scale is the power of two of the largest value, divided by
-// 2^kMaxExponent.
+// The scale is the power of two just below (or equal to) the largest magnitude,
+// divided by 2^kMaxExponent.
 template <class Code>
 struct PowerScales {
   using T = uint8_t;
@@ -83,7 +81,7 @@ struct PowerScales {
   }
 };
 
-// GGML's formats: a block has a scale and its codes side by side.
+// GGML's formats: a block stores its scale next to its codes.
 
 struct Q8_0 {
   using Block = BlockQ8_0;
@@ -130,7 +128,7 @@ struct Q8_K {
   using Block = BlockQ8_K;
   using Code = CodeI8;
 
-  // The first value of the largest magnitude becomes -127.
+  // The first value of the largest magnitude gets code -127.
   static HWY_INLINE bool SetAll(const float* p, size_t groups, Scales& s) {
     bool bad = false;
     for (size_t g = 0; g < groups; ++g) {

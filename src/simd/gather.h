@@ -12,10 +12,9 @@
 
 namespace switchyard::simd {
 
-// The caller has checked that shapes and formats match, and that `rows`
-// overlaps no input and none of its rows overlap each other. A pair outside
-// [0, tokens.rows * top_k) gives a row of zeros. The number of such pairs is
-// added to *invalid.
+// The caller has checked that shapes and formats match, that `rows` overlaps no
+// input, and that the rows of `rows` do not overlap each other. A pair outside
+// [0, tokens.rows * top_k) gives a row of zeros, and is counted in *invalid.
 struct GatherArgs {
   const GatherInputs& inputs;
   const AnyRows& rows;
@@ -30,8 +29,8 @@ RowFunction<GatherArgs> GatherRows() noexcept;
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
-// The caller has checked the arguments as for GatherArgs. The number of
-// row_index values outside [-1, rows) is added to *skipped.
+// The caller has checked the arguments as for GatherArgs. The kernel counts
+// row_index values outside [-1, rows) in *skipped.
 struct ScatterArgs {
   const ScatterInputs& inputs;
   const AnyRows& rows;

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Both forms of GELU, each with one division and without cancellation, in the
-// style of math-inl.h. The coefficients are from tools/gelu_poly.sollya.
+// style of math-inl.h. tools/gelu_poly.sollya computes the coefficients.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_GELU_INL_H_
 #undef SWITCHYARD_SRC_SIMD_GELU_INL_H_
@@ -31,13 +30,12 @@ constexpr float kGeluFlush = -13.146247f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   const V t = hn::Min(hn::Abs(x), hn::Set(d, -kGeluFlush));
-  // The square is in two parts, because in one part it would be off by 2^-17,
-  // and its exponential by as much. The addend 2^-100 avoids denormal
-  // squares.
+  // The square is in two parts. In one part, its error of 2^-17 would be its
+  // exponential's relative error. 2^-100 avoids denormal squares.
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
   // p is twice the numerator and q twice the denominator, so that the
-  // numerator's first term is t. As in Log1p(), 2^-60 avoids denormals.
+  // numerator's first term is t. 2^-60 avoids denormals, as in Log1p().
   V p = hn::MulAdd(hn::Set(d, 0x1.078188p-7f), t, hn::Set(d, 0x1.4794dep-4f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.7356b4p-2f));
   p = hn::MulAdd(p, t, hn::Set(d, 0x1.be2852p-1f));
@@ -55,9 +53,9 @@ HWY_INLINE V Gelu(D d, V x) {
 
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). This is x / (1 + e^-y)
 // with y = 2 sqrt(2 / pi) (x + 0.044715 x^3). The result is -0 for x <=
-// kGeluTanhFlush (-inf too), and NaN for NaN. The absolute error of y, which
-// is up to 87, becomes the relative error of its exponential, but computing y
-// in two parts would take 1.7 times the time.
+// kGeluTanhFlush (-inf too), and NaN for NaN. The absolute error of y, which is
+// up to 87, becomes the relative error of the exponential, but computing y in
+// two parts would take 1.7 times as long.
 constexpr float kGeluTanhFlush = -10.00104f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {

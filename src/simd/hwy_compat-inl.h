@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Handles the differences between Highway 1.0.3 and later versions, and
-// between Highway's targets; no other file does. It has partial loads and
+// Handles the differences between Highway 1.0.3 and later versions, and between
+// Highway's targets, so that no other file has to. It has partial loads and
 // stores, masked division, and packing of 32-bit lanes.
 
 // This part is compiled once, not per target.
@@ -11,8 +11,8 @@
 
 #include "hwy/highway.h"
 
-// HWY_EXPORT for functions that SWITCHYARD_RECORDED defines. In a file without
-// code for AVX3_DL, it puts AVX3's code in AVX3_DL's place. See targets.h.
+// HWY_EXPORT for functions that SWITCHYARD_RECORDED defines. A file without
+// code for AVX3_DL exports its AVX3 code in that place. See targets.h.
 #define SWITCHYARD_HWY_EXPORT HWY_EXPORT
 #if (HWY_TARGETS & HWY_AVX3) && !(HWY_TARGETS & HWY_AVX3_DL)
 #undef HWY_CHOOSE_AVX3_DL
@@ -21,7 +21,6 @@
 
 #endif  // SWITCHYARD_SRC_SIMD_HWY_COMPAT_EXPORT_
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_
 #undef SWITCHYARD_SRC_SIMD_HWY_COMPAT_INL_H_
@@ -44,7 +43,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // 1 if masked loads and stores of 32-bit lanes do not touch memory outside of
-// the mask. This is 1 for AVX2, although Highway says HWY_MEM_OPS_MIGHT_FAULT,
+// the mask. This is 1 for AVX2, although Highway sets HWY_MEM_OPS_MIGHT_FAULT,
 // because vmaskmov never faults on a lane that is off. SSE and NEON emulate
 // masks with full accesses.
 #undef SWITCHYARD_MASKED_MEMORY
@@ -55,8 +54,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #endif
 
 // Loads the first n <= Lanes(d) elements from p, and zeros behind them. It
-// replaces LoadN, which Highway has from 1.0.6 on. Where 32-bit lanes can be
-// masked, lanes of 1 and 2 bytes can be, too, except on AVX2.
+// replaces LoadN, which Highway has from 1.0.6 on. If 32-bit lanes can be
+// masked, lanes of 1 and 2 bytes can be masked, too, except on AVX2.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* HWY_RESTRICT p, size_t n) {
 #if SWITCHYARD_MASKED_MEMORY
@@ -84,14 +83,14 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
-// MinOrNaN() and MaxOrNaN() return the minimum and the maximum of a bound,
-// which is not NaN, and x; or NaN if x is NaN. This is a single instruction on
-// x86 only, because Highway's Min and Max on AArch64 are minnm and maxnm,
-// which return the bound for a NaN.
+// MinOrNaN() and MaxOrNaN() return the minimum or maximum of x and a bound, or
+// NaN if x is NaN. The bound is not NaN. This is a single instruction on x86
+// only, because Highway's Min and Max are minnm and maxnm on AArch64, which
+// return the bound for a NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MinOrNaN(D /*d*/, V bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  return hn::Min(bound, x);  // x86 returns the second if either is NaN
+  return hn::Min(bound, x);  // x86 returns the second operand for NaNs
 #else
   return hn::IfThenElse(hn::Lt(bound, x), bound, x);
 #endif
@@ -102,14 +101,14 @@ HWY_INLINE V MaxOrNaN(D /*d*/, V bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Max(bound, x);
 #else
-  // If Clang 14 sees that the bound is -0, it returns -0 for x = +0.
+  // Hides the bound from Clang 14, which returns -0 for x = +0, bound = -0.
   asm volatile("" : "+m"(bound));
   return hn::IfThenElse(hn::Gt(bound, x), bound, x);
 #endif
 }
 
 // Returns the largest lane of v, which has no NaN. Highway's own function
-// without vectors treats infinities like the largest finite number.
+// treats infinities like the largest finite number on targets without vectors.
 template <class D>
 HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128
@@ -121,10 +120,10 @@ HWY_INLINE hn::TFromD<D> LargestLane(D d, hn::Vec<D> v) {
 #endif
 }
 
-// Returns m ? no : a / b. In AVX-512 this is one masked division, which
-// compilers do not make from a division and a blend (SiLU in L1 then takes
-// 0.965 times as long). Highway's MaskedDivOr does so from 1.2 on, but on
-// other ISAs it also inverts the mask (1.02 times as long).
+// Returns m ? no : a / b. On AVX-512, this is one masked division, which
+// compilers do not make from a division and a blend (SiLU in L1 takes 0.965
+// times as long). Highway has MaskedDivOr from 1.2 on, but on other ISAs it
+// also inverts the mask (1.02 times as long).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -136,8 +135,8 @@ HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
   return hn::IfThenElse(m, no, hn::Div(a, b));
 }
 
-// InterleaveWhole() interleaves a and b: a[0], b[0], a[1], b[1], .... It stores
-// the first Lanes(d) of these to a, and the others to b.
+// InterleaveWhole() stores the first half of a[0], b[0], a[1], b[1], ... to a,
+// and the second half to b.
 #undef SWITCHYARD_INTERLEAVES
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 #define SWITCHYARD_INTERLEAVES 0
@@ -170,9 +169,9 @@ HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
 }
 #endif
 
-// NearestSmallInt() and TruncateSmallInt() may return any integer for a NaN.
-// Without vectors, however, Highway would cast the NaN, which C++ leaves
-// undefined. So this replaces it by 0.
+// Replaces NaNs by 0 on targets without vectors. NearestSmallInt() and
+// TruncateSmallInt() may return any integer for a NaN, but there Highway would
+// cast the NaN, which C++ leaves undefined.
 template <class D>
 HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
@@ -181,9 +180,9 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
   return v;
 #endif
 }
-// Convert values that fit to integers: NearestSmallInt() to the nearest, ties
-// to even, and TruncateSmallInt() towards zero. Highway's conversions also
-// handle values that do not fit, which takes two more instructions.
+// NearestSmallInt() rounds values to nearest, ties to even; TruncateSmallInt()
+// rounds towards zero. Values must fit. (Highway's conversions take two
+// more instructions, because they handle all values.)
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
@@ -209,8 +208,7 @@ HWY_INLINE hn::Vec<DI> TruncateSmallInt(D d, hn::Vec<D> v) {
   return hn::ConvertTo(DI(), WithoutNaN(d, v));
 }
 
-// Stores the upper halves of the 32-bit lanes of a, then of b: 2 * Lanes(d)
-// numbers of 16 bits.
+// Stores the upper 16 bits of the 32-bit lanes of a, then of b.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -238,8 +236,8 @@ HWY_INLINE void StoreUpperHalves(V a, V b, D d, uint16_t* p) {
   hn::StoreU(upper(b), d16, p + hn::Lanes(d));
 }
 
-// Stores the lowest bytes of the 32-bit lanes of four vectors, one vector after
-// the other. The lanes are in the range of int8 (kSigned) or of uint8.
+// Stores the lowest bytes of the 32-bit lanes of four vectors, in order. The
+// lanes are in the range of int8 (kSigned) or of uint8.
 template <bool kSigned, class D, class V = hn::Vec<D>>
 HWY_INLINE void StoreBytes(V a, V b, V c, V e, D di, uint8_t* p) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86

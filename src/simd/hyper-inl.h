@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes a token's residual streams, a tile of columns at a time: as they are
-// stored, or mixed with the output of a block.
+// Computes a token's residual streams, a tile of columns at a time: copies of
+// the stored streams, or streams mixed with the output of a block.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_HYPER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_HYPER_INL_H_
 #undef SWITCHYARD_SRC_SIMD_HYPER_INL_H_
@@ -30,8 +29,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kHyperFloats: the number of floats in a tile of all streams, which is on the
-// stack and stays in L1. kHyperTile: the most columns of a tile.
+// kHyperFloats: the floats of all streams in a tile, which is on the stack and
+// stays in L1. kHyperTile: the most columns of a tile.
 constexpr size_t kHyperFloats = 4096;
 constexpr size_t kHyperTile = 1024;
 static_assert(kHyperFloats / kMaxStreams % kSimdgroup == 0, "lanes of squares");
@@ -41,10 +40,10 @@ struct HyperToken {
   const HyperArgs& args;
   size_t token;
   size_t n;
-  size_t width;  // the number of columns of a tile
-  Type rounded;  // the type to which results are rounded (M), or f32
+  size_t width;  // columns of a tile
+  Type rounded;  // the type to which results are rounded, or f32
   float post[kMaxStreams], pre[kMaxStreams];
-  float comb[kMaxStreams * kMaxStreams];  // from stream j to i: i * n + j
+  float comb[kMaxStreams * kMaxStreams];  // [i * n + j]: from stream j to i
 
   HyperToken(const HyperArgs& args_in, size_t token_in)
       : args(args_in),
@@ -74,19 +73,19 @@ struct HyperToken {
   }
 };
 
-// A tile of a token's streams: x, y and s point to floats where they are
-// stored, or to the buffers above them.
+// A tile of a token's streams. x, y and s point to stored floats if the rows
+// are f32, otherwise to the buffers above them.
 struct HyperTile {
   HWY_ALIGN float in[kHyperFloats];
   HWY_ALIGN float block[kHyperTile];
   HWY_ALIGN float sums[kHyperFloats];
   const float* x[kMaxStreams];
   const float* y;
-  const float* s[kMaxStreams];  // the streams after the block
+  const float* s[kMaxStreams];  // the streams that MakeStreams() computes
 };
 
-// Mixes four streams. On ISAs with 32 vector registers, all weights stay in
-// registers. Each stream may be written in its input's place.
+// Mixes four streams with the block's output. On ISAs with 32 vector registers,
+// all weights stay in registers. A stream may be written in its input's place.
 HWY_NOINLINE void MixFour(const HyperToken& t, const HyperTile& tile, size_t n,
                           float* const* to) {
   const SimdgroupTag d;
@@ -151,8 +150,8 @@ HWY_INLINE void PutStreams(const HyperToken& t, size_t begin, size_t n,
   }
 }
 
-// Computes s for columns [begin, begin + n) of all streams. With `put`, it also
-// stores them in the output, and s may point there.
+// Computes tile.s for columns [begin, begin + n) of all streams. With `put`, it
+// also stores them in the output, and tile.s may point there.
 HWY_NOINLINE void MakeStreams(const HyperToken& t, size_t begin, size_t n,
                               bool put, HyperTile& tile) {
   const HyperInputs& in = t.args.inputs;

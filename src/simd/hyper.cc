@@ -27,19 +27,16 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of collapsed columns that are kept, on the stack. A row with more
-// columns is computed twice.
+// The most columns kept on the stack. Longer rows are computed twice.
 constexpr size_t kHyperKept = 8192;
 
-// Computes the weighted sum of kStreams streams, or of t.n streams if kStreams
-// is 0.
+// Computes the weighted sum of kStreams streams or, for 0, of t.n streams.
 template <size_t kStreams>
 HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
                              size_t n, float* to) {
   const SimdgroupTag d;
   const size_t N = hn::Lanes(d), streams = kStreams != 0 ? kStreams : t.n;
-  // `pre` and `s` are local copies, because no store to `to` can change
-  // those.
+  // `pre` and `s` are local copies, which no store to `to` can change.
   float pre[kStreams != 0 ? kStreams : kMaxStreams];
   const float* s[kStreams != 0 ? kStreams : kMaxStreams];
   std::copy_n(t.pre, streams, pre);
@@ -84,7 +81,7 @@ HWY_INLINE void Collapse(const HyperToken& t, size_t begin, size_t n,
 }
 
 // The row to which a token collapses. It is kept or, if it is too wide,
-// computed again for each use.
+// computed again whenever it is read.
 struct Collapsed {
   const HyperToken& token;
   HyperTile& tile;
@@ -119,9 +116,9 @@ struct CollapsedNorm {
   }
 };
 
-// One pass over the streams of each token, on a tile of all streams at a time.
-// If the row is too wide to keep, `out` and `normed` are written before the
-// streams, because the streams may be written in place.
+// Reads the streams of each token once, a tile of all streams at a time. If the
+// row is too wide to keep, `out` and `normed` are written before the streams,
+// because the streams may be written in place.
 void Hyper(const HyperArgs& args, size_t begin, size_t end) {
   const HyperOutputs& out = args.outputs;
   const size_t cols = args.inputs.streams.cols;

@@ -12,7 +12,7 @@
 namespace switchyard::simd {
 
 // The caller has checked that shapes agree with streams, [tokens * n, hidden]
-// with hidden >= 1. An optional view has data exactly if it is given.
+// with hidden >= 1. An optional view that is not given has no data.
 struct HyperArgs {
   const HyperInputs& inputs;
   const HyperOutputs& outputs;

@@ -22,8 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The number of pairs for which buckets are computed at once: 8 KB on the
-// stack.
+// kMapTile buckets are computed at once: 8 KB on the stack.
 constexpr size_t kMapTile = 2048;
 
 // Returns the buckets of ids[0, n): `tile`, or the ids themselves if each id is
@@ -70,8 +69,8 @@ HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
 }
 
 // Returns the buckets of n pairs of a token (or of several tokens), from slot i
-// on. It branches on the type of the ids for each tile, because passes compiled
-// for each type would be twice as large.
+// on. It branches on the type of the ids for each tile, because compiling each
+// pass for each type would double the code.
 HWY_NOINLINE const int32_t* Buckets(const MapArgs& args, size_t token, size_t i,
                                     size_t n, int32_t* HWY_RESTRICT tile) {
   const ConstAnyMatrix& ids = args.topk_ids;
@@ -86,9 +85,8 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
 
 // Calls visit(buckets, n, token, i) for all pairs of a block. A call has n
 // pairs of a token from slot i on or, if all rows are contiguous, n pairs of
-// the block from pair i on. With keeps_buckets, the counting pass stores the
-// buckets in row_index, and the placing pass reads them there, before it stores
-// the positions.
+// the block from pair i on. With keeps_buckets, the counting pass stores
+// buckets in row_index; the placing pass reads them, then stores positions.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;
@@ -149,14 +147,14 @@ struct PlacePairs {
   }
 
  private:
-  // Places only the pairs that fit: counts[e] is where bucket e ends.
+  // Places only the pairs that fit. counts[e] is the end of bucket e.
   HWY_INLINE void PlaceLimited(const int32_t* HWY_RESTRICT buckets, size_t n,
                                size_t first_pair, int32_t* HWY_RESTRICT index) {
     const int32_t* HWY_RESTRICT ends = args.counts;
     for (size_t i = 0; i < n; ++i) {
       const uint32_t e = static_cast<uint32_t>(buckets[i]);
       int32_t position = -1;
-      // A cursor beyond the end can exceed 2^31.
+      // A cursor behind the end can exceed 2^31, so the comparison is unsigned.
       if (e < args.num_buckets &&
           static_cast<uint32_t>(cursors[e]) < static_cast<uint32_t>(ends[e])) {
         position = cursors[e]++;
@@ -190,9 +188,8 @@ struct PlaceTokens {
   int32_t* cursors;
   Token<Seen> token;
 
-  // If the bucket has the token already, the token is the bucket's last one,
-  // and is written again. That avoids a branch, because no branch predictor
-  // can tell which pair is the token's first in its bucket.
+  // A token that is the bucket's last one already is written again. That avoids
+  // a branch that no branch predictor can predict.
   HWY_INLINE void operator()(const int32_t* HWY_RESTRICT buckets, size_t n,
                              size_t row, size_t from) {
     int32_t* HWY_RESTRICT index = IndexRow(args.row_index, row, from);
@@ -210,7 +207,7 @@ struct PlaceTokens {
           next[e] = after;
           position = after - 1;
           out[position] = token.index();
-          first_position = position | (first - 1);  // or -1 if not the first
+          first_position = position | (first - 1);  // -1 if not the first
         }
         if (index != nullptr) index[i] = position;
         if (firsts != nullptr) firsts[i] = first_position;
@@ -219,8 +216,7 @@ struct PlaceTokens {
   }
 };
 
-// The functions below are separate, so that each keeps its visitor in
-// registers.
+// Separate functions, so that each keeps its visitor in registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {
@@ -256,8 +252,8 @@ void ScanMapped(const MapArgs& args, size_t /*begin*/, size_t end) {
   const size_t n = args.num_buckets;
   int32_t* HWY_RESTRICT counts = args.counts;
   if (args.cursors != nullptr) SumBlocks(args.cursors, end, n, counts);
-  // With a single block, offsets + 1 serve as cursors: each ends where its
-  // bucket ends, which is where the next bucket's offset belongs.
+  // With a single block, offsets + 1 serve as cursors: each cursor ends where
+  // its bucket ends, which is the next bucket's offset.
   int32_t* starts = args.cursors == nullptr && args.out != nullptr
                         ? args.offsets + 1
                         : args.offsets;

@@ -13,7 +13,7 @@
 namespace switchyard::simd {
 
 // Computes n / divisor by a product, for n < 2^31 and 1 <= divisor < 2^31. If
-// 2^(bits-1) < divisor <= 2^bits, the error of `factor` is less than divisor /
+// 2^(bits-1) < divisor <= 2^bits, the error of factor_ is less than divisor /
 // 2^(31 + bits). That is too small for the product to reach the next integer.
 class Divider {
  public:
@@ -24,7 +24,7 @@ class Divider {
   uint32_t operator()(uint32_t n) const {
     return static_cast<uint32_t>((n * factor_) >> shift_);
   }
-  // Returns the smallest multiple of the divisor that is at least n; < 2^31.
+  // Returns the smallest multiple of the divisor >= n, which must be < 2^31.
   int32_t RoundUp(int32_t n) const {
     const size_t above = static_cast<size_t>(n) + divisor_ - 1;
     return static_cast<int32_t>((above * factor_ >> shift_) * divisor_);
@@ -37,9 +37,9 @@ class Divider {
   int shift_ = 31;
 };
 
-// Gives the bucket of an id: table[id] or, without a table, id / divide. Ids
-// outside of [0, num_ids), and ids with a result outside of [0, num_buckets),
-// have no bucket.
+// Maps an id to its bucket: table[id] or, without a table, id / divide. An id
+// outside of [0, num_ids), or with a result outside of [0, num_buckets), has no
+// bucket.
 struct IdMap {
   const int32_t* table = nullptr;
   size_t num_ids = 0;  // at least 1
@@ -49,18 +49,17 @@ struct IdMap {
 struct MapTotals {
   int32_t found = 0;  // pairs that have a bucket
   int32_t kept = 0;   // pairs within the capacity; with `tokens`, copies
-  int32_t max = 0;    // the pairs kept in the bucket with the most
+  int32_t max = 0;    // pairs kept in the bucket that keeps the most
 };
 
-// A counting sort as in bucket.h, for cases that bucket.h does not handle: a
-// map takes ids to buckets, or buckets begin at multiples of a block, have a
-// capacity, or have each token once. Without cursors, all tokens are one
-// block, and the sort uses offsets as cursors. Pairs in a bucket are in
-// ascending order.
+// A counting sort as in bucket.h, for cases that bucket.h does not handle: ids
+// are mapped to buckets, or buckets begin at multiples of a block, have a
+// capacity, or have each token once. Without cursors, all tokens are one block,
+// and offsets are the cursors. Pairs in a bucket are in ascending order.
 //
-// The passes are MapCount, MapScan, MapPlace and MapOffsets. After them, counts
-// and offsets hold what their names say, and MapPad and MapTokens may follow.
-// If `out` is null, only the first two passes run.
+// The passes are MapCount, MapScan, MapPlace and MapOffsets. After MapOffsets,
+// counts and offsets are complete, and MapPad and MapTokens may follow. If
+// `out` is null, only the first two passes run.
 struct MapArgs {
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;    // optional; a pair's position, or -1
@@ -76,35 +75,35 @@ struct MapArgs {
   size_t block_tokens;
   int32_t* cursors;  // [blocks, num_buckets], or null for a single block
   // If true, MapCount leaves buckets in row_index, where MapPlace finds them.
-  // False if each id is the number of its bucket.
+  // False if each id is its bucket's number.
   bool keeps_buckets = false;
   bool tokens = false;   // a bucket has each token once
   bool limited = false;  // a bucket has at most `capacity` pairs
   int32_t capacity = 0;
   Divider block = Divider(1);
-  int32_t* block_buckets = nullptr;  // optional; the bucket of each `block`
-  // MapTokens divides the pairs of `out` by top_k, and puts the tokens here.
+  int32_t* block_buckets = nullptr;  // optional; each block's bucket
+  // MapTokens writes the tokens here: the pairs of `out`, divided by top_k.
   int32_t* row_tokens = nullptr;
   Divider top_k = Divider(1);
 };
 
-// The most buckets with `tokens`, because each bucket has a bit on the stack,
-// which is set if the bucket has a copy of the token.
+// The most buckets with `tokens`. Each bucket has a bit on the stack, which
+// says whether the bucket has a copy of the current token.
 constexpr size_t kMaxTokenBuckets = 65536;
 
 // Counts the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapCount() noexcept;
-// Sums the counts of blocks [0, end): finds the totals and, for each bucket,
+// Sums the counts of blocks [0, end). Finds the totals and, for each bucket,
 // the start of each block's pairs.
 RowFunction<MapArgs> MapScan() noexcept;
 // Places the pairs of blocks [begin, end).
 RowFunction<MapArgs> MapPlace() noexcept;
-// Sets counts and offsets of all buckets.
+// Completes counts and offsets of all buckets.
 RowFunction<MapArgs> MapOffsets() noexcept;
-// For buckets [begin, end): writes the sentinel, which is the number of pairs,
-// from the last pair to the next offset, and fills in their block_buckets.
+// Pads buckets [begin, end), from the last pair to the next offset, with the
+// number of pairs as a sentinel. Also writes block_buckets, if given.
 RowFunction<MapArgs> MapPad() noexcept;
-// Writes the tokens of elements [begin, end) of `out`.
+// Writes row_tokens for elements [begin, end) of `out`.
 RowFunction<MapArgs> MapTokens() noexcept;
 
 }  // namespace switchyard::simd

@@ -19,9 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// Writes the physical ids of a token. There are no vectors, because each pair
-// reads the counter that the last pair of the same expert has written. The
-// views may be the same, so each id is read before its place is written.
+// Writes the physical ids of a token. It uses no vectors, because each pair
+// reads the counter that the previous pair of the expert has written.
+// physical_ids may be topk_ids, so each id is read before its place is written.
 template <class Id>
 HWY_INLINE void PlaceToken(const ReplicaArgs& args, const Id* ids,
                            int32_t* physical, int32_t* cursors) {
@@ -35,7 +35,7 @@ HWY_INLINE void PlaceToken(const ReplicaArgs& args, const Id* ids,
       const uint32_t n = static_cast<uint32_t>(cursors[id]++);
       const uint32_t count =
           static_cast<uint32_t>(args.replica_counts.data[id]);
-      if (count - 1 < most) {  // false for 0
+      if (count - 1 < most) {  // false for count = 0
         expert = args.replicas.Row<int32_t>(
             static_cast<size_t>(id))[(args.first_replica + n) % count];
       }

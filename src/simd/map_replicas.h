@@ -12,7 +12,7 @@
 
 namespace switchyard::simd {
 
-// Replaces logical experts by physical ones. The caller has checked all fields.
+// Maps logical to physical experts. The caller has checked all fields.
 struct ReplicaArgs {
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& physical_ids;  // may be the same view as topk_ids
@@ -20,8 +20,8 @@ struct ReplicaArgs {
   Span<const int32_t> replica_counts;
   uint32_t first_replica;  // below 2^31
   size_t block_tokens;
-  // [blocks, num_experts]: the pairs of each expert in earlier blocks, which
-  // MapScan computes. The call adds the pairs of each block.
+  // [blocks, num_experts]: the pairs of each expert in earlier blocks, from
+  // MapScan. ReplicaPlace() adds the pairs of each block.
   int32_t* cursors;
 };
 

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Maps each token at most once to each bucket.
+// Maps a token to each bucket at most once.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_MAP_TOKENS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_MAP_TOKENS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_MAP_TOKENS_INL_H_
@@ -22,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-// The buckets that already have a copy of the current token: a bit per bucket,
-// in a register (SeenFew) or on the stack (SeenMany).
+// Records which buckets have a copy of the current token: a bit per bucket, in
+// a register (SeenFew) or on the stack (SeenMany).
 struct SeenFew {
   static constexpr size_t kMaxBuckets = 64;
   uint64_t bits = 0;
@@ -50,7 +49,7 @@ struct SeenMany {
   }
 };
 
-// The token to which the next pairs belong.
+// The current token of a pass over pairs in order.
 template <class Seen>
 class Token {
  public:
@@ -59,8 +58,8 @@ class Token {
         num_buckets_(args.num_buckets),
         index_(static_cast<int32_t>(block * args.block_tokens) - 1) {}
 
-  // Returns how many of the next n pairs, at least one, belong to one token,
-  // and makes that the current token.
+  // Makes the token of the next pair the current token. Returns how many of the
+  // next n pairs belong to it; n is at least 1.
   HWY_INLINE size_t Next(size_t n) {
     if (slots_left_ == 0) {
       seen_.Clear(num_buckets_);

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This file is compiled for AVX3_DL too, because dot-inl.h uses its
-// instructions. (See targets.h.)
+// Compiles AVX3_DL code, too, for dot-inl.h. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/multiply.h"
@@ -37,17 +36,17 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The loops, from the outermost on, are over:
-// * batches of rows, because their scales and sums are on the stack;
+// * batches of rows, because the scales and sums of rows are on the stack;
 // * 32 columns of the product;
-// * a few blocks, so that their weights and rows stay in the L1 cache;
-// * strips of rows, so that their sums fit in registers.
+// * a few blocks, so that weights and rows stay in the L1 cache;
+// * strips of rows, so that sums fit in registers.
 // One or two rows take all blocks at once, to read packed weights as a single
 // stream from memory.
 constexpr size_t kBatchRows = 48;
-// The most blocks of a batch. Each has a float scale and an int32 correction:
-// 32 KB. Super-blocks have two 16-bit sums instead of the correction.
+// The most blocks in all rows of a batch. Each block has a float scale and an
+// int32 correction: 32 KB. Super-blocks have two 16-bit sums, no correction.
 constexpr size_t kBatchBlocks = 4096;
-constexpr size_t kTileWidth = 256;  // the rows' columns in a few blocks
+constexpr size_t kTileWidth = 256;  // the columns of "a few blocks"
 
 template <class Format, bool kTwo, size_t... R>
 HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
@@ -60,9 +59,8 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
   }
 }
 // Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
-// the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
-// strips are used for these instead, and the second reads its weights from the
-// cache.
+// the number of rows. For 3 and 5 rows, it runs two strips (the second finds
+// weights in the cache), because their own strips would be 38 KB more code.
 template <class Format, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
@@ -74,7 +72,6 @@ HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   return kRows;
 }
 
-// Returns the sum of 16 or 32 codes.
 template <size_t kCodes>
 HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
   const hn::CappedTag<int32_t, 16> di;
@@ -86,7 +83,7 @@ HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
   return hn::GetLane(hn::SumOfLanes(di, sum));
 }
 
-// A batch of a call's rows.
+// Multiplies a batch of up to kBatchRows rows of a call.
 template <class Format>
 class Batch {
  public:
@@ -109,8 +106,8 @@ class Batch {
   }
 
  private:
-  // Reads the scales and corrections of all blocks. If rows end within a
-  // block, fills up a copy of their last block with zeros.
+  // Reads the scales and corrections of all blocks. If rows end within a block,
+  // copies the rows' last blocks, and fills them up with zeros.
   void ReadRows() {
     const ConstAnyRows& rows = args_.rows;
     const bool is_blocks = BlockOf(rows.type) != 1;
@@ -151,13 +148,11 @@ class Batch {
     rows_.stride = BytesOf(rows.type, rows.stride);
     rows_.block_stride = is_blocks ? SizeOf(rows.type) : kTraits.block;
     whole_blocks_ = tail == 0 ? blocks_ : blocks_ - 1;
-    // The number of blocks that share a scale of int8 rows: all blocks if each
-    // row has one scale.
+    // Blocks per scale of int8 rows: all blocks if each row has one scale.
     group_blocks_ =
         rows.scales.cols == 1 && !is_blocks ? blocks_ : group / kTraits.block;
   }
-  // Stores the sums of a block's codes, or the correction that follows from
-  // their sum.
+  // Stores the sums of a block's codes, or the correction that their sum gives.
   HWY_INLINE void PutSums(const int8_t* codes, size_t at) {
     if constexpr (kTraits.is_super()) {
       constexpr size_t kSub = kTraits.sub_block();
@@ -177,20 +172,20 @@ class Batch {
     return hn::GetLane(Storage<Float16>::Load(DotTag(), lanes));
   }
 
-  // Computes the sums of all rows for up to 32 columns of the product, from
-  // column `column` of the weights on.
+  // Computes the sums of all rows for up to 32 columns of the product, which
+  // begin at column `column` of the weights.
   void MultiplyTileAt(size_t column, size_t columns) {
     std::memset(sums_, 0, count_ * kTileColumns * sizeof(float));
     if constexpr (!kTraits.has_block_scales()) ReadChannelScales(column);
-    // Few rows take all blocks at once. That keeps their sums in registers
-    // and reads packed weights as a single stream.
+    // Few rows take all blocks at once, to keep their sums in registers, and to
+    // read packed weights as a single stream.
     const bool is_packed = args_.weights.layout == WeightLayout::kPacked;
     size_t step = is_packed && count_ <= kFewRows ? blocks_ : kTileBlocks;
     if (!kTraits.has_block_scales() && group_blocks_ != blocks_) {
       step = group_blocks_;
     }
     for (size_t b = 0; b < blocks_;) {
-      // The block that is filled up with zeros is multiplied separately.
+      // Multiplies the block that is filled up with zeros separately.
       const size_t most = b < whole_blocks_ ? whole_blocks_ : blocks_;
       const size_t end = HWY_MIN(b + step, most);
       MultiplyBlocks(column, columns, b, end);
@@ -218,8 +213,8 @@ class Batch {
     strip.columns = columns;
     strip.sums = sums_;
     for (size_t i = 0; i < 2; ++i) {
-      // If the weights end with the first group of columns, this group is also
-      // computed in the second one's place, and that result is not used.
+      // If the weights end with the first group of columns, the strip computes
+      // this group twice, and the second result is not used.
       const size_t first = column + i * kPackedRows;
       const size_t from = first < weights.rows ? first : column;
       if (weights.layout == WeightLayout::kPacked) {
@@ -243,7 +238,7 @@ class Batch {
     }
   }
 
-  // Reads the scales of int8's columns, with zeros behind the last column.
+  // Reads the scales of kInt8's columns, with zeros behind the last column.
   void ReadChannelScales(size_t column) {
     for (size_t i = 0; i < kTileColumns; i += kPackedRows) {
       const size_t first = HWY_MIN(column + i, args_.weights.rows);
@@ -257,9 +252,8 @@ class Batch {
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
   }
-  // Multiplies the integer sums by their scales, and adds them to the product.
-  // There is a term for each group of the rows' scales; this group ends with
-  // `block`.
+  // Multiplies the integer sums by their scales, and adds them to the product:
+  // one term for each group of blocks with a row scale, ending with `block`.
   void ScaleInts(size_t block) {
     const DotTag d;
     const DotIntTag di;
@@ -294,8 +288,8 @@ class Batch {
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes =
       kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
-  // The number of rows in terms_, which has the float sums of int8, separate
-  // from the integer sums.
+  // The number of rows in terms_, which has the float sums of kInt8. Its
+  // integer sums are in sums_.
   static constexpr size_t kTermRows =
       kTraits.has_block_scales() ? 1 : kBatchRows;
 

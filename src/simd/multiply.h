@@ -14,13 +14,12 @@ namespace switchyard::simd {
 
 // Multiplies rows by the weights of one expert. The caller has checked that
 // rows have weights.cols columns, and are i8 with f32 scales, q8_0 or q8_K, or
-// floats if the weights are floats. It has also checked that first_column +
-// out.cols <= weights.rows, and that first_column is a multiple of 16 if the
-// weights are packed.
+// floats if weights are floats; that first_column + out.cols <= weights.rows;
+// and that first_column is a multiple of 16 if weights are packed.
 struct MultiplyArgs {
   const ExpertWeights& weights;
   const unsigned char* expert;  // the data of this expert
-  const float* channel_scales;  // its scales, for kInt8 weights as stored
+  const float* channel_scales;  // the expert's scales, if kInt8 is not packed
   size_t first_column;
   const ConstAnyRows& rows;
   const AnyMatrix& out;

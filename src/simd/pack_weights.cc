@@ -29,8 +29,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of columns of floats that are quantised to stored weights at
-// once.
+// The most columns of floats that are quantised to stored weights at once.
 constexpr size_t kChunk = 256;
 
 // Sets row `row` of a packed group to codes and scales that give 0.
@@ -40,8 +39,8 @@ HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
   for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
     std::memset(codes + line + 4 * row, traits.zero, 4);
   }
-  // The scales of a block are lines with one field per row, for 16 rows. The
-  // first lines have fields of f16 or of one byte, the others of four bytes.
+  // A block's scales are lines of 16 fields, one per row. Fields are f16 or one
+  // byte in the first lines, and four bytes in the other lines.
   const size_t width = HWY_MIN(traits.row_scales, sizeof(Float16));
   const size_t first_lines = traits.coding == WeightCoding::kQ4_K ? 2 : 1;
   for (size_t b = 0; b < blocks; ++b) {
@@ -55,7 +54,7 @@ HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
   }
 }
 
-// Writes the int8 scales of a group's rows, and moves *to behind them.
+// Writes the scales of a group's int8 rows, and moves *to behind them.
 HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
                                  size_t num_rows, uint8_t** to) {
   if (!traits.has_channel_scales()) return;
@@ -64,8 +63,7 @@ HWY_INLINE void PutChannelScales(const WeightTraits& traits, const float* from,
   *to += kPackedRows * sizeof(float);
 }
 
-// A group of 16 rows of floats. It is quantised to stored weights, a chunk of
-// columns at a time.
+// Quantises a group of 16 rows of floats, a chunk of columns at a time.
 template <class Format>
 class FloatGroup {
  public:
@@ -75,8 +73,7 @@ class FloatGroup {
     for (size_t i = 0; i < num_rows; ++i) ScaleRow(i);
   }
 
-  // Quantises columns [begin, begin + n), at most kChunk of them. Returns
-  // stored rows of n columns.
+  // Quantises n <= kChunk columns. Returns stored rows of n columns.
   const uint8_t* Quantize(size_t begin, size_t n) {
     for (size_t i = 0; i < num_rows_; ++i) {
       Read(i, begin, n);
@@ -84,7 +81,7 @@ class FloatGroup {
     }
     return stored_;
   }
-  // The scales of the rows, for int8.
+  // Returns the scales of int8 rows.
   const float* scales() const { return scales_; }
 
  private:

@@ -12,12 +12,12 @@
 
 namespace switchyard::simd {
 
-// Packs the weights of one expert, [rows, cols].
+// Packs the weights of one expert, a [rows, cols] matrix.
 struct PackArgs {
   WeightFormat format;
   size_t rows, cols;
   const unsigned char* stored;  // null if `floats` are packed
-  const float* channel_scales;  // [rows], for kInt8 weights as stored
+  const float* channel_scales;  // [rows], if `stored` is kInt8
   ConstAnyMatrix floats;        // [rows, cols], if `stored` is null
   unsigned char* packed;
 };

@@ -1,11 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantises floats: finds the largest magnitude of each group, computes the
-// group's scale from it, and then the codes. Each step is a pass over a tile in
-// the L1 cache.
+// Quantises floats: finds each group's largest magnitude, then its scale, then
+// the codes. Each step is a pass over a tile in the L1 cache.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_
 #undef SWITCHYARD_SRC_SIMD_QUANTIZE_INL_H_
@@ -28,18 +26,17 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors with a number of lanes that divides groups of 32.
+// Vectors with a number of lanes that divides 32, the smallest group size.
 using QuantizeTag = hn::CappedTag<float, 32>;
 using QuantizeIntTag = hn::RebindToSigned<QuantizeTag>;
 using QuantizeVec = hn::Vec<QuantizeTag>;
 using QuantizeIntVec = hn::Vec<QuantizeIntTag>;
 
-// The most groups that are scaled in one pass. Arrays of groups are longer,
+// The most groups that get scales in one pass. Arrays of groups are longer,
 // because whole vectors are stored to them.
 constexpr size_t kMaxGroups = 32;
 
-// Magnitudes are compared by their bits: an infinity is above all finite
-// numbers, and a NaN above infinity.
+// Magnitudes are compared as bits: finite numbers < infinity < NaN.
 constexpr int32_t kInfinityBits = 0x7F800000;
 HWY_INLINE QuantizeIntVec Magnitude(QuantizeVec v) {
   const QuantizeIntTag di;
@@ -68,7 +65,7 @@ HWY_INLINE int32_t LargestOf(const float* HWY_RESTRICT p, size_t n) {
 }
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// Returns four lanes: lane i is the largest of the lanes i, i + 4, i + 8, ...
+// Returns four lanes. Lane i is the largest of lanes i, i + 4, i + 8, ... of v.
 template <class D>
 HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -79,8 +76,8 @@ HWY_INLINE hn::Vec<hn::Full128<int32_t>> FoldToFour(D /* tag */, hn::Vec<D> v) {
     return v;
   }
 }
-// LargestOf() for each of four groups of 32 floats. It folds the lanes of all
-// four at once (13 instructions instead of 36 on AVX-512).
+// Writes LargestOf() for each of four groups of 32 floats. It folds the lanes
+// of all four groups at once (13 instructions instead of 36 on AVX-512).
 HWY_INLINE void LargestOfFour(const float* HWY_RESTRICT p, int32_t* to) {
   const QuantizeTag d;
   const QuantizeIntTag di;
@@ -105,7 +102,7 @@ HWY_INLINE void LargestOfFour(const float* HWY_RESTRICT p, int32_t* to) {
 }
 #endif
 
-// LargestOf() for each group of n floats, at most kMaxGroups of them.
+// Writes LargestOf() for each group of `group` floats (up to kMaxGroups).
 HWY_INLINE void LargestOfGroups(const float* HWY_RESTRICT p, size_t n,
                                 size_t group, int32_t* HWY_RESTRICT to) {
   size_t i = 0;
@@ -117,14 +114,14 @@ HWY_INLINE void LargestOfGroups(const float* HWY_RESTRICT p, size_t n,
   for (; i < n; i += group) *to++ = LargestOf(p + i, HWY_MIN(group, n - i));
 }
 
-// The scales of the groups of a tile.
+// The largest magnitudes and the scales of a tile's groups.
 struct Scales {
   HWY_ALIGN int32_t largest[kMaxGroups + hn::MaxLanes(QuantizeTag())];
   HWY_ALIGN float scale[kMaxGroups + hn::MaxLanes(QuantizeTag())];
   HWY_ALIGN float inverse[kMaxGroups + hn::MaxLanes(QuantizeTag())];
 };
 
-// Returns a / b if that is finite, and otherwise 0, also if b = 0.
+// Returns a / b, or 0 if that is not finite or b = 0.
 HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   const QuantizeTag d;
   const auto zero = hn::Eq(b, hn::Zero(d));
@@ -135,9 +132,8 @@ HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   return hn::IfThenElseZero(hn::AndNot(zero, finite), ratio);
 }
 
-// Calls set(d, largest, scale, inverse) for vectors of groups. The scale of a
-// group with a NaN or an infinity becomes NaN. Returns true if any group has
-// one.
+// Calls set(d, largest, scale, inverse) for vectors of groups. If a group has a
+// NaN or an infinity, its scale becomes NaN, and the result is true.
 template <class Set>
 HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   const QuantizeTag d;
@@ -160,14 +156,13 @@ HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   return any;
 }
 
-// The kinds of codes. Encode() returns the code of a scaled value, in the low
-// byte of 32 bits. kSigned: the code is an int8.
+// The kinds of codes. Encode() returns the code of a scaled value in the low
+// byte of a 32-bit lane. kSigned: the code is an int8.
 struct CodeI8 {
   static constexpr bool kSigned = true;
   static constexpr uint8_t kZero = 0;
   static constexpr float kMax = 127.0f;
-  // Encode() needs no clamp, because a magnitude times 127 / largest rounds to
-  // at most 127.
+  // Needs no clamp: a magnitude times 127 / largest rounds to <= 127.
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     return NearestSmallInt(QuantizeTag(), v);
   }
@@ -188,8 +183,7 @@ struct CodeI8Away {
   static constexpr float kMax = 127.0f;
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeTag d;
-    // The float just below 1/2, because adding 1/2 would round up values just
-    // below 1/2.
+    // Just below 1/2, which would round up values just below 1/2.
     const QuantizeVec half = hn::Set(d, 0x1.fffffep-2f);
     return TruncateSmallInt(d, hn::Add(v, hn::CopySignToAbs(half, v)));
   }
@@ -203,7 +197,7 @@ struct CodeF8 {
     return hn::BitCast(QuantizeIntTag(), Float8::To(QuantizeTag(), v));
   }
 };
-// CodeF8 for values that may be above kMax, and are clamped to it.
+// CodeF8 for values that may be above kMax, which are clamped to it.
 template <class Float8>
 struct CodeMx : CodeF8<Float8> {
   static constexpr int kMaxExponent = Float8::kMaxExponent;
@@ -214,9 +208,9 @@ struct CodeMx : CodeF8<Float8> {
   }
 };
 
-// Stores the codes of n floats. With kGroups, float i is scaled by inverse[i >>
-// shift], and groups have 32 or more floats. Without, all are scaled by
-// inverse[0].
+// Stores the codes of n floats. With kGroups, float i is multiplied by
+// inverse[i >> shift], and groups have 32 or more floats. Without kGroups, all
+// floats are multiplied by inverse[0].
 template <class Code, bool kGroups>
 HWY_INLINE void PutCodes(const float* HWY_RESTRICT p, size_t n,
                          const float* HWY_RESTRICT inverse, size_t shift,

@@ -34,15 +34,14 @@ void ClampF16(Float16* value) {
       static_cast<uint16_t>((value->bits & kSignF16) | kLargestF16Bits);
 }
 
-// Quantises 32 values with the largest d, rounding halves away from zero.
-// Returns the sum of the codes. It is scalar, because blocks that need the
-// largest d are rare.
+// Quantises 32 values with the largest f16 as d, rounding halves away from
+// zero. Returns the sum of the codes. Scalar, because such blocks are rare.
 int32_t PutClamped(const float* x, int8_t* codes) {
   int32_t sum = 0;
   for (size_t i = 0; i < 32; ++i) {
     const float scaled = x[i] * (1.0f / kLargestF16);
     const float most = HWY_MIN(127.0f, HWY_MAX(-127.0f, scaled));
-    const float half = 0x1.fffffep-2f;  // see CodeI8Away
+    const float half = 0x1.fffffep-2f;  // as in CodeI8Away
     codes[i] = static_cast<int8_t>(most < 0.0f ? most - half : most + half);
     sum += codes[i];
   }
@@ -50,8 +49,8 @@ int32_t PutClamped(const float* x, int8_t* codes) {
 }
 
 // Counts the blocks of a row that have an infinite field and, with args.clamp,
-// clamps them. Such fields come from finite values only, because other values
-// make NaN.
+// clamps these fields. Infinite fields come from finite values that overflow,
+// because other values make NaN.
 template <class Block>
 size_t MendRow(const QuantizeArgs& args, size_t row) {
   Block* const blocks = reinterpret_cast<Block*>(RowAt(args.to, row));
@@ -71,8 +70,8 @@ size_t MendRow(const QuantizeArgs& args, size_t row) {
       const int32_t sum =
           PutClamped(StoredRow::Get(&stored, 32 * i, 32, buffer), block.qs);
       block.d.bits = kLargestF16Bits;
-      // The field s is the sum of the codes times d. Because d is the largest
-      // number, s is at least the largest number unless the sum is 0.
+      // The field s is the sum of the codes times d, the largest f16. So |s| is
+      // at least the largest f16, unless the sum is 0.
       if constexpr (std::is_same_v<Block, BlockQ8_1>) {
         block.s.bits = static_cast<uint16_t>(
             sum == 0 ? 0 : kLargestF16Bits | (sum < 0 ? kSignF16 : 0));

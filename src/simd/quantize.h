@@ -12,14 +12,13 @@
 
 namespace switchyard::simd {
 
-// The caller has checked that shapes and formats match, and that `to` does not
-// overlap `from`.
+// The caller has checked shapes and formats. `to` does not overlap `from`.
 struct QuantizeArgs {
   const ConstAnyRows& from;
   const AnyRows& to;
   bool copy;  // the formats are equal, so rows are copied
   bool clamp;
-  // Receives the number of blocks that overflow. May be null.
+  // The kernel adds the number of blocks that overflow. May be null.
   std::atomic<size_t>* overflowed;
 };
 

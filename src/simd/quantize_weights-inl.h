@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Quantises floats to stored blocks of weights, as expert_weights.h defines
-// them. The operations of a block have one order, so that the bytes are equal
-// on every ISA.
+// them. Operations have one order, so that the bytes are equal on every ISA.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_QUANTIZE_WEIGHTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_QUANTIZE_WEIGHTS_INL_H_
@@ -43,8 +41,8 @@ HWY_INLINE float PutF16(float x, uint8_t* to) {
   std::memcpy(to, half, sizeof(Float16));
   return hn::GetLane(Storage<Float16>::Load(d, half));
 }
-// LargestOf() for a few values, because GCC 12 warns about LargestOf() if n is
-// a constant.
+// Returns the bits of the largest magnitude, as LargestOf() does. (GCC 12 warns
+// about LargestOf() if n is a constant.)
 HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
   int32_t largest = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -57,7 +55,7 @@ HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
 HWY_INLINE bool AllFinite(const float* from, size_t n) {
   return LargestBits(from, n) < kInfinityBits;
 }
-// Returns the value of the largest magnitude, and the first one of several.
+// Returns the first value with the largest magnitude.
 HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
   float largest = 0.0f, with_sign = 0.0f;
   for (size_t i = 0; i < n; ++i) {
@@ -73,22 +71,22 @@ HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
 HWY_INLINE int NearestWithin(float x, int low, int high) {
   if (!(x > static_cast<float>(low))) return low;
   if (x > static_cast<float>(high)) return high;
-  // The addition rounds to an integer, because the last bit of the sum is 1.
+  // The addition rounds to an integer, because the sum's last bit has value 1.
   const float magic = 12582912.0f;
   return static_cast<int>((x + magic) - magic);
 }
 
-// Quantises a block like GGML's quantize_row_q4_0_ref.
+// Quantises a block as GGML's quantize_row_q4_0_ref does.
 HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   constexpr size_t kBlock = 32;
   const bool is_finite = AllFinite(from, kBlock);
   const float d = is_finite ? LargestMagnitude(from, kBlock) / -8.0f : kNaN;
-  // The inverse is 0 if 1 / d overflows, as in Quantize().
+  // The inverse is 0 if 1 / d overflows, as in FiniteRatio().
   float inverse = is_finite && d != 0.0f ? 1.0f / d : 0.0f;
   if (!(inverse >= -kMaxFloat && inverse <= kMaxFloat)) inverse = 0.0f;
   PutF16(d + 0.0f, to);
   const auto code = [&](float x) {
-    // The sum is from 0.5 to 16.5. It is 0.5 for the largest value.
+    // The sum is from 0.5, for the value of the largest magnitude, to 16.5.
     const int c = inverse == 0.0f ? 8 : static_cast<int>(x * inverse + 8.5f);
     return static_cast<uint8_t>(HWY_MIN(c, 15));
   };
@@ -126,7 +124,7 @@ HWY_NOINLINE void QuantizeMxfp4(const float* from, uint8_t* to) {
 struct PartFit {
   float scale, min;
 };
-// A sum over a part, in eight lanes, with element i in lane i mod 8: the order
+// A sum over a part, in eight lanes, with element i in lane i mod 8. The order
 // of additions is fixed, because results depend on it.
 struct PartSums {
   float lanes[8] = {};
@@ -136,7 +134,7 @@ struct PartSums {
   }
 };
 HWY_INLINE float NearestCode(float x) {
-  const float magic = 12582912.0f;  // As in NearestWithin().
+  const float magic = 12582912.0f;  // as in NearestWithin()
   const float from_0 = x > 0.0f ? x : 0.0f;
   return ((from_0 < 15.0f ? from_0 : 15.0f) + magic) - magic;
 }
@@ -147,12 +145,11 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
     low = HWY_MIN(low, x[i]);
     high = HWY_MAX(high, x[i]);
   }
-  // high and low are divided before the subtraction, because high - low may
-  // overflow.
+  // Divides before it subtracts, because high - low may overflow.
   PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
   const float first = best.scale;
   float least = 0.0f;
-  // The first ratio leaves scale and minimum as they are.
+  // The ratio 1 only measures the error of the first fit.
   for (const float ratio : {1.0f, 0.94f, 0.965f, 0.99f, 1.02f}) {
     const float inverse = ratio / first;
     float codes[kPart];
@@ -183,7 +180,7 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
       }
     }
     const float total = error.Total();
-    // (The comparisons are false for a NaN.)
+    // (For NaNs, the comparisons are false.)
     if (ratio == 1.0f || (total < least && fit.scale > 0.0f)) {
       least = total;
       best = fit;
@@ -226,7 +223,6 @@ HWY_NOINLINE void QuantizeQ4_K(const float* from, uint8_t* to) {
     const float offset = m == 0 ? 0.0f : dmin * static_cast<float>(m);
     uint8_t* const codes = to + 16 + j / 2 * kPart;
     for (size_t i = 0; i < kPart; ++i) {
-      // If the step is 0, the code is 0.
       const float x = from[j * kPart + i] + offset;
       const int c = step > 0.0f ? NearestWithin(x / step, 0, 15) : 0;
       codes[i] = static_cast<uint8_t>(codes[i] | c << (j % 2 * 4));
@@ -263,7 +259,7 @@ HWY_NOINLINE void QuantizeQ6_K(const float* from, uint8_t* to) {
   }
 }
 
-// Quantises a block of a format that stores a scale in each block.
+// Quantises a block of a format with scales in its blocks, except for q8_0.
 template <WeightFormat kFormat>
 HWY_INLINE void QuantizeBlock(const float* from, uint8_t* to) {
   if constexpr (kFormat == WeightFormat::kQ4_0) QuantizeQ4_0(from, to);

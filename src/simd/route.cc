@@ -29,7 +29,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Routes a call's rows, on the paths that route.h describes.
+// Routes a call's rows on the paths that route.h describes.
 class Router {
  public:
   Router(const RouteArgs& args, float* tile)
@@ -70,8 +70,8 @@ class Router {
   }
 
  private:
-  // Computes and stores the results of n rows with the ids in `ids`. Finds the
-  // rows' facts first if `known` is null.
+  // Computes and stores the results of n rows from their selected `ids`. Finds
+  // facts about the rows first if `known` is null.
   void PutRows(size_t first, size_t n, const ConstAnyMatrix& ids,
                const RowFacts* known) {
     const size_t most = HWY_MAX(size_t{1}, kSlots / plan_.slots);
@@ -94,7 +94,7 @@ class Router {
     }
   }
 
-  // Selects k ids from each of n rows of keys into `slots`.
+  // Writes the k best of each of n rows to slots.ids, their values to slots.at.
   static HWY_INLINE void SelectSlots(const ConstAnyMatrix& keys, size_t n,
                                      size_t k, const SelectMode& mode,
                                      Slots& slots) {
@@ -103,7 +103,7 @@ class Router {
   }
 
   // Computes the keys of n rows in the tile, as if no groups were dropped, and
-  // finds the rows' facts.
+  // finds facts about the rows.
   void MakeKeys(size_t first, size_t n, RowFacts* facts) const {
     const bool looks = !plan_.selects_by_x && maker_.WeightsNeedMore();
     for (size_t i = 0; i < n; ++i) {
@@ -115,7 +115,7 @@ class Router {
     }
   }
 
-  // Routes n rows. Selects from their logits in place, or from keys.
+  // Routes n rows. Selects from their logits, or from keys in the tile.
   void Batch(size_t first, size_t n, bool makes_keys) {
     RowFacts facts[kSelectBatch];
     std::fill_n(facts, n, kNoFacts);
@@ -129,18 +129,18 @@ class Router {
     for (size_t i = 0; i < n && plan_.drops_groups; ++i) {
       DropGroups(options_, experts, tile_ + i * plan_.columns);
     }
-    // (The members are chosen one by one. A choice between two views would
-    // copy a view that was just made: the copy loads `type` with its padding,
-    // which waits until the one-byte store of `type` has reached the cache.
-    // For a single row this costs 15 ns.)
+    // (The members are chosen one by one. A choice between two views would copy
+    // a view that was just made: the copy loads `type` with its padding, which
+    // waits until the one-byte store of `type` has reached the cache. This
+    // would cost a single row 15 ns.)
     const ConstAnyMatrix& logits = args_.inputs.logits;
     const ConstAnyMatrix keys = {
         makes_keys ? static_cast<const void*>(tile_) : RowAt(logits, first),
         makes_keys ? Type::kF32 : logits.type, n, experts,
         makes_keys ? plan_.columns : logits.stride};
     if (!slots_fit) {
-      // The ids go to the output. The keys are not needed: they go to the place
-      // of the weights, which are stored later.
+      // The ids go to the output. The keys are not needed, so they go to the
+      // place of the weights, which are stored later.
       const AnyMatrix ids =
           out_.topk_ids.RowRange(first, first + n).ColRange(0, k);
       const AnyMatrix unused =
@@ -177,8 +177,8 @@ class Router {
     weights_.Put({first, n, {}, facts, has}, slots);
   }
 
-  // Batch() with a selection from the keys of kept groups alone. Returns false,
-  // and stores nothing, if a row selects from dropped groups.
+  // Routes rows as Batch() does, but selects only from kept groups' keys.
+  // Returns false, and stores nothing, if a row selects from dropped groups.
   bool BatchOfKeptGroups(size_t first, size_t n, RowFacts* facts) {
     const size_t k = plan_.top_k;
     if (plan_.experts / options_.num_expert_group * options_.topk_group < k) {
@@ -200,7 +200,7 @@ class Router {
   }
 
   // Routes a row that does not fit in the tile, or that has more groups than
-  // are ranked together. Computes its keys in pieces, each time it reads them.
+  // can be ranked together. Computes keys in pieces, each time it reads them.
   HWY_NOINLINE void RowInPieces(size_t row) {
     constexpr size_t kHalf = kKeyTile / 2;
     RowFacts facts = kNoFacts;
@@ -235,8 +235,7 @@ class Router {
       if (p.kept != nullptr) p.kept->Drop(begin, n, to);
     }
   };
-  // Weights of kSparsemixer are sums over the row, so they are computed here,
-  // where its keys are available.
+  // Computes kSparsemixer's weights, because they are sums over the keys.
   void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
     TopK best;
     SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Routing. Each logit becomes x, x becomes a key, and the top_k largest keys
-// are selected. For each selected expert, x becomes v, and v a weight. The
-// names x, key, s and v are those of switchyard/route.h. A call takes one of
-// these paths:
+// are selected. For each selected expert, x becomes v, and v becomes a weight.
+// The names x, key, s and v are those of switchyard/route.h. A call takes one
+// of these paths:
 //
 //   plain softmax (src/route.cc)        SelectRows(logits) -> ids, weights
 //   weights_by_select: softmax of the   SelectRows(logits) -> ids, weights,
@@ -21,7 +21,7 @@
 //     columns                             again, in pieces, when they are read
 //
 // The keys of a batch of rows are computed on the stack, and SelectRows() reads
-// them as if they were logits. Options are branches outside of loops; only
+// them as if they were logits. Options are branches outside of loops. Only
 // scores are templates.
 //
 //   route.cc                the batches of a call, and the paths they take
@@ -54,9 +54,9 @@ struct RouteArgs {
   std::atomic<size_t>* elsewhere;
 };
 
-// Facts about all rows of a call, which follow from its options.
+// Facts that a call's options give, the same for all rows.
 struct RoutePlan {
-  size_t columns;  // the logits of a row: of experts and shared experts
+  size_t columns;  // a row's logits: of experts and of shared experts
   size_t experts;
   size_t top_k;
   size_t slots;  // top_k, and the shared experts if these have logits
@@ -68,22 +68,22 @@ struct RoutePlan {
   bool bias_in_key;   // the bias is in the key, but not in x and s
   bool drops_groups;
   Score key_score;     // the score of keys that are not x
-  Type key_round;      // the type to which these keys are rounded
+  Type key_round;      // the type to which key_score is rounded
   bool keys_need_sum;  // keys need the sum of exp(x - max) over all columns
 
   bool of_selected;   // v = exp(x - the largest x of the selected)
   Score value_score;  // the score of v, if not of_selected
-  bool is_softmax;    // v = exp(x - max), or with is_share:
+  bool is_softmax;    // v = exp(x - max), unless is_share is true
   bool is_share;      // v = exp(x - max) / the sum over all columns
   bool in_rounds;     // each of the two slots has a separate sum
   bool bias_in_value;
   bool bounded_by_all;  // the divisor may be a share of a sum over all columns
 
   bool values_by_select;
-  SelectMode select_mode;  // of SelectRows(), with either _by_select
+  SelectMode select_mode;  // for SelectRows(), if it computes v or weights
   bool weights_by_select;
-  bool remaps_ids;       // the output's ids are not the selected experts
-  bool stores_as_slots;  // no record, and both outputs are laid out as Slots
+  bool remaps_ids;       // the ids in the output are not the selected ids
+  bool stores_as_slots;  // no record, and both outputs have Slots' layout
 
   explicit RoutePlan(const RouteArgs& args) {
     const RouteInputs& in = args.inputs;
@@ -117,10 +117,10 @@ struct RoutePlan {
     bias_in_value = bias && on_score && o.bias_in_weight;
     const bool by_sum = o.renormalize && !TakesEps(o.divisor);
     is_share = is_softmax && (!by_sum || bias_in_value || rounds);
-    // The divisor may have a lower bound that is a share of the sum over all
-    // experts. It has no effect if the selected experts have at least that
-    // share. If they have the largest scores, they have at least top_k /
-    // experts of the sum. (See NeedsAll().)
+    // The divisor may have a lower bound: a share of the sum over all experts.
+    // The bound has no effect if the selected experts have at least that share.
+    // If they have the largest scores, they have at least top_k / experts of
+    // the sum. (See NeedsAll().)
     const SelectMode softmax =
         SoftmaxMode(o.renormalize,
                     o.divisor == Divisor::kMaxOfSumAndShare ? o.clamp : 0.0f);

@@ -1,9 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Groups of experts: computes their scores, and drops groups.
+// Computes the scores of a row's groups of experts, and drops the worst.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_GROUPS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROUTE_GROUPS_INL_H_
@@ -58,10 +57,9 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// SumOfBest() for four rows at once, if `of` is 1 or 2; n is at least `of`.
-// Returns false if a key is a NaN, or if n is not a multiple of a vector. A
-// transposition puts the lanes of the four rows side by side, so that one fold
-// handles all four.
+// SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least `of`.
+// Returns false if a key is a NaN, or if n is no multiple of a vector's length.
+// Transposes the lanes of the rows, so that one fold handles all four.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;
@@ -109,8 +107,7 @@ HWY_INLINE float DroppedKey(const RouteOptions& options) {
   return options.dropped_key_is_zero ? 0.0f : -HUGE_VALF;
 }
 
-// Computes the scores of a row's groups, at most kGroupsKept of them, from all
-// keys of the row.
+// Computes the scores of a row's groups, at most kGroupsKept, from its keys.
 HWY_INLINE void GroupScores(const RouteOptions& options, size_t size,
                             const float* keys, float* scores) {
   const size_t groups = options.num_expert_group;
@@ -134,7 +131,7 @@ HWY_INLINE void RankGroups(size_t groups, Candidates& list) {
   Rank(groups, list);
 }
 
-// Drops the worst groups of a row, by overwriting their keys in `keys`.
+// Drops all groups of a row but the topk_group best: overwrites their keys.
 HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
                              float* keys) {
   const size_t groups = options.num_expert_group;
@@ -149,11 +146,11 @@ HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
   }
 }
 
-// Rows that have only the keys of their kept groups, without gaps, and the ids
-// of these groups. Selecting from these rows skips half the columns. The result
-// is valid if no row would select from a dropped group.
+// Rows that have only the keys of their kept groups, without gaps, and the
+// numbers of these groups. Selecting from these rows skips half the columns.
+// The result is valid if no row would select from a dropped group.
 struct Compacted {
-  size_t size;  // the number of experts in a group
+  size_t size;  // experts in a group
   uint8_t kept[kSelectBatch][kGroupsKept];
 
   // Compacts n rows, which are `stride` floats apart. Each phase handles all
@@ -177,7 +174,7 @@ struct Compacted {
       for (size_t i = 0; i < options.topk_group; ++i) {
         const float* const from = row + kept[r][i] * size;
         float* const to = row + i * size;
-        size_t at = 0;  // moves from left to right: `to` never passes `from`
+        size_t at = 0;  // moves left to right: `to` never passes `from`
         for (; at + N <= size; at += N) {
           hn::StoreU(hn::LoadU(d, from + at), d, to + at);
         }
@@ -186,7 +183,7 @@ struct Compacted {
     }
   }
 
-  // Ranks the groups of a row, and keeps the best of them.
+  // Ranks the groups of row r, and keeps the best groups.
   HWY_INLINE void Keep(const RouteOptions& options, const float* scores,
                        size_t r) {
     const size_t groups = options.num_expert_group;
@@ -199,8 +196,8 @@ struct Compacted {
       count += list.ranks[g] < static_cast<int32_t>(options.topk_group);
     }
   }
-  // Keep() for few groups and all rows, with a row per lane. It compares every
-  // group with every other one.
+  // Keep() for few groups, but for all rows at once, with a row per lane. It
+  // compares each group with every other group.
   static constexpr size_t kFewGroups = 16;
   HWY_INLINE void KeepOfFew(const RouteOptions& options, size_t n,
                             const float* scores) {
@@ -247,7 +244,7 @@ struct Compacted {
     }
   }
 
-  // Converts columns of compacted rows to ids of experts.
+  // Converts columns of compacted rows to ids.
   void ToExperts(size_t n, size_t k, int32_t* ids) const {
     // For c below 2^16, c / size = c * inverse >> 32.
     const uint64_t inverse = (uint64_t{1} << 32) / size + 1;
@@ -262,10 +259,9 @@ struct Compacted {
   }
 };
 
-// Finds the kept groups of a row that is routed in pieces. The
-// constructor finds the topk_group-th best score. Drop() then computes a
-// group's score again when it needs it, in pieces. `keys` gives the keys as if
-// no group were dropped.
+// Finds the kept groups of a row that is routed in pieces. The constructor
+// finds the topk_group-th best score, from `keys`, in which no group is
+// dropped. Drop() computes a group's score again when it needs the score.
 class KeptGroups {
  public:
   KeptGroups(const RouteOptions& options, size_t experts, const Pieces& keys)
@@ -284,7 +280,7 @@ class KeptGroups {
     }
   }
 
-  // Overwrites the keys that dropped groups have in a piece of the row.
+  // Overwrites the keys of dropped groups in a piece of the row.
   void Drop(size_t begin, size_t n, float* keys) {
     for (size_t i = begin; i < begin + n;) {
       const size_t group = i / size_;

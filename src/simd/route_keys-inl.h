@@ -1,12 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes x from a row's logits, the keys that selection compares from x, and
-// the facts about the row that its weights need. Each step is a pass over a
-// piece of the row that stays in the L1 cache. All choices are outside of the
-// loops.
+// Computes x from a row's logits, keys from x, which selection compares, and
+// facts about the row that its weights need. Each step is a pass over a piece
+// of the row that stays in the L1 cache. All choices are outside of the loops.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_
@@ -36,24 +34,24 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The keys of longer rows are computed in pieces, each time they are needed.
+// The keys of longer rows are computed in pieces, each time they are read.
 constexpr size_t kKeyTile = 16384;
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-// Facts about a whole row that its weights need. (The fields have no
-// initialisers, because to initialise a batch takes a lone row 130 stores.)
+// Facts about a row that its weights need. (The fields have no initialisers,
+// because initialising a batch would cost a single row 130 stores.)
 struct RowFacts {
-  float max;         // of x without its NaNs; only set if it is needed
-  float sum_exp;     // of exp(x - max) in the row, if keys or weights use it
-  float sum_values;  // of v in the row, if the divisor may be a share of it
+  float max;         // of x without NaNs; only set if needed
+  float sum_exp;     // of exp(x - max), if keys or weights use it
+  float sum_values;  // of v, if the divisor may be a share of it
   bool has_nan;      // x has a NaN
   bool is_empty;     // all x are -inf
 };
 constexpr RowFacts kNoFacts = {0.0f, 1.0f, 1.0f, false, false};
 
-// to[i] = f(d, x[i]) for whole vectors, then for the rest; x may be `to`.
+// Sets to[i] = f(d, x[i]), in whole vectors and a remainder. x may be `to`.
 template <class F>
 HWY_INLINE void ForRow(const float* x, size_t n, float* to, const F& f) {
   const RowTag d;
@@ -65,7 +63,7 @@ HWY_INLINE void ForRow(const float* x, size_t n, float* to, const F& f) {
   }
 }
 
-// Maps logits to x, except for a bias.
+// Computes x from logits, except for a bias.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MapLogit(const RouteOptions& o, D d, V x) {
   if (o.logit_scale != 1.0f) x = hn::Mul(x, hn::Set(d, o.logit_scale));
@@ -87,7 +85,7 @@ struct MapRow {
   }
 };
 
-// a[i] += b[i]
+// Adds b[i] to a[i].
 inline HWY_NOINLINE void AddRow(const float* HWY_RESTRICT b, size_t n,
                                 float* HWY_RESTRICT a) {
   const RowTag d;
@@ -102,7 +100,7 @@ inline HWY_NOINLINE void AddRow(const float* HWY_RESTRICT b, size_t n,
     StorePartial(sum, d, a + i, n - i);
   }
 }
-// a[i] += row[begin + i], for a row of any float type.
+// Adds row[begin + i] to a[i], for a row of any float type.
 inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
                                     size_t begin, size_t n, float* a) {
   if (m.type == Type::kF32) return AddRow(m.Row<float>(row) + begin, n, a);
@@ -116,8 +114,8 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
 }
 
 // Computes the rounded scores of x, plus a bias of floats if kBias. kEasy (see
-// route_scores-inl.h) is for scores that do not need the maximum. With kEasy,
-// returns true if all of the row was easy; otherwise `to` is garbage.
+// route_scores-inl.h) is for scores that do not need the maximum: it returns
+// true if the whole row was easy, otherwise false, and `to` is garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
                           const float* HWY_RESTRICT bias, float* to) {
@@ -149,7 +147,7 @@ HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
 template <class F>
 HWY_NOINLINE bool ScoreRow(const float* x, size_t n, float max, bool easy,
                            Type round, const float* bias, float* to) {
-  // Without rounding, the time of the loop matters, so the type is a constant.
+  // Without rounding, the loop must be fast, so the type is a constant.
   if (round == Type::kF32 && easy) {
     return bias != nullptr
                ? ScoreLoop<F, true, true>(x, n, max, Type::kF32, bias, to)
@@ -171,7 +169,7 @@ inline bool ScoreRowBy(Score score, const float* x, size_t n, float max,
   return true;
 }
 
-// to[i] = round(e[i] / sum)
+// Divides e by a row's sum, and rounds the result.
 struct ShareOf {
   float sum;
   Type round;
@@ -179,7 +177,7 @@ struct ShareOf {
     return RoundTo(round, d, hn::Div(e, hn::Set(d, sum)));
   }
 };
-// to[i] = e[i] / sum + bias[i]
+// Computes to[i] = e[i] / sum + bias[i].
 inline HWY_NOINLINE void ShareRow(const float* e, size_t n, float sum,
                                   const float* HWY_RESTRICT bias, float* to) {
   const RowTag d;
@@ -197,8 +195,8 @@ inline HWY_NOINLINE void ShareRow(const float* e, size_t n, float sum,
   }
 }
 
-// Gives exp(x - max) for each x that is below max by at most 2 eps times the
-// larger of |x| and max, and 0 for others.
+// Computes exp(x - max) if x is near max, otherwise 0. Near means below max by
+// at most 2 eps times the larger of |x| and max.
 struct NearTo {
   float max, eps;
   Type round;
@@ -245,8 +243,8 @@ inline HWY_NOINLINE void LookAt(const float* x, size_t n, RowFacts& facts) {
   facts.has_nan |= !hn::AllFalse(d, nan);
 }
 
-// A row of floats, for topk-inl.h, that is too long to keep on the stack. It is
-// computed in pieces while it is read from left to right.
+// A row of floats for topk-inl.h that is too long for the stack. It is computed
+// in pieces while it is read from left to right.
 struct Pieces {
   void (*make)(const void* context, size_t begin, size_t n, float* to);
   const void* context;
@@ -274,7 +272,7 @@ struct Pieces {
   }
 };
 
-// A body for SimdgroupSum: sums all elements except NaNs.
+// A body for SimdgroupSum(): sums all elements except NaNs.
 struct SumOfNumbers {
   const Pieces& row;
 
@@ -301,8 +299,8 @@ inline HWY_NOINLINE float SumOf(const Pieces& row) {
   return SimdgroupSum(row.size, SumOfNumbers{row});
 }
 
-// A body for SimdgroupSum: sums exp(x - max) of rows that are easy for
-// SoftmaxOf, and stores each exp(x - max).
+// A body for SimdgroupSum(): sums exp(x - max) of a row with a finite max and
+// no NaN, and stores each exp(x - max).
 struct StoredExps {
   const float* x;
   float max;
@@ -352,7 +350,7 @@ inline int64_t IndexAt(const ConstAnyMatrix& m, size_t i) {
       return static_cast<const int32_t*>(m.data)[at];
   }
 }
-// Returns the row of correction_bias for a token; SIZE_MAX if it has no row.
+// Returns a token's row of correction_bias, or SIZE_MAX if it has none.
 inline size_t BiasRow(const RouteInputs& in, size_t token) {
   if (in.correction_bias.data == nullptr) return SIZE_MAX;
   if (in.bias_index.data == nullptr) return 0;
@@ -361,14 +359,13 @@ inline size_t BiasRow(const RouteInputs& in, size_t token) {
   return is_valid ? static_cast<size_t>(i) : SIZE_MAX;
 }
 
-// Computes the keys and facts of a call's rows.
+// Computes the keys of a call's rows, and facts about the rows.
 class RowMaker {
  public:
   RowMaker(const RouteArgs& args, const RoutePlan& plan)
       : in_(args.inputs), options_(args.options), plan_(plan) {}
 
-  // Computes columns [begin, begin + n) of the keys, as if no group were
-  // dropped.
+  // Computes columns [begin, begin + n) of the keys; drops no groups.
   void Keys(size_t row, const RowFacts& facts, size_t begin, size_t n,
             float* to) const {
     const float* const x = X(row, begin, n, to);
@@ -384,8 +381,8 @@ class RowMaker {
     if (plan_.bias_in_key) AddBias(row, begin, n, to);
   }
 
-  // Keys() for a whole row of at most kKeyTile columns. It also sets the facts
-  // that it finds.
+  // Keys() for a whole row of at most kKeyTile columns. Sets only the facts
+  // that it finds on the way.
   void RowKeys(size_t row, float* to, RowFacts& facts) const {
     const size_t n = plan_.columns;
     if (plan_.selects_by_x) {
@@ -423,8 +420,7 @@ class RowMaker {
     return plan_.is_share || plan_.bounded_by_all;
   }
 
-  // Finds all facts that a row's weights need. It may write x to the buffer,
-  // and leaves garbage there.
+  // Finds all facts that a row's weights need. Leaves garbage in the buffer.
   void LookForWeights(size_t row, RowFacts& facts, float* buffer) const {
     Look(row, facts, buffer);
     if (plan_.is_share || (plan_.bounded_by_all && plan_.is_softmax)) {
@@ -439,7 +435,7 @@ class RowMaker {
   float SumOfExps(size_t row, float max, float* buffer) const {
     return SumOver({*this, row, Score::kSoftmax, Type::kF32, max}, buffer);
   }
-  // Finds a row's largest x, and has_nan.
+  // Finds a row's largest x, and whether it has a NaN or is empty.
   void Look(size_t row, RowFacts& facts, float* buffer) const {
     facts.max = -HUGE_VALF;
     facts.has_nan = false;
@@ -450,8 +446,8 @@ class RowMaker {
     facts.is_empty = !facts.has_nan && facts.max == -HUGE_VALF;
   }
 
-  // Computes the weights of kSparsemixer's two slots. `x` holds the largest x
-  // of each round; WeighRounds() replaces each by its weight.
+  // Computes the weights of kSparsemixer's two slots. On entry, `x` has the
+  // largest x of each round; on return, the weights.
   void WeighRounds(size_t row, const RowFacts& facts, const int32_t* ids,
                    float* x, float* buffer) const {
     size_t without = SIZE_MAX;
@@ -468,8 +464,7 @@ class RowMaker {
   }
 
  private:
-  // Returns x of columns [begin, begin + n) of a row: a pointer to the
-  // logits, or to `to`.
+  // Returns x of columns [begin, begin + n) of a row: the logits, or `to`.
   const float* X(size_t row, size_t begin, size_t n, float* to) const {
     const ConstAnyMatrix& logits = in_.logits;
     if (logits.type == Type::kF32 && !plan_.maps_logits) {
@@ -496,8 +491,7 @@ class RowMaker {
     const size_t bias = BiasRow(in_, row);
     return bias == SIZE_MAX ? nullptr : all.Row<float>(bias);
   }
-  // Computes the keys of a row without special logits. Returns false for other
-  // rows.
+  // Computes the keys of a row of easy logits. Returns false for other rows.
   bool EasyKeys(size_t row, float* to) const {
     if (plan_.key_round != Type::kF32) return false;
     const float* const x = X(row, 0, plan_.columns, to);
@@ -512,8 +506,7 @@ class RowMaker {
     return true;
   }
 
-  // The terms of a sum over a row: a score or, for kInRounds, exp of the x near
-  // a maximum.
+  // The terms of a sum over a row: scores or, for kInRounds, NearTo's.
   struct Terms {
     const RowMaker& maker;
     size_t row;

@@ -3,7 +3,6 @@
 
 // The functors that SWITCHYARD_SCORES (src/base/enumerators.h) names.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROUTE_SCORES_INL_H_
@@ -25,7 +24,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns the nearest number of a type, as a float.
+// Rounds to the nearest number of a type, which is returned as a float.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V RoundTo(Type type, D d, V v) {
   const hn::RebindToUnsigned<D> du;
@@ -40,27 +39,27 @@ HWY_INLINE V RoundTo(Type type, D d, V v) {
 }
 
 // A functor's Compute<kEasy>(d, x, max, round) is the score of a vector of x,
-// if the row's largest x is `max`. A row is easy if max is finite
-// (kShareOfAll), or if |x| <= kEasyMost (kOfLogit). On easy rows, kEasy skips
-// steps that would not change the bits. A NaN stays a NaN, except with kEasy.
-// Steps within a score are rounded to `round`; the result is not.
+// where `max` is the row's largest x. A row is easy if max is finite
+// (kShareOfAll), or if all |x| <= kEasyMost (kOfLogit). kEasy, for easy rows,
+// skips steps that would not change the bits. A NaN stays a NaN, except with
+// kEasy. Steps within a score are rounded to `round`; the result is not.
 constexpr float kEasyMost = 87.0f;
 
-// exp(x - max), which is 1 for x = max, even if that is infinite. The caller
-// divides it by the sum.
+// Computes exp(x - max), which is 1 for x = max, even if max is infinite. The
+// caller divides by the sum.
 struct SoftmaxOf {
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V BelowMax(D, V x, V max) {
     const V below = hn::Sub(x, max);
     return kFinite ? below : hn::IfThenZeroElse(hn::Eq(x, max), below);
   }
-  // exp(x - max) for numbers only. kFinite: max is finite.
+  // Returns exp(x - max) if x is not a NaN. kFinite: max is finite.
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V OfNumber(D d, V x, V max) {
     return ExpOfNonPositive(d, BelowMax<kFinite>(d, x, max));
   }
-  // A term of the sum over all experts. It may be 2^-126 instead of a smaller
-  // number, which makes no difference next to the largest term, which is 1.
+  // Returns a term of the sum over all experts. It is at least 2^-126, because
+  // smaller terms make no difference next to the largest term, which is 1.
   template <bool kFinite, class D, class V = hn::Vec<D>>
   static HWY_INLINE V Term(D d, V x, V max) {
     return ExpTerm(d, BelowMax<kFinite>(d, x, max));
@@ -91,7 +90,7 @@ struct SqrtSoftplusOf {
   }
 };
 
-// Gives +0 for -0, so that results do not show which zero was selected.
+// Returns +0 for -0, so that results do not show which zero was selected.
 struct RawOf {
   template <bool kEasy, class D, class V = hn::Vec<D>>
   static HWY_INLINE V Compute(D d, V x, V /*max*/, Type /*round*/) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled for AVX3_DL too, because topk_one-inl.h uses its instructions. (See
-// targets.h.)
+// Compiles AVX3_DL code, too, for topk_one-inl.h. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/route_select.h"
@@ -36,23 +35,23 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Processes a vector of rows at a time, one row per lane (topk_lanes-inl.h):
+// Selects from a vector of rows at a time, one row per lane (topk_lanes-inl.h):
 // * computes lower bounds of the k-th largest keys,
-// * keeps the keys that reach their row's bound, the candidates,
+// * collects candidates: the keys that reach their row's bound,
 // * inserts the candidates into sorted lists,
-// * computes exp, sum and quotients of the selected.
-// Hard rows and the rest of a batch are handled one by one, or a few at a time
-// (topk-inl.h). For k above kTopKMax, all rows are handled one by one
-// (Large()).
+// * computes exp, sum and quotients of the selected keys.
+// Hard rows (see TopKOfLanes) and the rest of a batch are handled one by one,
+// or a few at a time (topk-inl.h). For k above kTopKMax, all rows are handled
+// one by one (Large()).
 //
 // The two ports of the vector units bound the time. A row takes 40 ns (E = 128,
-// k = 8, 512 rows, AVX-512; 56 on AVX2). The filter takes 35 % of this, with a
+// k = 8, 512 rows, AVX-512; 56 on AVX2). Collecting takes 35 % of this, with a
 // comparison and two compressions per vector on one of the ports; the bounds
 // take 18 %, the insertion 16 %. A sum of exps over all experts adds 3 ns per
 // vector. A single row is a chain of latencies: see topk_one-inl.h.
 
-// A body for SimdgroupSum over a row without NaN: sums exp(key - max). kFinite:
-// max is finite.
+// A body for SimdgroupSum() over a row without NaN: sums exp(key - max).
+// kFinite: max is finite.
 template <bool kFinite, class In>
 struct SumOfExps {
   const In* HWY_RESTRICT row;
@@ -81,14 +80,14 @@ struct SumOfExps {
   }
 };
 
-// A call's matrices and mode. The mode selects branches outside of loops. (The
-// fields are copied one by one. The views of a single row have just been made,
-// and a copy of two fields at once would wait until both have reached the
-// cache: 20 ns per call on SSE4.)
+// Selects from the rows of a call. The mode selects branches outside of loops.
+// (The fields are copied one by one, because the views of a single row have
+// just been made, and a copy of two fields at once would wait until both have
+// reached the cache: 20 ns per call on SSE4.)
 template <class In>
 struct Selector {
   const In* const HWY_RESTRICT keys;
-  float* const values;  // Large() does not use it: values have any type
+  float* const values;  // not for Large(), whose values have any type
   const size_t experts, k;
   const size_t key_stride, value_stride;
   const AnyMatrix& ids;
@@ -128,8 +127,7 @@ struct Selector {
     return SimdgroupSum(experts, SumOfExps<true, In>{from, max});
   }
 
-  // Writes n ids of a row, from slot `first` on. store(to) writes them to `to`
-  // as int32.
+  // Writes n ids of a row from slot `first` on, by store(int32_t* to).
   template <class Store>
   SWITCHYARD_PIECE void PutIds(size_t row, size_t first, size_t n,
                                const Store& store) const {
@@ -158,7 +156,7 @@ struct Selector {
     });
   }
 
-  // Returns the keys or exps of the selected experts, from the i-th on.
+  // Returns the keys or exps of a vector of selected experts, from the i-th on.
   HWY_INLINE TopKVec Terms(const TopK& best, size_t i, float max) const {
     const TopKTag d;
     const TopKVec key = LogitFromKey(d, hn::Load(TopKIntTag(), best.keys + i));
@@ -166,8 +164,8 @@ struct Selector {
     return SoftmaxOf::OfNumber<false>(d, key, hn::Set(d, max));
   }
 
-  // Returns the divisor of rows' exps. `selected` has the sums of the selected
-  // exps, `all` those of all exps.
+  // Returns the divisor of the exps of a row. `selected` is the sum of the
+  // selected exps, `all` the sum of all exps.
   HWY_INLINE TopKVec Divisor(TopKVec selected, TopKVec all) const {
     if (mode.values == SelectMode::kShareOfAll) return all;
     return hn::Max(selected, hn::Mul(hn::Set(TopKTag(), mode.clamp), all));
@@ -178,20 +176,19 @@ struct Selector {
     return needs_all ? Divisor(sum, hn::Set(d, SumAll(row, max))) : sum;
   }
 
-  // True if all values of the row are Same(nan).
+  // True if all slots of the row have the value Same(nan).
   HWY_INLINE bool AllSame(bool nan, float max) const {
     return nan || (max == -HUGE_VALF && !gives_keys);
   }
   // Returns the value of all slots of a special row: NaN if the row has a NaN,
-  // 0 if all keys are -inf.
+  // 0 if all its keys are -inf.
   static HWY_INLINE TopKVec Same(bool nan) {
     return hn::BitCast(TopKTag(),
                        hn::Set(TopKIntTag(), nan ? int32_t{0x7FC00000} : 0));
   }
 
-  // Computes a row's values from the selected terms, which are keys or exps.
-  // (In One(), are_keys is known at compile time: 64 ns per call instead
-  // of 72.)
+  // Computes a row's values from the terms of the selected experts, keys or
+  // exps. (In One(), are_keys is constant: 64 ns per call instead of 72.)
   SWITCHYARD_PIECE void PutValues(size_t row, bool nan, float max,
                                   bool are_keys,
                                   const float* HWY_RESTRICT terms) const {
@@ -219,8 +216,7 @@ struct Selector {
   }
 
 #if SWITCHYARD_TOPK_ONE
-  // Selects from one row with k <= kTopKOneMax. Returns false for rows that
-  // need Block().
+  // Selects from a row with k <= kTopKOneMax. False if it needs Block().
   template <bool kGivesKeys>
   HWY_INLINE bool One(size_t row) const {
     const TopKTag d;
@@ -264,7 +260,7 @@ struct Selector {
   }
 
 #if HWY_TARGET != HWY_SCALAR
-  // Returns the sum of all exps of each lane's row, for rows with a finite max.
+  // Returns the sum of all exps of each lane's row. A row's max must be finite.
   template <bool kAll>
   SWITCHYARD_PIECE TopKVec SumsOfLanes(size_t begin, size_t end,
                                        const TopKOfLanes& best) const {
@@ -272,8 +268,8 @@ struct Selector {
     const size_t N = hn::Lanes(d);
     const TopKVec max = hn::Load(d, best.sorted.at);
     if (kAll) {
-      // Each column is a lane of SimdgroupSum. (SimdgroupSum first adds the
-      // upper 16 lanes, which are zeros here.)
+      // Adds up columns as SimdgroupSum() adds up lanes. (Its first step adds
+      // the upper 16 lanes, which would be zeros here.)
       Columns<float, kTopKAll> terms;
       for (size_t i = 0; i < kTopKAll; ++i) {
         const TopKVec key = hn::Load(d, best.columns.at + i * N);
@@ -297,8 +293,8 @@ struct Selector {
     return hn::Load(d, sums);
   }
 
-  // Selects from at most a vector of rows with k <= kTopKMax. It handles all
-  // rows at once, and hard rows again by Block().
+  // Selects from at most a vector of rows with k <= kTopKMax, all at once. Hard
+  // rows are selected from again, by Block().
   template <bool kAll>
   SWITCHYARD_PIECE void Lanes(size_t begin, size_t end) const {
     const TopKTag d;
@@ -343,8 +339,8 @@ struct Selector {
 #endif
 
   // Selects from a row with any k, in O(experts * k / kTopKMax), and writes
-  // values of any type. One pass sums the selected terms, another divides by
-  // the sum.
+  // values of any type. The first pass sums the terms of the selected experts,
+  // the second pass divides by the sum.
   HWY_NOINLINE void Large(size_t row, const AnyMatrix& to) const {
     const TopKTag d;
     const KeyRow<In> from = Keys(row);
@@ -384,8 +380,8 @@ struct Selector {
   SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
-    // In lanes, a few rows take as long as a whole vector of rows. For fewer
-    // rows than three quarters of a vector, Block() is faster.
+    // In lanes, a few rows take as long as a whole vector. Below three quarters
+    // of a vector, Block() is faster.
     while (end - begin >= N - N / 4) {
       const size_t stop = HWY_MIN(begin + N, end);
       Lanes<kAll>(begin, stop);
@@ -399,8 +395,7 @@ struct Selector {
 };
 
 // Selects from rows of floats. It is not inlined, because its stack frame is
-// forty times as large as SelectOne()'s. SelectConverted(), which widens rows
-// of other types to floats, calls it too.
+// forty times as large as the frame of SelectOne().
 HWY_NOINLINE void SelectMany(const SelectArgs& args, size_t begin, size_t end) {
   const Selector<float> selector(args);
   if (selector.k > kTopKMax) {
@@ -433,9 +428,9 @@ SWITCHYARD_PIECE void SelectFloats(const SelectArgs& args, size_t begin,
   SelectMany(args, begin, end);
 }
 
-// If keys or values are not f32, rows are converted on the stack, a batch at a
-// time. Rows with more keys than kKeysTile or more slots than kTopKMax are not
-// converted: Large() reads them in place, which is slow but has no limits.
+// If keys or values are not f32, SelectConverted() converts rows on the stack,
+// in batches. If rows have more than kKeysTile keys or kTopKMax slots, Large()
+// reads them in place instead, which is slow but has no limits.
 constexpr size_t kKeysTile = 16384;
 
 template <size_t kTile>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Selection: finds the k largest of each row of keys, in the order of
-// switchyard/route.h, and a value for each. src/simd/route.h lists the callers.
+// Finds the k largest keys of each row, in the order of switchyard/route.h, and
+// computes a value for each. src/simd/route.h lists the callers.
 
 #ifndef SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
 #define SWITCHYARD_SRC_SIMD_ROUTE_SELECT_H_
@@ -15,8 +15,8 @@
 
 namespace switchyard::simd {
 
-// The values of the selected experts: their keys, or exp(key - max) divided by
-// a sum.
+// The values of the selected experts: their keys, or exp(key - max), where max
+// is the row's largest key, divided by a sum of such exps.
 struct SelectMode {
   enum Values : uint8_t {
     kKeys,             // the keys; all NaN in a row with a NaN
@@ -32,9 +32,9 @@ constexpr SelectMode SoftmaxMode(bool renormalize, float clamp) {
 }
 
 // True if a row's values need exp of all keys, and not only of the selected
-// ones. A clamp up to k / experts makes no difference, because the selected
-// have at least that share of the sum. The answer must not depend on values,
-// nor on their rounding.
+// keys. A clamp up to k / experts makes no difference, because the selected
+// experts have at least that share of the sum. The answer must not depend on
+// values, nor on their rounding.
 constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
   switch (mode.values) {
     case SelectMode::kKeys:
@@ -48,14 +48,13 @@ constexpr bool NeedsAll(SelectMode mode, size_t experts, size_t k) {
   return true;
 }
 
-// The caller has checked that keys are [rows, experts] and floats, with experts
-// < 2^31; ids [rows, k] and int32, uint32 or int64, with 1 <= k <= experts; and
-// values [rows, k] and floats; and that outputs overlap neither each other nor
-// the keys.
+// The caller has checked that keys are [rows, experts] floats, experts < 2^31;
+// ids are [rows, k] int32, uint32 or int64, 1 <= k <= experts; values are
+// [rows, k] floats; and outputs overlap neither each other nor the keys.
 struct SelectArgs {
   // These are references, because a copy of a view or of a mode that was just
   // made would wait until its parts have reached the cache: for the mode, 4 ns
-  // of a lone row's 58.
+  // of the 58 ns of a single row.
   const ConstAnyMatrix& keys;
   const AnyMatrix& ids;
   const AnyMatrix& values;
@@ -64,10 +63,9 @@ struct SelectArgs {
 
 RowFunction<SelectArgs> SelectRows() noexcept;
 
-// Before selection, some rows are converted, or their keys computed, on the
-// stack. This is done for a batch of rows that stay in the L1 cache together:
-// up to kSelectBatch rows, in whole vectors of rows, or fewer rows if these
-// have more than kTile keys.
+// SelectBatch() returns the number of rows that are converted, or get keys, on
+// the stack before selection: up to kSelectBatch rows that fit in the L1 cache,
+// in whole vectors of rows, or fewer if they would have more than kTile keys.
 constexpr size_t kSelectBatch = 32;
 constexpr size_t kSelectCached = 8192;
 constexpr size_t kSelectVector = 16;

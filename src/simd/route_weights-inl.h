@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Weights. For the slots of some rows, on the stack, it goes from the ids of
-// the selected experts to x, to v, to weights, and to the outputs. It handles a
-// limited number of slots at a time, so that rows may have any number.
+// the selected experts to x, to v, to weights, and to the outputs. Rows may
+// have any number of slots, because it handles a limited number at a time.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_
@@ -40,10 +39,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Slots of some rows, `count` of each row from its slot `first` on, row after
-// row. `ids` are the experts (-1: an invalid id; kNoExpert: a mark instead of
-// an id). `at` is x first, then v, then the weight. Both are defined up to a
-// vector behind the last slot.
+// Slots of some rows: slots [first, first + count) of each row, row after row.
+// `ids` are the experts (-1: an invalid id; kNoExpert: a mark that means no
+// expert). `at` is first x, then v, then the weight. Both arrays are defined up
+// to a vector behind the last slot.
 constexpr size_t kSlots = kSelectBatch * kTopKMax;
 constexpr size_t kSlotsRoom = kSlots + HWY_MAX_BYTES / sizeof(float);
 struct Slots {
@@ -54,8 +53,7 @@ struct Slots {
 enum class SlotsHave : uint8_t { kNothing, kIds, kX, kValues };
 constexpr int32_t kNoExpert = -2;
 
-// Gathers columns ids[0], ids[1], ... of a row. For a negative id it takes
-// the first column.
+// Gathers columns ids[0], ids[1], ... of a row, or column 0 for a negative id.
 template <class T>
 HWY_INLINE void GatherColumns(const T* HWY_RESTRICT row,
                               const int32_t* HWY_RESTRICT ids, size_t n,
@@ -86,8 +84,8 @@ inline HWY_NOINLINE void Gather(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Loads the ids of a row's slots [first, first + n) as int32. Ids outside of
-// [0, experts) become -1, and the marks of uint8 and uint16 kNoExpert.
+// Loads the ids of a row's slots [first, first + n). The marks (the largest
+// uint8 or uint16) become kNoExpert, and ids outside of [0, experts) become -1.
 inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
                        size_t n, size_t experts, int32_t* to) {
   const auto load = [&](const auto* from) {
@@ -113,7 +111,7 @@ inline void LoadRowIds(const ConstAnyMatrix& m, size_t row, size_t first,
       return load(m.Row<int32_t>(row));
   }
 }
-// Stores ids into a record. All bits of a negative id's slot become 1.
+// Stores ids in a record. For a negative id, all bits of the element become 1.
 inline void StoreRecord(const int32_t* from, size_t n, const AnyMatrix& m,
                         size_t row, size_t first) {
   const auto store = [&](auto* to) {
@@ -157,7 +155,7 @@ inline void StoreWeights(const float* from, size_t n, const AnyMatrix& m,
   }
 }
 
-// Stores all rows' slots at once, to outputs that have the layout of Slots.
+// Stores the slots of all rows at once. The outputs have the layout of Slots.
 HWY_INLINE void StoreWhole(const Slots& slots, const RouteOutputs& outputs,
                            size_t token) {
   const TopKTag d;
@@ -184,7 +182,7 @@ HWY_INLINE void ForSlots(Slots& slots, const F& f) {
     hn::Store(f(d, hn::Load(d, slots.at + i), i), d, slots.at + i);
   }
 }
-// Copies each row's number to all slots of the row.
+// Copies the number of each row to all slots of the row.
 HWY_INLINE void Expand(const Slots& slots, const float* of_rows, float* to) {
   const RowTag d;
   for (size_t r = 0; r < slots.rows; ++r) {
@@ -199,7 +197,7 @@ inline HWY_NOINLINE void RoundSlots(Type type, Slots& slots) {
   ForSlots(slots, [type](RowTag d, RowVec v, size_t)
                       HWY_ATTR { return RoundTo(type, d, v); });
 }
-// Replaces x by its score. `max` has the row's maximum for each slot, or is
+// Replaces x by its score. `max` has the row's maximum for each slot. It may be
 // null for scores that do not need it.
 template <class F>
 HWY_INLINE void ScoreSlots(Slots& slots, const float* max, Type round) {
@@ -219,15 +217,14 @@ HWY_INLINE void ScoreSlotsBy(Score score, Slots& slots, const float* max,
   }
 }
 
-// Computes the weights of a call's rows. Counts invalid ids, and experts that
-// are elsewhere.
+// Computes the weights of a call's rows. Counts invalid ids, and ids that
+// expert_map maps to -1 (experts elsewhere).
 struct WeightMaker {
   const RouteArgs& args;
   const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Some rows from `token` on. `ids` is only read if `has` says that the slots
-  // have no ids yet.
+  // Rows from `token` on. `ids` is only read if the slots have no ids yet.
   struct Rows {
     size_t token, rows;
     ConstAnyMatrix ids;
@@ -250,7 +247,7 @@ struct WeightMaker {
   HWY_NOINLINE void AddBias(const Rows& rows, Slots& s) const {
     HWY_ALIGN float bias[kSlots];
     int32_t ids[kSlots];
-    ids[0] = 0;  // otherwise GCC finds it uninitialised
+    ids[0] = 0;  // or GCC warns: uninitialised
     for (size_t r = 0; r < s.rows; ++r) {
       const size_t row = BiasRow(args.inputs, rows.token + r);
       if (row == SIZE_MAX) continue;
@@ -277,7 +274,7 @@ struct WeightMaker {
       }
     }
   }
-  // Loads x for all slots, which have ids.
+  // Loads x for all slots, from their ids.
   void LoadX(const Rows& rows, Slots& s) const {
     const RowTag d;
     for (size_t r = 0; r < s.rows; ++r) {
@@ -328,7 +325,7 @@ struct WeightMaker {
                     HWY_ATTR { return hn::Div(v, hn::Load(d, divisors + i)); });
   }
 
-  // Computes a row's divisor from the sum of v over its slots.
+  // Returns a row's divisor. `sum` is the sum of v over the row's slots.
   float DivisorOf(const RowFacts& facts, float sum) const {
     const RouteOptions& o = args.options;
     if (plan.of_selected) return sum;
@@ -407,15 +404,13 @@ struct WeightMaker {
     RoundSlots(args.options.round_to, s);
   }
 
-  // Computes and stores the results of one row, or of several rows if their
-  // slots fit together.
+  // Computes and stores the results of a row, or of rows whose slots all fit.
   void Put(const Rows& rows, Slots& s) {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;
     SlotsHave has = rows.has;
     const bool has_values = has == SlotsHave::kValues;
-    // If all slots fit, they are loaded once. Otherwise each pass loads them
-    // again.
+    // If all slots fit, they are loaded once, otherwise again for each pass.
     const bool fits = rows.rows * plan.slots <= kSlots;
     s.rows = rows.rows;
     s.first = 0;
@@ -497,8 +492,7 @@ struct WeightMaker {
     }
   }
 
-  // Gives all slots of a special row one weight: NaN if the row has a NaN, 0 if
-  // all its x are -inf.
+  // Gives a special row one weight: NaN if it has a NaN, 0 if all x are -inf.
   static HWY_INLINE void Finish(const RowFacts& facts, Slots& s, size_t r) {
     if (HWY_LIKELY(!facts.has_nan && !facts.is_empty)) return;
     const hn::CappedTag<float, 1> d;
@@ -508,11 +502,11 @@ struct WeightMaker {
     std::fill_n(s.at + r * s.count, s.count, same);
   }
   void Record(const Slots& s, size_t r, size_t token) const {
-    if (s.first >= plan.top_k) return;  // a piece with shared experts only
+    if (s.first >= plan.top_k) return;  // has only shared experts
     StoreRecord(s.ids + r * s.count, HWY_MIN(s.count, plan.top_k - s.first),
                 args.outputs.record, token, s.first);
   }
-  // Changes the ids of zero experts, invalid ids, and ids that expert_map maps.
+  // Changes ids of zero experts, invalid ids, and ids that expert_map maps.
   void Remap(Slots& s, size_t r, float& identity) {
     const ConstAnyMatrix& map = args.inputs.expert_map;
     const size_t real = plan.experts - args.options.num_zero_experts;
@@ -534,8 +528,8 @@ struct WeightMaker {
     }
   }
 
-  // Stores the rest of a row: the slots of shared experts without logits, and
-  // the identity weight. If the row is masked, stores all of it.
+  // Stores the rest of a row: the identity weight, and the slots of shared
+  // experts that have no logits. If the row is masked, stores all of it.
   HWY_NOINLINE void PutRest(size_t token, float identity) const {
     const RouteOptions& o = args.options;
     const RouteOutputs& out = args.outputs;

@@ -10,11 +10,11 @@ namespace switchyard::internal {}
 
 namespace switchyard::simd {
 
-// Kernels use the names of src/base.
+// Lets kernels use the names of src/base.
 using namespace internal;
 
-// A kernel. It computes rows [begin, end) of arguments that are checked, on the
-// calling thread, in the default floating-point environment.
+// A kernel. It computes rows [begin, end) on the calling thread, in the default
+// floating-point environment. The caller has checked `args`.
 template <class Args>
 using RowFunction = void (*)(const Args& args, size_t begin, size_t end);
 

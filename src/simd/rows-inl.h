@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Converts rows of any type to floats, and floats to rows of any type. A kernel
-// is compiled for its input types only. It gives floats, a tile at a time that
-// stays in the L1 cache, and rows.cc converts them to the output format. So the
-// code grows with the sum of kernels and formats, not with their product.
+// is compiled for its input types only. It gives floats, a tile at a time in
+// the L1 cache, and rows.cc converts them to the output format. So the size of
+// the code grows with the sum of kernels and formats, not with their product.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROWS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_ROWS_INL_H_
@@ -24,11 +23,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 
-// The floats of a row to write. get(context, begin, n, buffer) returns a
-// pointer to columns [begin, begin + n) of the row, which may be `buffer`. The
-// buffer has room for n floats and no alignment. If the output row is f32 and
-// may be cached, the buffer is the output row itself. begin is a multiple of
-// 256.
+// Gives the floats of a row to write. get(context, begin, n, buffer) returns a
+// pointer to columns [begin, begin + n) of the row, perhaps `buffer`; begin is
+// a multiple of 256. The buffer has room for n floats and no alignment. It is
+// the output row itself if that is f32 and not streamed.
 struct RowSource {
   const float* (*get)(const void* context, size_t begin, size_t n,
                       float* buffer);
@@ -36,10 +34,10 @@ struct RowSource {
 };
 
 // Stores that bypass the caches. x86 does not order them with other stores, so
-// a fence is needed: without it, 27 % of calls on a pool that ends in a release
-// store returned before their results were visible. The destructor fences.
-// Kernels stream only through an object of this class in a row function
-// (tests/source_check looks for other streaming stores).
+// the destructor fences: without a fence, 27 % of calls on a pool that ends in
+// a release store returned before their results were visible. Kernels stream
+// only through an object of this class in a row function (tests/source_check
+// looks for other streaming stores).
 class StreamingStores {
  public:
   explicit StreamingStores(bool wanted) : wanted_(wanted) {}
@@ -49,7 +47,7 @@ class StreamingStores {
   StreamingStores(const StreamingStores&) = delete;
   StreamingStores& operator=(const StreamingStores&) = delete;
 
-  // True if the call streams. If not, the destructor does not fence.
+  // True if the call streams. Otherwise the destructor does not fence.
   bool wanted() const { return wanted_; }
   // p is aligned to vectors.
   template <class V, class D, class T>
@@ -62,16 +60,16 @@ class StreamingStores {
 };
 
 // Writes row `row` of `to`, in any format. It bypasses the caches if
-// `streaming` wants that and the format allows it.
+// `streaming` wants it to, and if the format allows it.
 void PutRow(const RowSource& from, const AnyRows& to, size_t row,
             const StreamingStores* streaming = nullptr);
 // Writes a row of zeros: codes for 0, and scales and sums of 0.
 void ZeroRow(const AnyRows& to, size_t row);
-// Copies a row byte for byte. Both formats are equal.
+// Copies a row byte for byte. Both formats must be equal.
 void CopyRow(const ConstAnyRows& from, size_t from_row, const AnyRows& to,
              size_t to_row);
 
-// A row in memory, of floats or of codes with f32 scales, as floats.
+// A RowSource of floats in memory, or of codes with f32 scales.
 struct StoredRow {
   const ConstAnyRows& rows;
   size_t row;
@@ -87,8 +85,7 @@ struct StoredRow {
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);
-// RowToFloats() and FloatsToRow() for n rows, which follow each other in `to`
-// and in `from`.
+// RowToFloats() and FloatsToRow() for n rows; rows of floats are contiguous.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to);
 void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n);
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// This file is compiled for AVX3_DL too, because route_select.cc and
-// multiply.cc are, and call its functions. (See targets.h.)
+// Compiles code for AVX3_DL, too, because route_select.cc and multiply.cc do,
+// and call functions of this file. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>
@@ -33,11 +33,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The number of floats converted at once. It is a multiple of every group size,
-// and the floats and their results fit in L1.
+// The most floats converted at once. It is a multiple of every group size, and
+// the floats and their results fit in L1.
 constexpr size_t kRowTile = 1024;
-// The number of floats that stay on the stack until the row's largest is known.
-// The floats of longer rows are computed twice.
+// The most floats that stay on the stack until the row's largest magnitude is
+// known. The floats of longer rows are computed twice.
 constexpr size_t kRowKept = 16384;
 
 // Converts columns [begin, begin + n) of a row of type T to floats.
@@ -100,7 +100,7 @@ void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
   }
 }
 
-// Converts many short rows as few long ones. For rows of 8 floats, the router
+// Converts contiguous rows as one long row. For rows of 8 floats, the router
 // then takes 1.07 times as long as for f32, not 1.27 times.
 void RowsToFloats(const ConstAnyMatrix& m, size_t row, size_t n, float* to) {
   if (n > 1 && m.stride == m.cols) {
@@ -124,7 +124,7 @@ void FloatsToRows(const float* from, const AnyMatrix& m, size_t row, size_t n) {
 }
 
 float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
-  // A partial load would need the mask of a longer vector.
+  // Avoids a partial load, which would need the mask of a longer vector.
   const hn::CappedTag<float, 1> d;
   switch (m.type) {
 #define SWITCHYARD_CASE(T, ...) \
@@ -139,9 +139,8 @@ float ScalarAt(const ConstAnyMatrix& m, size_t row, size_t col) {
 
 namespace {
 
-// FromFloats() with streaming stores. It converts a few cache lines at a time
-// in the cache, and streams them as whole vectors, from the first aligned
-// address on.
+// FromFloats() with streaming stores, for at most kRowTile floats. It converts
+// them in the cache, and streams whole vectors from the first aligned one.
 template <class T>
 HWY_NOINLINE void StreamFromFloats(const float* HWY_RESTRICT from, size_t n,
                                    T* HWY_RESTRICT to,
@@ -185,8 +184,8 @@ HWY_INLINE void PutFloats(const RowSource& from, const AnyRows& to, size_t row,
   }
 }
 
-// Writes the codes of a tile. The tile has groups of `group` columns (a power
-// of two) or, without kGroups, is a single group.
+// Writes the codes of a tile, which has groups of `group` columns (a power of
+// two) or, without kGroups, is a single group.
 template <class Code, bool kGroups>
 HWY_INLINE void PutGroups(const float* p, size_t n, size_t group,
                           const Scales& s, bool bad, uint8_t* codes) {

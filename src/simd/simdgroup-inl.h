@@ -1,12 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sums in one order on every ISA. There are 32 virtual lanes, as in a Metal
-// simdgroup, for which Metal kernels are written. Element i is in lane i mod
-// 32, and the lanes are folded to 16, 8, 4, 2 and 1. The order is part of the
-// contract, because a change would change results.
+// Sums in one order on every ISA. There are 32 virtual lanes, as in the
+// simdgroup for which Metal kernels are written. Element i is added to lane i
+// mod 32, and the lanes are folded to 16, 8, 4, 2 and 1. The order is part of
+// the contract, because a change would change results.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_
 #undef SWITCHYARD_SRC_SIMD_SIMDGROUP_INL_H_
@@ -26,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kSimdgroup = 32;
 
-// Vectors of at most 32 lanes, so that their number of lanes divides 32.
+// Vectors of at most 32 lanes, so that their length divides 32.
 using SimdgroupTag = hn::CappedTag<float, kSimdgroup>;
 
 HWY_INLINE float FoldLanes(float* HWY_RESTRICT lanes) {
@@ -56,10 +55,10 @@ HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
 //       to a, b, c and e, in this order (they may be the same variables);
 //   body.One(d, i, count, a): adds the first count <= N elements from i on; the
 //       other lanes of `a` must not change, or get + 0.
-// The accumulators stay in registers. In memory, the chain of stores and loads,
-// ten cycles a block, would take longer than the work of two 512-bit loads.
-// For SSE, with eight loads, it would not, and SSE code is 0.3 MB smaller with
-// accumulators in memory.
+// Accumulators stay in registers. In memory, their chain of stores and loads,
+// ten cycles a block, would take longer than the work of two 512-bit loads. For
+// SSE, with eight loads, it would not take longer, so accumulators are in
+// memory, which makes SSE code 0.3 MB smaller.
 template <class Body>
 HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   const SimdgroupTag d;
@@ -84,8 +83,7 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   }
   return FoldLanes(lanes);
 #else
-  // Only the first 32 / N accumulators are used. The comparisons of N are
-  // constant, except on SVE.
+  // Only the first 32 / N accumulators are used. N is constant, except on SVE.
   auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   auto a4 = a0, a5 = a0, a6 = a0, a7 = a0;
   const size_t step = HWY_MAX(kSimdgroup, 4 * N);

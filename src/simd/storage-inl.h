@@ -1,10 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loads row data as vectors of float, and stores these as row data. All loads
-// and stores of rows are here.
+// Loads row data as vectors of float, and stores vectors of float as row data.
+// All loads and stores of rows are here.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_STORAGE_INL_H_
 #undef SWITCHYARD_SRC_SIMD_STORAGE_INL_H_
@@ -30,14 +29,12 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Loads and stores elements of type T at any address. The partial forms handle
-// the first n <= Lanes(d) elements and touch no others; a partial load gives
-// zeros behind them. Types that are only stored in whole rows (rows.cc) have no
-// stores here.
+// only the first n <= Lanes(d) elements; a partial load gives zeros behind
+// them. Types that are only stored in whole rows (rows.cc) have no stores here.
 template <class T>
 struct Storage;
 
-// The base of types for which no other order is cheaper than memory order.
-// Self has Load() and Store().
+// The base of types for which memory order is cheapest. Self loads and stores.
 template <class T, class Self>
 struct StoredInOrder {
   // Stores 2 * Lanes(d) elements.
@@ -46,7 +43,7 @@ struct StoredInOrder {
     Self::Store(a, d, p);
     Self::Store(b, d, p + hn::Lanes(d));
   }
-  // Load or store 2 * Lanes(d) elements in the order that is cheapest, which
+  // Both shuffled forms use the cheapest order for 2 * Lanes(d) elements, which
   // may differ from memory order. Unshuffle() restores memory order.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const T* p, hn::Vec<D>& a,
@@ -80,7 +77,7 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   static HWY_INLINE void StorePartial(hn::Vec<D> v, D d, float* p, size_t n) {
     simd::HWY_NAMESPACE::StorePartial(v, d, p, n);
   }
-  // Loads 2 * Lanes(d) elements: the even ones to `even`, the others to `odd`.
+  // Loads 2 * Lanes(d) elements: even ones to `even`, odd ones to `odd`.
   template <class D>
   static HWY_INLINE void LoadPairs(D d, const float* p, hn::Vec<D>& even,
                                    hn::Vec<D>& odd) {
@@ -88,8 +85,8 @@ struct Storage<float> : StoredInOrder<float, Storage<float>> {
   }
 };
 
-// The base of types with fewer bits than float. In memory they are Bits.
-// Widen() converts Bits, zero-extended to 32 bits, to floats.
+// The base of types with fewer bits than float, stored as Bits. Self::Widen()
+// converts Bits, zero-extended to 32 bits, to floats.
 template <class T, class Bits, class Self>
 struct NarrowStorage {
   static_assert(sizeof(T) == sizeof(Bits));
@@ -160,8 +157,8 @@ struct Storage<BFloat16>
     StoreUpperHalves(ToBF16(d, a), ToBF16(d, b), hn::RebindToUnsigned<D>(),
                      &p->bits);
   }
-  // Loads the even elements to a, and the odd ones to b, because each pair is
-  // the two halves of a 32-bit lane.
+  // Loads the even elements to a, and the odd elements to b, because a pair of
+  // elements is the two halves of a 32-bit lane.
   template <class D>
   static HWY_INLINE void LoadShuffled(D d, const BFloat16* p, hn::Vec<D>& a,
                                       hn::Vec<D>& b) {
@@ -236,7 +233,7 @@ struct Storage<Float16> : NarrowStorage<Float16, uint16_t, Storage<Float16>>,
   }
 };
 
-// Loads codes as floats. The caller multiplies them by their scale.
+// Loads codes as floats, which the caller multiplies by a scale.
 template <>
 struct Storage<int8_t> {
   template <class D>
@@ -261,8 +258,7 @@ struct Storage<uint8_t> {
   static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
     return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
   }
-  // The zeros that a partial load puts behind n are codes for -128, so they are
-  // replaced.
+  // Replaces the zeros behind n, because u8 code 0 is -128.
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
     return hn::IfThenElseZero(hn::FirstN(d, n),
@@ -291,7 +287,7 @@ struct Float8Storage : NarrowStorage<T, uint8_t, Float8Storage<T>> {
 SWITCHYARD_FLOAT_CODES(SWITCHYARD_STORAGE, )
 #undef SWITCHYARD_STORAGE
 
-// Stores the first n elements of v, or all of it if n is larger.
+// Stores the first n elements of v, or all elements if n is larger.
 template <class T, class D>
 HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, T* p, size_t n) {
   if (n >= hn::Lanes(d)) {
@@ -301,7 +297,7 @@ HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, T* p, size_t n) {
   }
 }
 
-// Storage<T>::LoadPairs() for only the first n < Lanes(d) pairs.
+// LoadPairs() for the first n < Lanes(d) pairs, and zeros behind them.
 template <class T, class D>
 HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
                                  hn::Vec<D>& odd) {
@@ -310,7 +306,7 @@ HWY_INLINE void LoadPairsPartial(D d, const T* p, size_t n, hn::Vec<D>& even,
   Storage<T>::LoadPairs(d, pairs, even, odd);
 }
 
-// Converts n elements to floats. Codes are multiplied by `scale`.
+// Converts n elements to floats. Codes of one byte are multiplied by `scale`.
 template <class T>
 HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
                          float* HWY_RESTRICT to) {
@@ -331,7 +327,7 @@ HWY_INLINE void ToFloats(const T* HWY_RESTRICT from, size_t n, float scale,
   }
 }
 
-// Converts floats to fewer bits, rounded to nearest even.
+// Converts floats to types of fewer bits, rounded to nearest even.
 template <class T>
 HWY_NOINLINE void FromFloats(const float* HWY_RESTRICT from, size_t n,
                              T* HWY_RESTRICT to) {

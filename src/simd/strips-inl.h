@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Strips of a product, for int8 and formats with blocks of 32 columns. A strip
-// multiplies a few rows by one or two vectors of columns, with its sums in
-// registers.
+// multiplies a few rows by one or two vectors of the product's columns, and
+// keeps its sums in registers.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_STRIPS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_STRIPS_INL_H_
@@ -34,22 +33,20 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTileColumns = 2 * kPackedRows;
-// A strip of at most this number of rows prefetches, because memory bounds its
-// time, and not the core.
+// A strip of at most kFewRows rows prefetches, because memory bounds its time.
 constexpr size_t kFewRows = 2;
 constexpr size_t kPrefetchBytes = 1024;
 
-// kStripRows is the most rows of a strip, and HasTwoVectors() says whether it
-// has two vectors of columns. The number of registers bounds both: AVX-512 and
-// AArch64 have 32.
+// kStripRows is the most rows of a strip, and HasTwoVectors() says whether a
+// strip has two vectors of columns. The number of registers bounds both:
+// AVX-512 and AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-// CPUs without AVX2 are few and old, so their strips are short, which keeps
-// their code small.
+// CPUs without AVX2 are few and old, so short strips keep their code small.
 #if SWITCHYARD_MANY_REGISTERS
 constexpr size_t kStripRows = 6;
 #elif HWY_CAP_GE256
@@ -57,8 +54,8 @@ constexpr size_t kStripRows = 4;
 #else
 constexpr size_t kStripRows = 2;
 #endif
-// With one row, AVX-512 uses one vector, because that holds a whole group of 16
-// columns, and packed groups are read as one stream.
+// With one row, AVX-512 uses one vector: it holds a whole group of 16 columns,
+// so packed groups are read as one stream.
 constexpr bool HasTwoVectors(size_t rows) {
 #if HWY_CAP_GE512
   return rows > 1;
@@ -67,41 +64,40 @@ constexpr bool HasTwoVectors(size_t rows) {
 #endif
 }
 
-// The rows of a batch.
+// Where the codes of a batch's rows are.
 struct BatchRows {
   const int8_t* codes;
-  size_t stride;        // bytes from a row's codes to the next row's
+  size_t stride;        // bytes from a row's codes to the next row's codes
   size_t block_stride;  // bytes from a block's codes to the next block's
 };
 // The operands of a strip. It multiplies a few rows of the batch, from `row`
-// on, by up to two groups of 16 columns of weights, and adds up only the
-// blocks [begin, end) of each.
+// on, by up to two groups of 16 columns, but only in the blocks [begin, end).
 struct StripArgs {
   BatchRows rows;              // rows.codes is at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
-  // Weights in blocks of 256 columns use these sums of the rows' codes
-  // instead of corrections: [rows, blocks, 256 / sub_block()].
+  // If blocks have 256 columns: the sums of the rows' codes, instead of
+  // corrections. [rows, blocks, 256 / sub_block()].
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
   size_t begin, end;
   size_t columns;  // the number of columns to compute
-  // Packed blocks [begin, ...) of each group of 16 columns.
+  // Blocks [begin, ...) of each of the two packed groups.
   const uint8_t* packed_codes[2];
   const uint8_t* packed_scales[2];
   float* sums;  // [rows of the batch, kTileColumns]
 };
 
-// Returns the stored rows of the 16 columns that begin kTileColumns behind
-// `first`, or null if the call does not compute these.
+// Returns the stored weights of the 16 columns that begin kTileColumns behind
+// `first`, or null if the call does not compute these columns.
 HWY_INLINE const uint8_t* NextColumns(const WeightTraits& traits,
                                       const MultiplyArgs& args, size_t first) {
   const size_t next = first + kTileColumns;
   if (next >= args.first_column + args.out.cols) return nullptr;
   return args.expert + next * StoredRowBytes(traits, args.weights.cols);
 }
-// Writes n sums to a row of `out`, from its column `column` on.
+// Writes n sums to a row of `out`, to columns [column, column + n).
 HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
                           size_t row, size_t column) {
   if (out.type == Type::kF32) {
@@ -114,8 +110,8 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
 }
-// Loads half of each e8m0 scale, which is 2^(bits - 128), because the codes of
-// E2M1 are doubled.
+// Loads half of each e8m0 scale, 2^(bits - 128), because NibbleCodes() gives
+// twice the values of E2M1.
 HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotTag d;
   const DotIntTag di;
@@ -129,9 +125,8 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   return hn::Or(half, hn::BitCast(d, hn::VecFromMask(di, is_nan)));
 }
 
-// A strip of rows R..., with one or two vectors of columns from column
-// `column` of the tile on. Vectors are function arguments, because vectors of
-// SVE cannot be array elements.
+// A strip of rows R..., with one or two vectors, from column `column` of the
+// tile on. Vectors are arguments, because arrays cannot have SVE vectors.
 template <class Format, bool kTwo, size_t... R>
 class Strip {
  public:
@@ -169,7 +164,7 @@ class Strip {
     const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
     for (size_t b = args.begin; b < args.end; ++b) {
       if constexpr (kSumsInMemory) {
-        // Prevents GCC from carrying the stored sums on in registers.
+        // Prevents GCC from keeping the stored sums in registers.
         asm("" : : : "memory");
         ((sum0 = LoadSum(args, R, column)), ...);
       }
@@ -192,9 +187,9 @@ class Strip {
     }
   }
 
-  // Adds the products of one block to the sums. For each row, a and b collect
-  // the products of vector 0, and c and e those of vector 1. b and e are used
-  // only if a vector needs two states.
+  // Adds the products of one block to the sums. For each row, states a and b
+  // collect the products of vector 0, and c and e the products of vector 1. b
+  // and e are used only if a vector needs two states.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
                                   const uint8_t* codes0, const uint8_t* codes1,
                                   const uint8_t* scales0,
@@ -208,7 +203,7 @@ class Strip {
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
       const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
       if constexpr (sizeof...(R) <= kFewRows) {
-        // With few rows, this hides the latency of memory.
+        // Hides the latency of memory, which bounds the time of few rows.
         hwy::Prefetch(codes0 + 64 * q + kPrefetchBytes);
       }
       const int8_t* const low = x + 4 * q;
@@ -245,7 +240,7 @@ class Strip {
            hn::Set(d, args.scales[(args.row + R) * args.blocks + block]))),
        ...);
     } else {
-      // Adds to the exact sum of all blocks, which is scaled in the end.
+      // Adds to the integer sum of all blocks, which is scaled in the end.
       ((sum0 = AddInts(sum0, SumOf(args, block, R, a, b))), ...);
       if constexpr (kTwo) {
         ((sum1 = AddInts(sum1, SumOf(args, block, R, c, e))), ...);
@@ -301,7 +296,7 @@ class Strip {
       return LoadF16Scales(p);
     }
   }
-  // Converts nibbles to unsigned codes.
+  // Converts nibbles to unsigned codes, by a table if the coding has one.
   static HWY_INLINE typename Dot::Codes Signless(typename Dot::Codes nibbles) {
     constexpr const uint8_t* kTable = NibbleCodes(kTraits.coding);
     if constexpr (kTable != nullptr) {
@@ -317,12 +312,12 @@ class Strip {
   // True if the high nibbles have their own states, b and e.
   static constexpr bool kTwoStates =
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
-  // True if a strip's sums are in memory, and are read and stored once a
-  // block. Codes of one byte need two states per row. With four rows, the
-  // states and the sums need 12 registers, and the codes do not fit in the
-  // other 4. GCC then kept two states in memory, where each addition waits
-  // for the store of the previous one. With the sums in memory instead, a
-  // product takes 0.8 times as long. (q8_0, 32 rows, Zen 3)
+  // True if a strip's sums are in memory, and are read and stored once a block.
+  // Codes of one byte need two states per row. With four rows, the states and
+  // the sums need 12 registers, and the codes do not fit in the other 4. GCC
+  // then kept two states in memory, where each addition waits for the last
+  // store. With sums in memory, products take 0.8 times as long. (q8_0, 32
+  // rows, Zen 3)
   static constexpr bool kSumsInMemory = Dot::kTwoStates &&
                                         !SWITCHYARD_MANY_REGISTERS && !kTwo &&
                                         kTraits.has_byte_codes();

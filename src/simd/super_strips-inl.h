@@ -1,11 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strips (strips-inl.h) of q4_K and q6_K, which have blocks of 256 columns, in
-// parts that have integer scales. The integers of a block are in registers; its
+// Strips (see strips-inl.h) of q4_K and q6_K. Their blocks have 256 columns, in
+// parts with integer scales. The integer sums of a block are in registers; its
 // float sums are loaded and stored.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_SUPER_STRIPS_INL_H_
@@ -57,7 +56,7 @@ class SuperStrip {
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
   // kParts: the number of a block's parts. kFactorsAt and kMinsAt: where the
-  // integer scales and minima are in the packed scales of 16 rows.
+  // integer scales and minima begin in the packed scales of 16 rows.
   static constexpr size_t kParts = kTraits.block / kTraits.sub_block();
   static constexpr size_t kFactorsAt = kIsQ6 ? 32 : 64;
   static constexpr size_t kMinsAt = kFactorsAt + kParts * kPackedRows;
@@ -66,7 +65,7 @@ class SuperStrip {
   struct Columns {
     const uint8_t* codes;
     const uint8_t* scales;  // the scales of 16 rows of weights
-    size_t lane;            // the first of these 16 that the vector uses
+    size_t lane;            // the vector's first row of these 16
     float* sums;            // the sums of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
@@ -85,8 +84,7 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // Returns the integers of part `part`: a byte of each lane, in lines that
-    // begin at `at`.
+    // Returns a part's scales or minima: bytes of lanes in lines from `at` on.
     HWY_INLINE DotInts Factors(size_t at, size_t part) const {
       const DotIntTag di;
       const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
@@ -107,15 +105,15 @@ class SuperStrip {
     }
   };
 
-  // Adds one block. Each row has integers i0 for vector 0, and i1 for vector 1.
+  // Adds one block. A row has integer sums i0 (vector 0) and i1 (vector 1).
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
                                   const Columns& w0, const Columns& w1,
                                   Ints<R>... i0, Ints<R>... i1) {
     const int8_t* const x = args.rows.codes + args.row * args.rows.stride +
                             (block - args.begin) * args.rows.block_stride;
     if constexpr (kIsQ6) {
-      // Subtracts 32 times the sums, because the codes are 32 above the signed
-      // ones.
+      // Subtracts 32 times the sums of the rows' codes, because the stored
+      // codes of weights are 32 above the signed codes.
       static_assert(kTraits.offset == 1 << 5);
       AddSums(args, block, kFactorsAt, w0, w1, i0..., i1...);
       ((i0 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i0))), ...);
@@ -166,8 +164,7 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: multiplies 16 columns of a block. They begin at column
-  // 128 * half + 32 * kField + 16 * part.
+  // q6_K: multiplies 16 columns from 128 * half + 32 * kField + 16 * part on.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,
@@ -213,8 +210,8 @@ class SuperStrip {
   }
 
   // For each part of a block, multiplies the part's integers at `at` (q6_K's
-  // scales or q4_K's minima) by the sum of each row's codes in that part.
-  // Adds the products to i0 and i1.
+  // scales or q4_K's minima) by the sum of each row's codes in that part. Adds
+  // the products to i0 and i1.
   static HWY_INLINE void AddSums(const StripArgs& args, size_t block, size_t at,
                                  const Columns& w0, const Columns& w1,
                                  Ints<R>&... i0, Ints<R>&... i1) {
@@ -250,7 +247,7 @@ class SuperStrip {
     }
   }
 
-  // sum = fma(float(integers), d * dx, sum)
+  // Computes sum = fma(float(integers), d * dx, sum).
   static HWY_INLINE void AddTerms(const StripArgs& args, size_t block,
                                   const Columns& w0, const Columns& w1,
                                   size_t r, DotInts i0, DotInts i1) {
@@ -267,7 +264,7 @@ class SuperStrip {
                  d, s1);
     }
   }
-  // sum = fma(-float(integers), dmin * dx, sum)
+  // Computes sum = fma(-float(integers), dmin * dx, sum).
   static HWY_INLINE void SubtractMins(const StripArgs& args, size_t block,
                                       const Columns& w0, const Columns& w1,
                                       Ints<R>... i0, Ints<R>... i1) {

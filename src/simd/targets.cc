@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Implements isa.h. The lists of ISAs are the targets for which this file is
-// compiled. Every kernel file has the same targets, because it is compiled with
-// the same flags, or has AVX3's code in the place of AVX3_DL.
+// Implements isa.h. The ISAs are the targets for which this file is compiled.
+// Every kernel file has the same targets, because it is compiled with the same
+// flags, or uses AVX3's code for AVX3_DL.
 
-// This file is compiled for every ISA for which a kernel file is compiled.
+// Compiles this file for AVX3_DL, too, because some kernel files are.
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/targets.h"
@@ -61,8 +61,8 @@ namespace switchyard {
 namespace simd {
 
 namespace {
-// Only code for AVX-512 reads g_cpu_has_bf16, so the system is known to save
-// its registers.
+// The system is known to save ZMM registers if g_cpu_has_bf16 is read, because
+// only code for AVX-512 reads it.
 bool CpuHasBF16() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -86,12 +86,11 @@ HWY_EXPORT(ComputePercent);
 
 constexpr size_t kMaxTargets = 64;
 
-// The targets in a bit set, with the best first, because Highway gives better
-// targets lower bits.
+// The targets of a bit set, best first (Highway gives the best the lowest bit).
 struct IsaList {
   Isa isas[kMaxTargets] = {};
   int64_t bits[kMaxTargets] = {};
-  size_t indices[kMaxTargets] = {};  // the index of each in Highway's tables
+  size_t indices[kMaxTargets] = {};  // each target's index in Highway's tables
   size_t size = 0;
 
   explicit IsaList(int64_t targets) {
@@ -125,7 +124,7 @@ const IsaList& Compiled() {
 }
 
 // Returns the targets that the system lets run. Highway 1.0.3 only asks CPUID,
-// which lists AVX2 even if a virtual machine hides its registers. The first
+// which lists AVX2 even if a virtual machine hides the registers. The first
 // kernel would then end with SIGILL.
 int64_t TargetsWithState(int64_t targets) noexcept {
 #if defined(__x86_64__)
@@ -138,13 +137,11 @@ int64_t TargetsWithState(int64_t targets) noexcept {
   }
   const SavedState state =
       SavedStateOf(has_osxsave, uint64_t{high} << 32 | low);
-  // Better targets have lower bits, so all bits below the bit of AVX2 are for
-  // AVX-512.
+  // Better targets have lower bits, so all bits below AVX2's bit are AVX-512.
   if (!state.avx512) targets &= ~(int64_t{HWY_AVX2} - 1);
   if (!state.avx) targets &= ~int64_t{HWY_AVX2};
 #endif
-  // The baseline always runs, because the library and its caller are compiled
-  // for it.
+  // The baseline always runs, because library and caller are compiled for it.
   return targets != 0 ? targets : int64_t{HWY_STATIC_TARGET};
 }
 
@@ -155,7 +152,7 @@ const IsaList& Runnable() {
 }
 
 // Returns the index of the runnable ISA called `name`, or the number of
-// runnable ISAs if no ISA has this name.
+// runnable ISAs if the name is unknown.
 size_t FindRunnable(const char* name) {
   size_t i = 0;
   while (i < Runnable().size &&
@@ -172,10 +169,9 @@ bool IsCompiled(const char* name) {
   return false;
 }
 
-// Other names for Highway's targets, written without '-', '_' and '.'. The
-// first entry with which a given name begins counts. "avx512" is in the list
-// because the nearest name would be AVX2 (two letters away), which it does not
-// mean.
+// Other names for Highway's targets, without '-', '_' and '.'. The first entry
+// that a given name begins with counts. "avx512" is in the list because the
+// nearest name is AVX2, two letters away, which is not meant.
 struct OtherName {
   std::string_view begin;
   std::string_view isa;
@@ -191,10 +187,10 @@ constexpr OtherName kOtherNames[] = {
     {"none", "EMU128"},
 };
 
-// Messages for names that are close to those of compiled ISAs: each has the
-// text `wrong`, and the ISA that was probably meant. They are kept as long as
-// the program runs, because a Status points to them. They are made at run time,
-// because Highway's target names are only known then.
+// Messages for names close to names of compiled ISAs: the text `wrong`, and the
+// ISA that was probably meant. They are kept as long as the program runs,
+// because a Status points to them. They are made at run time, because Highway's
+// target names are only known then.
 class DidYouMean {
  public:
   explicit DidYouMean(const char* wrong) : wrong_(wrong) {

@@ -1,25 +1,25 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Chooses the compiled ISA that kernels use. It reads Highway's tables with an
-// index of its own, because Highway's chosen target is process-wide, and
-// belongs to every user of Highway.
+// Chooses the compiled ISA that kernels use. It reads Highway's tables with its
+// own index, because Highway's chosen target is process-wide, and belongs to
+// every user of Highway.
 //
-// A kernel file registers its functions in two places. In the ISA's
-// namespace, after a row function Scale(args, begin, end):
+// A kernel file registers its functions in two places. In the ISA's namespace,
+// after a row function Scale(args, begin, end):
 //   SWITCHYARD_ROW_FUNCTION(Scale, ScaleArgs);
 // or, after a template Scale<In> over the type of its rows,
 //   SWITCHYARD_ROW_FUNCTIONS(Scale, ScaleArgs, SWITCHYARD_FLOATS);
 // and once, outside of that namespace, the function that its header declares:
 //   SWITCHYARD_EXPORT(ScaleRows, Scale, ScaleArgs);
 //   SWITCHYARD_EXPORT_TYPES(ScaleRows, Scale, ScaleArgs, SWITCHYARD_FLOATS);
-// The first macro defines, for each ISA, the function that is exported. It also
+// The first macro defines the function that is exported for each ISA. It also
 // records which ISA ran, for LastIsa() and the tests.
 //
 // Highway compiles AVX3_DL (AVX-512 with VBMI2, from Ice Lake on) only for
 // files that define HWY_WANT_AVX3_DL before they include anything. These files
-// use instructions of AVX3_DL, or are called by a file that does. In all other
-// files, AVX3's code is used for AVX3_DL, too, which makes the library a tenth
+// use instructions of AVX3_DL, or are called by a file that does. All other
+// files use their AVX3 code for AVX3_DL, too, which makes the library a tenth
 // smaller.
 
 #ifndef SWITCHYARD_SRC_SIMD_TARGETS_H_
@@ -37,9 +37,8 @@
 
 namespace switchyard::simd {
 
-// The index, in Highway's tables, of the ISA in use. It is 0 until the first
-// use sets it, from the CPU and the environment. After that only CapIsa changes
-// it.
+// The index of the ISA in use in Highway's tables: 0 until the first use sets
+// it, from the CPU and the environment. After that, only CapIsa changes it.
 extern std::atomic<size_t> g_active_index;
 extern std::atomic<bool> g_isa_as_asked;  // see src/check.h
 size_t SetUpActiveIndex() noexcept;
@@ -48,20 +47,18 @@ inline size_t ActiveIndex() noexcept {
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
 
-// True if the CPU has AVX512_BF16. Before it is initialised it is false, which
-// is correct on every CPU.
+// True if the CPU has AVX512_BF16. False until set, which is always correct.
 extern const bool g_cpu_has_bf16;
 
 // Returns the picoseconds, on the ISA in use, of work that is bound by
-// arithmetic and takes avx2_ps with AVX2. AVX-512 takes 0.5 to 1 times as long
-// (SiLU, router), SSE4 takes 2 to 3 times as long, and code without vectors 9
-// to 12 times.
+// arithmetic and takes avx2_ps on AVX2. AVX-512 takes 0.5 to 1 times as long
+// (SiLU, router), SSE4 2 to 3 times, and code without vectors 9 to 12 times.
 size_t ComputePs(size_t avx2_ps) noexcept;
 
 extern std::atomic<int64_t> g_last_target;
 
-// Writes only if the target changes. So threads that run small batches at the
-// same time can share the cache line.
+// Writes only if the target changes, so that threads that run small batches at
+// the same time can share the cache line.
 inline void RecordTarget(int64_t target) noexcept {
   if (g_last_target.load(std::memory_order_relaxed) != target) {
     g_last_target.store(target, std::memory_order_relaxed);
@@ -77,9 +74,9 @@ inline void RecordTarget(int64_t target) noexcept {
   (HWY_DISPATCH_TABLE(FUNC)[::switchyard::simd::ActiveIndex()])
 #endif
 
-// A piece of a large kernel. Sanitizers add calls to every memory access. If
-// all pieces were inlined into one function, Clang would take 5.9 GB for the
-// router. HWY_MAYBE_UNUSED, because some ISAs do not call all pieces.
+// Inlines a piece of a large kernel, except with sanitizers, which add calls to
+// every memory access: Clang would take 5.9 GB for the router in one function.
+// HWY_MAYBE_UNUSED, because some ISAs do not call all pieces.
 #if HWY_IS_ASAN || HWY_IS_MSAN || HWY_IS_TSAN
 #define SWITCHYARD_PIECE HWY_MAYBE_UNUSED HWY_NOINLINE
 #else
@@ -101,8 +98,7 @@ inline void RecordTarget(int64_t target) noexcept {
     FUNC(args, begin, end);                               \
   }
 
-// Defines RowFunction<ARGS> NAME() noexcept, which returns the function of the
-// ISA in use.
+// Defines RowFunction<ARGS> NAME() noexcept: the function of the ISA in use.
 #define SWITCHYARD_EXPORT(NAME, FUNC, ARGS)      \
   SWITCHYARD_HWY_EXPORT(FUNC##_Recorded);        \
   RowFunction<ARGS> NAME() noexcept {            \

@@ -1,11 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Operations on a tile of floats that stays in the L1 cache, with an operand
-// of any float type. They are compiled once, in tiles.cc, for all kernels. A
+// Operations on a tile of floats that stays in the L1 cache, with an operand of
+// any float type. They are compiled once, in tiles.cc, for all kernels. A
 // factor of 1 changes nothing.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_TILES_INL_H_
 #undef SWITCHYARD_SRC_SIMD_TILES_INL_H_
@@ -35,27 +34,27 @@ struct TileOperand {
       : data(RowAt(m, row) + BytesOf(m.type, col)), type(m.type) {}
 };
 
-// tile = factor * x; x may be the tile
+// Computes tile = factor * x. x may be the tile.
 void TakeTile(const TileOperand& x, size_t n, float factor, float* tile);
-// tile = (tile * tile_factor + x * x_factor) * factor
+// Computes tile = (tile * tile_factor + x * x_factor) * factor.
 void AddTile(const TileOperand& x, size_t n, float tile_factor, float x_factor,
              float factor, float* tile);
-// tile = from * factor * x, or * (1 + x); `from` may be the tile
+// Computes tile = from * factor * x or, with plus_one, from * factor * (1 + x).
+// `from` may be the tile.
 void MulTile(const TileOperand& x, size_t n, float factor, bool plus_one,
              const float* from, float* tile);
-// tile = fma(weight, x, tile * factor)
+// Computes tile = fma(weight, x, tile * factor).
 void MulAddTile(const TileOperand& x, size_t n, float weight, float factor,
                 float* tile);
-// tile = fma(a, b, tile)
+// Computes tile = fma(a, b, tile).
 void MulAddTiles(const float* a, const float* b, size_t n, float* tile);
-// Rounds each element to the nearest number of that type.
+// Rounds each element to the nearest number of `type`.
 void RoundTile(Type type, size_t n, float* tile);
 // Adds the squares of n elements to the 32 lanes of a simdgroup, starting with
 // lane 0. The lanes are aligned.
 void AddSquares(const float* tile, size_t n, float* lanes);
 
-// Returns the scale of an RMSNorm of `count` elements, from the sum of their
-// squares.
+// Returns the scale of an RMSNorm of `count` elements from their squares' sum.
 HWY_INLINE float NormScale(float squares, size_t count, float eps) {
   return 1.0f / std::sqrt(squares / static_cast<float>(count) + eps);
 }

@@ -23,8 +23,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each struct below computes a vector of the new tile from a vector of the
-// old tile (v) and a vector of the operand (x).
+// Each struct below computes a vector of the new tile from the old tile's
+// vector v and the operand's vector x.
 struct Take {
   float factor;
   template <class D, class V>

@@ -1,18 +1,17 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The k best of a row of keys, in the order of candidates-inl.h. A row has
-// Load() and LoadPartial(), which return keys from the i-th on, as KeyRow has.
+// The k best of a row of keys, in the order of candidates-inl.h. A row is a
+// class with Load() and LoadPartial() (see KeyRow).
 //
-// The fast path divides the row into groups. The k-th largest of their maxima
-// is a lower bound of the k-th largest element, because k elements reach it. A
-// filter keeps the elements that reach the bound: about 1.35 k, if there are
-// twice as many groups as k. These candidates are sorted. If too many elements
-// equal the bound, FilterTies() picks some of them.
+// The fast path divides the row into groups. The k-th largest of the groups'
+// maxima is a lower bound of the k-th largest element, because k elements reach
+// it. A filter keeps the elements that reach the bound: about 1.35 k, if there
+// are twice as many groups as k. These candidates are sorted. If too many
+// elements equal the bound, FilterTies() picks some of them.
 //
 // The slow path, SelectNext(), is for harder rows and rows with a NaN.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_TOPK_INL_H_
 #undef SWITCHYARD_SRC_SIMD_TOPK_INL_H_
@@ -40,16 +39,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // In rows of at most this length, every element is a candidate.
 constexpr size_t kTopKAll = 16;
-// The most rows that go through each phase together. One phase stores pieces
-// that the next phase loads as vectors. With one row at a time, these loads
-// would wait for the stores to retire. (E = 128, k = 8 on AVX-512: 57 ns a row
-// with this, 79 without.)
+// The most rows that go through each phase together. A phase stores pieces that
+// the next phase loads as vectors. With a single row, loads would wait until
+// stores retire. (E = 128, k = 8 on AVX-512: 57 ns a row instead of 79.)
 constexpr size_t kTopKRows = 8;
 
 constexpr size_t NumGroups(size_t k) { return k <= 8 ? 16 : k <= 16 ? 32 : 64; }
 
-// Returns the vector at element i of a row of n, with -inf behind the row's
-// end.
+// Returns the vector at element i of a row of n elements, padded with -inf.
 template <class Row>
 HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
   if (i + hn::Lanes(d) <= n) return row.Load(d, i);
@@ -59,16 +56,15 @@ HWY_INLINE TopKVec LoadOrLowest(TopKTag d, const Row& row, size_t i, size_t n) {
                         lowest);
 }
 
-// Calls store(g, v), where v has the maxima of groups g, g + 1, .... Group g
-// has the elements g, g + groups, g + 2 * groups, .... If the row has a NaN,
-// the maxima are garbage.
+// Calls store(g, v): v has the maxima of groups g, g + 1, .... Group g has
+// elements g, g + groups, g + 2 * groups, .... With a NaN, v is garbage.
 template <class Row, class Store>
 SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
                                   const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
-  // Loads four vectors at a time. If N is large, there are more groups than
-  // requested, which are joined below. If N is small, there are several passes.
+  // Loads four vectors at a time. If N is large, these have too many groups,
+  // which are joined below. If N is small, there are several passes.
   const size_t step = HWY_MAX(groups, 4 * N);
   for (size_t first = 0; first < step; first += 4 * N) {
     TopKVec m0, m1, m2, m3;
@@ -110,8 +106,8 @@ SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
   }
 }
 
-// Returns the k-th largest of the maxima, which is the smallest one with fewer
-// than k above it.
+// Returns the k-th largest of the maxima, which is the smallest maximum with
+// fewer than k maxima above it.
 SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
                                   size_t groups, size_t k) {
   const TopKTag d;
@@ -133,10 +129,9 @@ SWITCHYARD_PIECE float KthLargest(const float* HWY_RESTRICT maxima,
   return hn::GetLane(hn::MinOfLanes(d, kth));
 }
 
-// Collects the ids and logits of the elements that are not below `bound` (with
-// kAbove, neither below nor equal to it), in ascending order of ids, NaNs
-// included. Returns their number or, if that exceeds `limit`, some number
-// above `limit`.
+// Collects the ids and logits of the elements that are not below `bound`
+// (kAbove: nor equal to it), in ascending order of ids, NaNs included. Returns
+// their number or, if that exceeds `limit`, some number above `limit`.
 template <bool kAbove, class Row>
 SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -145,8 +140,8 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const TopKVec b = hn::Set(d, bound);
-  // N, but not as a constant. For a constant GCC would broadcast i, which is
-  // one more shuffle a vector.
+  // Hides from GCC that this is N, because GCC would broadcast i for a
+  // constant, which is one more shuffle a vector.
   const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
   TopKIntVec ids = FirstIds();
   size_t count = 0;
@@ -169,9 +164,9 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   return count;
 }
 
-// Does the work of Filter() if many elements equal the bound. It collects all
-// elements above the bound, then equal ones from the left, up to k in total.
-// Returns 0 if more than `limit` elements are above the bound.
+// Replaces Filter() if many elements equal the bound. It collects all elements
+// above the bound, then equal elements from the left, up to k in total. Returns
+// 0 if more than `limit` elements are above the bound.
 template <class Row>
 HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
                                size_t limit, int32_t* HWY_RESTRICT to,
@@ -182,8 +177,8 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
   size_t count = Filter<true>(row, n, bound, limit, to, logits);
   if (count > limit) return 0;
   const TopKVec b = hn::Set(d, bound);
-  // More than 16 + 2k elements have passed Filter(), so whole vectors have at
-  // least k of them. The partial vector at the end is not needed.
+  // The partial vector at the end is not needed: more than 16 + 2k elements
+  // have passed Filter(), so whole vectors have at least k of these.
   for (size_t i = 0; i + N <= n && count < k; i += N) {
     const auto equal = hn::Eq(row.Load(d, i), b);
     const auto ids = hn::Add(FirstIds(), hn::Set(di, static_cast<int32_t>(i)));
@@ -194,8 +189,7 @@ HWY_NOINLINE size_t FilterTies(const Row& row, size_t n, size_t k, float bound,
 }
 
 // Collects candidates for the k best of a row, by Filter() or, with ties, by
-// FilterTies(). Returns their number, or 0 if SelectNext() has to
-// select from the row.
+// FilterTies(). Returns their number, or 0 if the row needs SelectNext().
 template <class Row>
 SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
                                 int32_t* HWY_RESTRICT ids,
@@ -209,11 +203,10 @@ SWITCHYARD_PIECE size_t Collect(const Row& row, size_t n, size_t k, float bound,
 // The slow path, for any row. Finds the first `count` <= kTopKMax elements
 // behind (last_key, last_id) in the order.
 //
-// It collects candidates. When there are too many, it sorts them and keeps the
-// best `count`. From then on it admits only larger keys, because among
-// equal keys the first one found comes first. Every sort except for the last
-// makes room for 16 + count more candidates, so the time is O(n) for a row in
-// any order.
+// It collects candidates. If there are too many, it sorts them and keeps the
+// best `count`. From then on, it admits only larger keys, because among equal
+// keys, the first one found comes first. Each sort but the last makes room for
+// 16 + count more candidates, so the time is O(n) for any row.
 template <class Row>
 HWY_NOINLINE void SelectNext(const Row& row, size_t n, int32_t last_key,
                              int32_t last_id, size_t count, TopK& to) {
@@ -270,8 +263,8 @@ struct KeyRow {
   }
 };
 
-// Selects the k <= kTopKMax best of each of at most kTopKRows rows. If kAll, a
-// row has at most kTopKAll columns.
+// Selects the k <= kTopKMax best of each of at most kTopKRows rows. kAll: a row
+// has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
                                  TopK* HWY_RESTRICT to) {
@@ -280,7 +273,7 @@ SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
   const size_t n = keys.cols;
   const size_t groups = NumGroups(k);
   Candidates lists[kTopKRows];
-  // The number of each row's candidates, or 0 if SelectNext() has to select.
+  // The number of each row's candidates, or 0 if the row needs SelectNext().
   size_t counts[kTopKRows];
   if (kAll) {
     for (size_t r = 0; r < rows; ++r) {

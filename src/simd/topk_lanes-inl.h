@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Selects the k best of as many rows as a vector has lanes, with a row per
-// lane. For the candidates of one row, topk-inl.h ranks them, moves them to
-// their slots, adds up and divides. Here, the same number of instructions does
-// this for all rows. Rows are loaded through 4x4 transposes within 128-bit
-// blocks, because this is the only shuffle that is cheap on every ISA.
+// lane. topk-inl.h ranks the candidates of one row, moves them to their slots,
+// adds up and divides. Here, the same number of instructions does this for all
+// rows. Rows are loaded through 4x4 transposes within 128-bit blocks, because
+// this is the only shuffle that is cheap on every ISA.
 //
 // To find the bounds, a network sorts the group maxima of all rows at once. The
-// k-th is a row's bound, and the filter of topk-inl.h collects the elements
-// that reach it. To select, the candidates, in ascending order of ids, are
-// inserted into a sorted list of k.
+// k-th maximum is a row's bound, and the filter of topk-inl.h collects the
+// elements that reach it. To select, these candidates, in ascending order of
+// ids, are inserted into a sorted list of k.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_TOPK_LANES_INL_H_
 #undef SWITCHYARD_SRC_SIMD_TOPK_LANES_INL_H_
@@ -33,8 +32,7 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// Targets with one lane do not use this code, because a vector of one row
-// would not be faster.
+// Targets with one lane have no such code, because it would not be faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -44,8 +42,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
-// Elements of as many rows as a vector has lanes: element c of row r is at
-// [c * lanes + r].
+// Elements of a vector of rows: element c of row r is at [c * lanes + r].
 template <class T, size_t kElements>
 struct Columns {
   HWY_ALIGN T at[kElements * kTopKLanes];
@@ -57,14 +54,13 @@ struct TopKOfLanes {
   Columns<int32_t, kTopKMax> ids;
   // All candidates, in ascending order of ids.
   Columns<float, kLanesRoom> columns;
-  // If not 0, topk-inl.h has to select from the row, and the lane is garbage.
+  // Not 0 if topk-inl.h has to select from the row; the lane is then garbage.
   HWY_ALIGN int32_t hard[kTopKLanes];
 };
 
-// A row's candidates. The arrays have twice the size, because whole vectors
-// are stored to them, and the first of them can begin at any candidate:
-// Collect() appends vectors, and the padding of short lists follows their
-// last candidate.
+// A row's candidates. The arrays have twice the size, because whole vectors are
+// stored from any candidate on: Collect() appends vectors, and the padding of
+// short lists follows their last candidate.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
@@ -76,7 +72,7 @@ HWY_INLINE size_t BlockPlace(size_t N, size_t r, size_t block) {
   return (4 * block + r % 4) * N + r / 4 * 4;
 }
 
-// Transposes each 4x4 block of four vectors. It is its own inverse.
+// Transposes each 4x4 block of four vectors. A second call undoes the first.
 template <class D, class T = hn::TFromD<D>>
 SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   const size_t N = hn::Lanes(d);
@@ -94,9 +90,8 @@ SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   hn::Store(hn::InterleaveUpper(d, even_high, odd_high), d, p + 3 * N);
 }
 
-// Puts a vector, the elements of row r from the i-th on, where
-// TransposeBlocks() needs them. It may put more than the row has, up to a block
-// boundary.
+// Puts v, elements of row r from the i-th on, where TransposeBlocks() needs
+// them. It may put more than the row has, up to a block boundary.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
                           T* HWY_RESTRICT columns) {
@@ -117,8 +112,7 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
   }
 #endif
 }
-// Reads elements [0, n) of row r, which are where PutVector() puts those of a
-// row.
+// Reads elements [0, n) of row r from the places that PutVector() uses.
 template <class T>
 SWITCHYARD_PIECE void TakeRow(size_t N, size_t r, const T* HWY_RESTRICT columns,
                               T* HWY_RESTRICT row, size_t n) {
@@ -139,8 +133,7 @@ HWY_INLINE void Order(TopKVec& high, TopKVec& low) {
   low = hn::Min(high, low);
   high = max;
 }
-// Sorts eight columns in descending order, in registers, by the network of 19
-// comparisons.
+// Sorts eight columns in descending order, by the network of 19 comparisons.
 SWITCHYARD_PIECE void SortColumns(float* HWY_RESTRICT columns) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
@@ -186,9 +179,8 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
   }
 }
 // Returns the k-th largest of two sorted runs of `count` columns. For some i,
-// the k largest are i of the first run and k - i of the second, and the
-// smallest of these is the k-th largest. For any other i, the smallest is not
-// larger.
+// it is the smallest of i of the first run and k - i of the second, which are
+// the k largest. For other i, the smallest is not larger.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;
@@ -207,7 +199,7 @@ SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
   return kth;
 }
 
-// Finds a bound for each row that at least k of its elements reach.
+// Finds a bound for each row, which at least k of the row's elements reach.
 template <size_t kGroups, class T>
 SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
                              float* HWY_RESTRICT bounds) {
@@ -232,8 +224,8 @@ SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
   hn::Store(KthOfRuns(maxima.at, kGroups / 2, k), d, bounds);
 }
 
-// Inserts n >= k columns of candidates into the best. Of equal logits, the one
-// inserted first stays in front. kColumnIds: the ids are the columns' numbers.
+// Inserts n >= k columns of candidates into the best. Of equal logits, the
+// first inserted stays in front. kColumnIds: the ids are the columns' numbers.
 template <bool kColumnIds>
 SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
                              const int32_t* HWY_RESTRICT ids, size_t n,
@@ -241,7 +233,7 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   const TopKTag d;
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
-  // NaN marks a free slot: no logit is less than or equal to it, so every
+  // NaN marks a free slot: no logit is less than or equal to NaN, so every
   // candidate goes before it.
   for (size_t slot = 0; slot < k; ++slot) {
     hn::Store(hn::Set(d, std::numeric_limits<float>::quiet_NaN()), d,
@@ -274,8 +266,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// Selects the k <= kTopKMax best of each of at most a vector of rows. If kAll,
-// a row has at most kTopKAll columns.
+// Selects the k <= kTopKMax best of each of at most a vector of rows. kAll: a
+// row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {
@@ -311,8 +303,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                           lists[r].logits);
       columns = HWY_MAX(columns, counts[r]);
     }
-    // Every row gets the same number of candidates, because the CPU would
-    // mispredict branches on each row's number half the time.
+    // All rows get the same number of candidates, because branches on each
+    // row's number would be mispredicted half the time.
     for (size_t r = 0; r < rows; ++r) {
       float* const end = lists[r].logits + counts[r];
       for (size_t i = 0; i < columns; i += N) {
@@ -333,8 +325,8 @@ SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
   for (size_t i = 0; i < columns; i += 4) TransposeBlocks(d, logits + i * N);
   Insert<kAll>(logits, ids.at, columns, k, best);
   // A row is hard if it has a NaN, because its bound may be too high, or if its
-  // largest logit is infinite. This includes -inf, which is the maximum of a
-  // row with too many candidates, because such a row keeps no candidate.
+  // largest logit is infinite. -inf is also the largest logit of a row with too
+  // many candidates, because such a row keeps no candidate.
   const TopKVec max = hn::Load(d, best.sorted.at);
   auto hard = hn::Not(hn::Lt(hn::Abs(max), hn::Set(d, HUGE_VALF)));
   for (size_t i = 0; i < columns; ++i) {

@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Selects the k best of a single row, in the order of candidates-inl.h. One row
-// is one chain of latencies, and the phases of topk-inl.h would wait for their
+// is a chain of latencies, and the phases of topk-inl.h would wait for their
 // own stores. Here one vector carries the candidates from the filter to the
 // weights. (E = 128, k = 8, the whole call: 67 ns instead of 103.)
 //
-// This code is for AVX-512 with VBMI2 only, because it needs compressed bytes
-// and expansion. Several rows are faster in phases, because the CPU's window
-// of waiting instructions does not hold two of these chains (four rows: 1.25
-// times as long).
+// This code is only for AVX-512 with VBMI2, because it needs compressed bytes
+// and expansion. Several rows are faster in phases, because the CPU's window of
+// waiting instructions does not hold two of these chains (four rows: 1.25 times
+// as long).
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_
 #undef SWITCHYARD_SRC_SIMD_TOPK_ONE_INL_H_
@@ -41,7 +40,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With larger k, too many rows have more candidates than a vector holds: 0.4 %
+// For larger k, too many rows have more candidates than a vector holds: 0.4 %
 // of rows of 512 experts with k = 10 in 32 groups, but 14 % with k = 12.
 constexpr size_t kTopKOneMax = 10;
 
@@ -49,18 +48,17 @@ constexpr size_t kTopKOneMax = 10;
 struct TopKOne {
   TopKVec logits;
   TopKIntVec ids;
-  TopKIntVec order;  // the low 4 bits of lane s: the lane that is s-th in order
+  TopKIntVec order;  // low 4 bits of lane s: the lane with rank s
 };
 
-// Returns, for each lane, its rank times four, which is the bit position of a
-// rank's four bits. The rank is the number of other lanes before it: lanes
-// with a larger key and, among equal keys, lanes to its left. The lanes from
-// `count` on come behind all others, in any order. See Rank().
+// Returns each lane's rank times four, which is the bit position of 4 bits per
+// rank. The rank is the number of lanes before it: lanes with a larger key and,
+// among equal keys, lanes to its left. The lanes from `count` on come behind
+// all others, in any order. See Rank().
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;
   const TopKIntVec four = hn::Set(di, 4);
-  // Broadcasts from memory, because a shuffle would use the only port that
-  // compares.
+  // Broadcasts from memory: shuffles would use the only port that compares.
   HWY_ALIGN int32_t keys[kTopKLanes];
   hn::Store(key, di, keys);
   asm("" : "+m"(keys));
@@ -78,7 +76,7 @@ HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   return rank;
 }
 
-// Counts, for each lane of `key`, the lanes of `others` above it.
+// Counts, for each lane of `key`, the lanes of `others` that are larger.
 HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   const TopKIntTag di;
   HWY_ALIGN int32_t keys[kTopKLanes];
@@ -92,11 +90,11 @@ HWY_INLINE TopKIntVec CountAbove(TopKIntVec others, TopKIntVec key) {
   return hn::Add(even, odd);
 }
 
-// Returns a lower bound of the k-th largest element of a row that is close to
-// it: the k-th largest of 16 groups' maxima if k <= 8, else of 32 groups'. The
-// maxima become integers that compare like them, with their lane's number in
-// the last bits, so that exactly one has k - 1 above it. If the row has a NaN,
-// the bound is garbage.
+// Returns a lower bound, close to a row's k-th largest element: the k-th
+// largest of 16 groups' maxima if k <= 8, else of 32 groups' maxima. The maxima
+// become integers that compare like the maxima, with their lane's number in the
+// last bits, so that exactly one integer has k - 1 above it. If the row has a
+// NaN, the bound is garbage.
 template <class Row>
 HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
                               TopKVec& max) {
@@ -135,8 +133,7 @@ HWY_INLINE TopKVec LowerBound(const Row& row, size_t n, size_t k,
       d, TopKIntVec{_mm512_broadcastd_epi32(_mm512_castsi512_si128(kth.raw))});
 }
 
-// Compares up to 64 elements with a bound. Bit i of the result is 1 if element
-// first + i is not below the bound.
+// Compares up to 64 elements: bit i is 1 if first + i is not below the bound.
 template <class Row>
 HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
                              TopKVec bound) {
@@ -144,8 +141,7 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
   uint64_t bits = 0;
   for (size_t v = 0; v < 4; ++v) {
     const size_t i = first + v * kTopKLanes;
-    // Uses a negated Lt() and not Ge(), because comparisons are false for a
-    // NaN, and NaNs must be found.
+    // Uses a negated Lt() instead of Ge(), to find NaNs, too.
     if (HWY_LIKELY(i + kTopKLanes <= n)) {
       const uint64_t some =
           static_cast<uint16_t>(hn::Not(hn::Lt(row.Load(d, i), bound)).raw);
@@ -160,7 +156,7 @@ HWY_INLINE uint64_t NotBelow(const Row& row, size_t first, size_t n,
   return bits;
 }
 
-// Finds the candidates of a row of n elements for its k <= kTopKOneMax best,
+// Finds the candidates for the k <= kTopKOneMax best of a row of n elements,
 // and their order. Returns false if topk-inl.h has to select from the row,
 // because it has a NaN or too many equal elements.
 template <class Row>
@@ -190,7 +186,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
       count += hwy::PopCount(bits);
     }
     if (HWY_UNLIKELY(count > kTopKLanes)) return false;
-    // Permutations are faster than a gather here.
+    // Avoids a gather, because permutations are faster here.
     to.logits = hn::Zero(d);
     for (size_t i = 0; i < n; i += 2 * kTopKLanes) {
       const TopKVec some{
@@ -207,8 +203,8 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)))))
     return false;
   const TopKIntVec rank = RankOfLanes(key, count);
-  // Computes the inverse permutation: shifts each lane's number to the place
-  // of its rank in 64 bits. Ranks of 16 and above are shifted out.
+  // Computes the inverse permutation: shifts each lane's number to the place of
+  // its rank in 64 bits. Ranks of 16 and above are shifted out.
   const hn::Full512<uint64_t> d64;
   const __m512i lanes = hn::Iota(d64, 0).raw;
   const __m512i upper = hn::Iota(d64, 8).raw;
@@ -222,8 +218,8 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   const __m128i two = _mm_or_si128(_mm256_castsi256_si128(four),
                                    _mm256_extracti128_si256(four, 1));
   const __m128i one = _mm_or_si128(two, _mm_unpackhi_epi64(two, two));
-  // The low 64 bits of `one` hold 16 numbers of 4 bits: number s is the lane
-  // whose candidate has rank s. Each 32-bit half holds eight of them. Lane s
+  // The low 64 bits of `one` hold 16 numbers of 4 bits. Number s is the lane of
+  // the candidate with rank s. Each 32-bit half holds eight numbers. Lane s
   // takes its half, and shifts its number to the low bits.
   const TopKIntVec half = hn::ShiftRight<3>(hn::Iota(di, 0));
   const TopKIntVec shift =
@@ -234,7 +230,7 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   return true;
 }
 
-// Returns v in the order of the candidates.
+// Returns v in the order of ranks.
 HWY_INLINE TopKVec Sorted(TopKVec v, const TopKOne& one) {
   return TopKVec{_mm512_permutexvar_ps(one.order.raw, v.raw)};
 }

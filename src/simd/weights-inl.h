@@ -1,10 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packs some blocks of 16 rows of stored weights at a time, for PackWeights and
-// for products with stored weights.
+// Packs blocks of 16 rows of stored weights, for PackWeights and for products.
 
-// Per-target include guard
 #if defined(SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_
 #undef SWITCHYARD_SRC_SIMD_WEIGHTS_INL_H_
@@ -35,8 +33,7 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// The number of rows of TransposeRows(). Each of its four vectors has a block
-// of 16 bytes of every fourth row.
+// The rows that TransposeRows() takes: 4 vectors, each of every fourth row.
 #if HWY_CAP_GE512
 constexpr size_t kTransposedRows = 16;
 #elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
@@ -45,9 +42,8 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
-// Takes 16 bytes of each row, at `from` plus the row's offset. Stores dword q
-// of row i to to[stride * q + 4 * i], with the bits that are set in `flip`
-// inverted.
+// Takes 16 bytes of each row, from its offset on. Stores dword q of row i to
+// to[stride * q + 4 * i], after inverting the bits that are set in `flip`.
 HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
@@ -120,8 +116,7 @@ HWY_INLINE void GetSixBits(const uint32_t* HWY_RESTRICT q0,
     to[48 + i] = (q2[i] >> 4 & kFour) | (q1[i] >> 6 & kTwo) << 4;
   }
 }
-// Packs the scales of a block of 16 rows, which begin at `from` plus their
-// offsets.
+// Packs the scales of one block of 16 rows, which are at from + offsets[i].
 template <class Format>
 HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
                            const size_t* HWY_RESTRICT offsets,
@@ -147,10 +142,9 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// Packs one block of 16 rows, which begin at `from` plus their offsets. If
-// `next` is given, it is the same block of 16 rows that are needed later. It is
-// prefetched to the L2 cache a few lines at a time, because many prefetches at
-// once stall the core.
+// Packs one block of 16 rows, which are at from + offsets[i]. If given, `next`
+// is the same block of 16 rows that are needed later, and is prefetched to L2 a
+// few lines at a time, because many prefetches at once stall the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
@@ -178,9 +172,9 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
 }
 
 // Packs blocks [begin, end) of the 16 rows from `row` on to codes and scales,
-// as in kPacked. Behind the last row, it repeats that row: PackGroups() zeroes
-// the copies, and a product does not read them. If `next` is given, it is the
-// first of 16 rows that are needed later.
+// as in kPacked. Repeats the last row behind it: PackGroups() zeroes these
+// copies, and products do not read them. If `next` is given, it is the first of
+// 16 rows that are needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
                              size_t begin, size_t end, uint8_t* codes,
