@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -36,19 +37,24 @@ using DotIntTag = hn::RebindToSigned<DotTag>;
 using DotVec = hn::Vec<DotTag>;
 using DotInts = hn::Vec<DotIntTag>;
 
-// Each class Dot below has
+// The class Dot below multiplies codes of up to six bits, and ByteDot codes of
+// eight bits. Both have
 //   Codes, Row      vectors of weights' codes, and of four codes of a row
 //   State           sums of products
-//   kOffset         the offset of a byte's code in Codes: 128, or 0 if signed
+//   Split           prepares weights' codes
+//   LoadRow         the four codes from 4 * quad on of a block of a row
+//   Add             adds products to a state
+//   Sum             the int32 sums of a state
+// Dot also has
 //   kTwoStates      true if a state holds no more than 8 products of nibbles
 //   kSixBitAdds     the number of six-bit products in a state: 2 or 4
-//   LoadBytes, LowNibbles, HighNibbles, FromTable, AddTwoBits, LoadRow
-//   Add             adds a product of nibbles, or of six bits, to a state
-//   AddBytes        adds a product of bytes to two states, at most 8 times
-//   Sum, SumBytes   the int32 sums of a state, or of the two states of bytes
-//   Factor, Scaled  prepares 8-bit scales; multiplies a state's sums by them
-//   Small, SmallProduct  puts a 16-bit number in all lanes; multiplies lanes of
-//                   16-bit numbers by it
+//   LoadBytes, LowNibbles, HighNibbles, FromTable, AddTwoBits
+//   Factor, Scaled  prepares scales of 8 bits; multiplies a state's sums by
+//                   them
+// ByteDot also has
+//   kOffset         the offset of a byte's code in Codes: 128, or 0 if signed
+//   kWideRows       true if LoadRow reads a copy of the block with codes of 16
+//                   bits, which WidenBlock makes
 #undef SWITCHYARD_DOT_VNNI
 #undef SWITCHYARD_DOT_MADDUBS
 #undef SWITCHYARD_DOT_SDOT
@@ -75,7 +81,7 @@ using DotInts = hn::Vec<DotIntTag>;
     SWITCHYARD_DOT_NEON
 
 // The operations common to all targets with vectors of bytes.
-struct ByteDot {
+struct VectorDot {
   using Codes = hn::Vec<hn::Repartition<uint8_t, DotTag>>;
   using Row = hn::Vec<hn::Repartition<int8_t, DotTag>>;
 
@@ -105,15 +111,27 @@ struct ByteDot {
     if constexpr (kField > 2) moved = hn::ShiftRight<2>(moved);
     return hn::Or(nibbles, hn::And(hn::BitCast(d8, moved), hn::Set(d8, 0x30)));
   }
-  static HWY_INLINE Row LoadRow(const int8_t* p) {
+  static HWY_INLINE Codes Split(Codes codes) { return codes; }
+  static HWY_INLINE Row LoadRow(const int8_t* block, size_t quad) {
     int32_t four;
-    std::memcpy(&four, p, sizeof(four));
+    std::memcpy(&four, block + 4 * quad, sizeof(four));
     return hn::BitCast(hn::Repartition<int8_t, DotTag>(),
                        hn::Set(DotIntTag(), four));
   }
 };
 
 #endif
+
+// Adds to a sum. The asm line prevents GCC from adding up the terms of a block
+// in a tree, which would hold them in memory. Without it, q8_0 takes 1.3 times
+// as long, and q6_K 1.1 times. (2 to 48 rows, Zen 3)
+template <class Ints>
+HWY_INLINE void AddTo(Ints& sum, Ints term) {
+  sum = hn::Add(sum, term);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  asm("" : "+v"(sum.raw));
+#endif
+}
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
@@ -127,30 +145,56 @@ HWY_INLINE DotInts MultiplyPairs(DotInts a, DotInts b) {
   return DotInts{_mm_madd_epi16(a.raw, b.raw)};
 #endif
 }
-// Multiplies 32-bit lanes by a 16-bit number with pmaddwd. The upper half of
-// each lane of `small` is 0, so pmaddwd ignores the upper half of `a`.
-struct SmallDot {
-  static HWY_INLINE DotInts Small(int32_t x) {
-    return hn::Set(DotIntTag(), x & 0xFFFF);
-  }
-  static HWY_INLINE DotInts SmallProduct(DotInts a, DotInts small) {
-    return MultiplyPairs(a, small);
-  }
-};
-
-#else
-
-struct SmallDot {
-  static HWY_INLINE DotInts Small(int32_t x) { return hn::Set(DotIntTag(), x); }
-  static HWY_INLINE DotInts SmallProduct(DotInts a, DotInts small) {
-    return hn::Mul(a, small);
-  }
-};
-
 #endif
-// Multiplies sums by scales as 32-bit numbers.
-struct WideDot : SmallDot {
-  static HWY_INLINE DotInts Factor(DotInts scale) { return scale; }
+
+// Multiplies small integers, which are the four bytes of each lane, two at a
+// time: the first and the third (kOdd = 0), or the second and the fourth.
+template <bool kSigned>
+struct SmallDot {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  template <int kOdd>
+  static HWY_INLINE DotInts Pair(DotInts four) {
+    using D = std::conditional_t<kSigned, hn::Repartition<int16_t, DotTag>,
+                                 hn::Repartition<uint16_t, DotTag>>;
+    auto pairs = hn::BitCast(D(), four);
+    if constexpr (kOdd == 0) pairs = hn::ShiftLeft<8>(pairs);
+    return hn::BitCast(DotIntTag(), hn::ShiftRight<8>(pairs));
+  }
+  // Adds pair[0] * two[0] + pair[1] * two[1] to each lane.
+  static HWY_INLINE void AddPair(DotInts& sum, DotInts pair,
+                                 const int16_t* two) {
+    int32_t both;
+    std::memcpy(&both, two, sizeof(both));
+    AddTo(sum, MultiplyPairs(pair, hn::Set(DotIntTag(), both)));
+  }
+#else
+  template <int kOdd>
+  static HWY_INLINE DotInts Pair(DotInts four) {
+    return kOdd == 0 ? hn::ShiftLeft<8>(four) : four;
+  }
+  static HWY_INLINE void AddPair(DotInts& sum, DotInts pair,
+                                 const int16_t* two) {
+    const DotIntTag di;
+    AddTo(sum, hn::Mul(Factor(pair, 1), hn::Set(di, two[0])));
+    AddTo(sum, hn::Mul(Factor(pair, 3), hn::Set(di, two[1])));
+  }
+#endif
+  // Returns one of the four bytes.
+  static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
+    const int bits = 8 * static_cast<int>(byte);
+    if constexpr (kSigned) {
+      return hn::ShiftRight<24>(hn::ShiftLeftSame(four, 24 - bits));
+    } else {
+      return hn::And(hn::ShiftRightSame(four, bits), hn::Set(DotIntTag(), 255));
+    }
+  }
+};
+// Scales are multiplied with products of 32 bits.
+struct WideDot {
+  template <bool kSigned>
+  static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
+    return SmallDot<kSigned>::Factor(four, byte);
+  }
   static HWY_INLINE DotInts Scaled(DotInts state, DotInts factor) {
     return hn::Mul(state, factor);
   }
@@ -161,9 +205,8 @@ struct WideDot : SmallDot {
 // vpdpbusd multiplies u8 by s8, and adds four products to each lane. It is
 // written as asm because Highway 1.0.3 compiles AVX3_DL without AVX512_VNNI,
 // which every CPU with AVX3_DL has.
-struct Dot : ByteDot, WideDot {
+struct Dot : VectorDot, WideDot {
   using State = DotInts;
-  static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = false;
   static constexpr size_t kSixBitAdds = 4;
 
@@ -172,24 +215,21 @@ struct Dot : ByteDot, WideDot {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(codes.raw), "v"(row.raw));
     return sum;
   }
-  static HWY_INLINE void AddBytes(State& a, State& /*b*/, Codes codes,
-                                  Row row) {
-    a = Add(a, codes, row);
-  }
   static HWY_INLINE DotInts Sum(State a) { return a; }
-  static HWY_INLINE DotInts SumBytes(State a, State /*b*/) { return a; }
+};
+struct ByteDot : Dot {
+  static constexpr int kOffset = 128;
+  static constexpr bool kWideRows = false;
 };
 
 #elif SWITCHYARD_DOT_MADDUBS
 
 // pmaddubsw multiplies u8 by s8, and adds pairs of products to 16 bits. Such
-// sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 * 128
-// = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
-// 32256). Bytes are multiplied as two nibbles, which is exact for all codes.
-// |code| * sign(code, row) is as long, but not exact for -128.
-struct Dot : ByteDot, SmallDot {
+// sums do not overflow if 8 of them are added for codes up to 15 (16 * 15 *
+// 128 = 30720), 4 for codes up to 24, or 2 for codes up to 63 (4 * 63 * 128 =
+// 32256).
+struct Dot : VectorDot {
   using State = hn::Vec<hn::Repartition<int16_t, DotTag>>;
-  static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = true;
   static constexpr size_t kSixBitAdds = 2;
 
@@ -197,46 +237,36 @@ struct Dot : ByteDot, SmallDot {
     return hn::Zero(hn::Repartition<int16_t, DotTag>());
   }
   static HWY_INLINE State Add(State sum, Codes codes, Row row) {
-    sum = hn::Add(sum, Pairs(codes, row));
-    // Prevents GCC from adding up the products of a block in a tree, in memory:
-    // 4 rows of q8_0 take 0.7 times as long. (Zen 3)
-    asm("" : "+v"(sum.raw));
+    AddTo(sum, Pairs(codes, row));
     return sum;
   }
-  static HWY_INLINE void AddBytes(State& low, State& high, Codes codes,
-                                  Row row) {
-    low = AddInPlace(low, LowNibbles(codes), row);
-    high = AddInPlace(high, HighNibbles(codes), row);
+  static HWY_INLINE DotInts Sum(State a) {
+    return Scaled(a, hn::Set(DotIntTag(), 0x10001));
   }
-  static HWY_INLINE DotInts Sum(State a) { return SumPairs(a); }
-  static HWY_INLINE DotInts SumBytes(State low, State high) {
-    return hn::Add(SumPairs(low), hn::ShiftLeft<4>(SumPairs(high)));
-  }
-  // Puts the scale in both halves of a lane, for both numbers of a pair.
-  static HWY_INLINE DotInts Factor(DotInts scale) {
-    return hn::Or(hn::And(scale, hn::Set(DotIntTag(), 0xFFFF)),
-                  hn::ShiftLeft<16>(scale));
+
+  // Puts the byte in both halves of a lane, so that MultiplyPairs() multiplies
+  // both numbers of a pair.
+  template <bool kSigned>
+  static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
+    // The bytes to take for the low half; those of signed bytes are shifted
+    // down from the high half.
+    alignas(16) static constexpr uint8_t kTake[16] = {
+        0, 128, 0, 128, 4, 128, 4, 128, 8, 128, 8, 128, 12, 128, 12, 128};
+    alignas(16) static constexpr uint8_t kTakeHigh[16] = {
+        128, 0, 128, 0, 128, 4, 128, 4, 128, 8, 128, 8, 128, 12, 128, 12};
+    const hn::Repartition<uint8_t, DotTag> d8;
+    const hn::Repartition<int16_t, DotTag> d16;
+    const auto take = hn::Or(hn::LoadDup128(d8, kSigned ? kTakeHigh : kTake),
+                             hn::Set(d8, static_cast<uint8_t>(byte)));
+    const auto taken = hn::TableLookupBytesOr0(hn::BitCast(d8, four), take);
+    if constexpr (!kSigned) return hn::BitCast(DotIntTag(), taken);
+    return hn::BitCast(DotIntTag(), hn::ShiftRight<8>(hn::BitCast(d16, taken)));
   }
   static HWY_INLINE DotInts Scaled(State state, DotInts factor) {
     return MultiplyPairs(hn::BitCast(DotIntTag(), state), factor);
   }
 
  private:
-  static HWY_INLINE DotInts SumPairs(State a) {
-    return Scaled(a, hn::Set(DotIntTag(), 0x10001));
-  }
-  // Adds products as Add() does, but by an asm instruction that stores the sum
-  // in place. Otherwise GCC chooses another register, and copies the sum at the
-  // loop's end. With asm, bytes take 0.9 times as long, but nibbles would take
-  // 1.03 times as long. (4 and 32 rows, Zen 3)
-  static HWY_INLINE State AddInPlace(State sum, Codes codes, Row row) {
-#if HWY_TARGET == HWY_AVX2
-    asm("vpaddw %1, %0, %0" : "+x"(sum.raw) : "x"(Pairs(codes, row).raw));
-    return sum;
-#else
-    return Add(sum, codes, row);
-#endif
-  }
 #if HWY_TARGET <= HWY_AVX3
   static HWY_INLINE State Pairs(Codes a, Row b) {
     return State{_mm512_maddubs_epi16(a.raw, b.raw)};
@@ -252,13 +282,52 @@ struct Dot : ByteDot, SmallDot {
 #endif
 };
 
+// pmaddubsw would overflow if codes are above 127, so ByteDot multiplies 16-bit
+// numbers (pmaddwd).
+struct ByteDot {
+  // The first and the third of each four codes, and the second and the fourth.
+  struct Codes {
+    DotInts even, odd;
+  };
+  using Row = Codes;
+  using State = DotInts;
+  static constexpr int kOffset = 128;
+  static constexpr bool kWideRows = true;
+
+  // Writes the codes of a block as 16 even ones and 16 odd ones.
+  static HWY_INLINE void WidenBlock(const int8_t* codes, int16_t* wide) {
+    const hn::CappedTag<int16_t, 16> d;
+    const hn::Repartition<int8_t, decltype(d)> d8;
+    for (size_t i = 0; i < 16; i += hn::Lanes(d)) {
+      const auto both = hn::BitCast(d, hn::LoadU(d8, codes + 2 * i));
+      hn::Store(hn::ShiftRight<8>(hn::ShiftLeft<8>(both)), d, wide + i);
+      hn::Store(hn::ShiftRight<8>(both), d, wide + 16 + i);
+    }
+  }
+  static HWY_INLINE Row LoadRow(const int8_t* block, size_t quad) {
+    const DotIntTag di;
+    return {hn::BitCast(di, Dot::LoadRow(block, quad)),
+            hn::BitCast(di, Dot::LoadRow(block, quad + 8))};
+  }
+  static HWY_INLINE Codes Split(Dot::Codes codes) {
+    const hn::Repartition<uint16_t, DotTag> d16;
+    const auto pairs = hn::BitCast(d16, codes);
+    return {hn::BitCast(DotIntTag(), hn::And(pairs, hn::Set(d16, 255))),
+            hn::BitCast(DotIntTag(), hn::ShiftRight<8>(pairs))};
+  }
+  static HWY_INLINE State Add(State sum, Codes codes, Row row) {
+    AddTo(sum, MultiplyPairs(codes.even, row.even));
+    AddTo(sum, MultiplyPairs(codes.odd, row.odd));
+    return sum;
+  }
+  static HWY_INLINE DotInts Sum(State a) { return a; }
+};
+
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
 
-// For targets that multiply signed codes by signed codes. Codes of a byte are
-// stored with an offset of 128, which AddBytes() removes before it multiplies.
-struct Dot : ByteDot, WideDot {
+// For targets that multiply signed codes by signed codes.
+struct Dot : VectorDot, WideDot {
   using State = DotInts;
-  static constexpr int kOffset = 0;
   static constexpr bool kTwoStates = false;
   static constexpr size_t kSixBitAdds = 4;
 
@@ -276,13 +345,15 @@ struct Dot : ByteDot, WideDot {
         vaddq_s32(sum.raw, vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high))));
 #endif
   }
-  static HWY_INLINE void AddBytes(State& a, State& /*b*/, Codes codes,
-                                  Row row) {
-    const auto flip = hn::Set(hn::Repartition<uint8_t, DotTag>(), 128);
-    a = Add(a, hn::Xor(codes, flip), row);
-  }
   static HWY_INLINE DotInts Sum(State a) { return a; }
-  static HWY_INLINE DotInts SumBytes(State a, State /*b*/) { return a; }
+};
+// Takes off the 128 that are added to stored bytes.
+struct ByteDot : Dot {
+  static constexpr int kOffset = 0;
+  static constexpr bool kWideRows = false;
+  static HWY_INLINE Codes Split(Codes codes) {
+    return hn::Xor(codes, hn::Set(hn::Repartition<uint8_t, DotTag>(), 128));
+  }
 };
 
 #else
@@ -303,7 +374,6 @@ struct Dot : WideDot {
   };
   using Row = const int8_t*;
   using State = DotInts;
-  static constexpr int kOffset = 128;
   static constexpr bool kTwoStates = false;
   static constexpr size_t kSixBitAdds = 4;
 
@@ -325,7 +395,10 @@ struct Dot : WideDot {
       return nibbles.v[i] | (bits.v[i] >> 2 * kField & 3) << 4;
     });
   }
-  static HWY_INLINE Row LoadRow(const int8_t* p) { return p; }
+  static HWY_INLINE const Codes& Split(const Codes& codes) { return codes; }
+  static HWY_INLINE Row LoadRow(const int8_t* block, size_t quad) {
+    return block + 4 * quad;
+  }
   static HWY_INLINE State ZeroState() { return hn::Zero(DotIntTag()); }
   static HWY_INLINE State Add(State sum, const Codes& codes, Row row) {
     const DotIntTag di;
@@ -336,12 +409,11 @@ struct Dot : WideDot {
     }
     return hn::Load(di, sums);
   }
-  static HWY_INLINE void AddBytes(State& a, State& /*b*/, const Codes& codes,
-                                  Row row) {
-    a = Add(a, codes, row);
-  }
   static HWY_INLINE DotInts Sum(State a) { return a; }
-  static HWY_INLINE DotInts SumBytes(State a, State /*b*/) { return a; }
+};
+struct ByteDot : Dot {
+  static constexpr int kOffset = 128;
+  static constexpr bool kWideRows = false;
 };
 
 #endif

@@ -108,8 +108,8 @@ class FloatStrip {
     size_t k = 0, at = 0;
     for (; k + kStep <= args.count; k += kStep, at += 64) {
       if constexpr (sizeof...(R) <= 2 * kFewRows) {
-        hwy::Prefetch(p0 + at + kPrefetchBytes);
-        if constexpr (kVectors == 4) hwy::Prefetch(p3 + at + kPrefetchBytes);
+        hwy::Prefetch(p0 + at + 1024);
+        if constexpr (kVectors == 4) hwy::Prefetch(p3 + at + 1024);
       }
       const float* const x = args.rows + k;
       if constexpr (kIsF32) {
@@ -255,8 +255,8 @@ class FloatBatch {
       strip.packed[i] = unpacked_[i];
     }
     for (size_t row = 0; row < count_;) {
-      const size_t done = RunFloatStripOf < Format,
-                   kStripRows == 2 ? 2 : 6 > (count_ - row, strip, columns);
+      const size_t done =
+          RunFloatStripOf<Format, kRows>(count_ - row, strip, columns);
       row += done;
       strip.rows += done * strip.stride;
       strip.sums += done * kTileColumns;
@@ -264,6 +264,8 @@ class FloatBatch {
   }
 
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  static constexpr size_t kRows =
+      SWITCHYARD_MANY_REGISTERS || HWY_CAP_GE256 ? 6 : 2;
 
   const MultiplyArgs& args_;
   const ConstAnyRows rows_;

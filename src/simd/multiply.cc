@@ -59,9 +59,10 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
   }
 }
 // Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
-// the number of rows. For 3 and 5 rows, it runs two strips (the second finds
-// weights in the cache), because their own strips would be 38 KB more code.
-template <class Format, size_t kRows = kStripRows>
+// the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
+// strips are used for these instead, and the second reads its weights from the
+// cache.
+template <class Format, size_t kRows = StripRows(TraitsOf(Format::value))>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
     constexpr size_t kFewer = kRows > 4 ? 4 : kRows / 2;
@@ -157,12 +158,12 @@ class Batch {
     if constexpr (kTraits.is_super()) {
       constexpr size_t kSub = kTraits.sub_block();
       for (size_t i = 0; i < kTraits.block / kSub; ++i) {
-        sub_sums_[at * (kTraits.block / kSub) + i] =
+        sub_sums_[at * (kTraits.block / kSub) + SubSumAt(i)] =
             static_cast<int16_t>(SumOfCodes<kSub>(codes + i * kSub));
       }
     } else {
       constexpr int kOffset =
-          kTraits.has_byte_codes() ? Dot::kOffset : kTraits.offset;
+          kTraits.has_byte_codes() ? ByteDot::kOffset : kTraits.offset;
       corrections_[at] =
           kOffset == 0 ? 0 : -kOffset * SumOfCodes<kTraits.block>(codes);
     }
@@ -181,6 +182,7 @@ class Batch {
     // read packed weights as a single stream.
     const bool is_packed = args_.weights.layout == WeightLayout::kPacked;
     size_t step = is_packed && count_ <= kFewRows ? blocks_ : kTileBlocks;
+    if constexpr (kIsWide) step = HWY_MIN(step, kWideBlocks / count_);
     if (!kTraits.has_block_scales() && group_blocks_ != blocks_) {
       step = group_blocks_;
     }
@@ -204,6 +206,7 @@ class Batch {
     if (begin >= whole_blocks_) {
       strip.rows = {tails_, kTraits.block, kTraits.block};
     }
+    if constexpr (kIsWide) strip.rows = WidenRows(strip.rows, begin, end);
     strip.scales = scales_;
     strip.corrections = corrections_;
     strip.sub_sums = sub_sums_;
@@ -233,12 +236,65 @@ class Batch {
         strip.packed_scales[i] = scales;
       }
     }
+    if (weights.layout == WeightLayout::kPacked) {
+      strip.ahead = AheadOf(begin, end);
+    }
     while (strip.row < count_) {
       strip.row += RunStripOf<Format>(count_ - strip.row, strip);
+      strip.ahead = {};  // the other strips read the same weights
     }
   }
 
-  // Reads the scales of kInt8's columns, with zeros behind the last column.
+  // Returns the distances to the weights that are multiplied after blocks
+  // [begin, end) of a group, or of two groups.
+  Ahead AheadOf(size_t begin, size_t end) const {
+    Ahead ahead;
+    const bool is_last = end == blocks_;
+    if (begin != 0 || !is_last || count_ > kFewRows) {
+      // The next blocks, or the first ones of the next 32 columns.
+      const size_t next = is_last ? 0 : end;
+      const size_t groups = is_last ? 2 * group_bytes_ : 0;
+      ahead.codes = ahead.late_codes =
+          groups + (next - begin) * kTraits.packed_codes();
+      ahead.scales = groups + (next - begin) * kTraits.packed_scales();
+      return ahead;
+    }
+    // Half a kilobyte to a kilobyte nearer or further, products take up to
+    // 1.1 times as long. (1 and 2 rows, Zen 3)
+    const size_t bytes = kTraits.has_byte_codes() && count_ == 1 ? 1024 : 2048;
+    const size_t near =
+        HWY_MIN(blocks_, hwy::DivCeil(bytes, kTraits.packed_codes()));
+    // A strip with vectors of 16 columns reads two groups at a time.
+    const bool is_two =
+        HasTwoVectors(count_) && hn::Lanes(DotTag()) == kPackedRows;
+    const size_t next = is_two ? 2 * group_bytes_ : group_bytes_;
+    ahead.codes = near * kTraits.packed_codes();
+    ahead.scales = next;
+    ahead.late_block = blocks_ - near;
+    ahead.late_codes = next - (blocks_ - near) * kTraits.packed_codes();
+    return ahead;
+  }
+
+  // Copies the codes of blocks [begin, end) of all rows as 16-bit numbers,
+  // unless the last copy has these blocks.
+  template <class WideDot = ByteDot>
+  BatchRows WidenRows(const BatchRows& rows, size_t begin, size_t end) {
+    const BatchRows wide = {reinterpret_cast<const int8_t*>(wide_),
+                            (end - begin) * 64, 64};
+    if (begin == wide_begin_ && end == wide_end_) return wide;
+    wide_begin_ = begin, wide_end_ = end;
+    int16_t* to = wide_;
+    for (size_t r = 0; r < count_; ++r) {
+      const int8_t* from = rows.codes + r * rows.stride;
+      for (size_t b = begin; b < end; ++b, to += 32) {
+        WideDot::WidenBlock(from, to);
+        from += rows.block_stride;
+      }
+    }
+    return wide;
+  }
+
+  // Reads the scales of int8's columns, with zeros behind the last column.
   void ReadChannelScales(size_t column) {
     for (size_t i = 0; i < kTileColumns; i += kPackedRows) {
       const size_t first = HWY_MIN(column + i, args_.weights.rows);
@@ -288,8 +344,11 @@ class Batch {
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes =
       kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
-  // The number of rows in terms_, which has the float sums of kInt8. Its
-  // integer sums are in sums_.
+  static constexpr bool kIsWide =
+      kTraits.has_byte_codes() && ByteDot::kWideRows;
+  static constexpr size_t kWideBlocks = kBatchRows * kTileBlocks;
+  // The number of rows in terms_, which has the float sums of int8, separate
+  // from the integer sums.
   static constexpr size_t kTermRows =
       kTraits.has_block_scales() ? 1 : kBatchRows;
 
@@ -305,6 +364,8 @@ class Batch {
   HWY_ALIGN float channel_scales_[kTileColumns];
   HWY_ALIGN int8_t tails_[kTraits.is_super() ? 1 : kBatchRows * kTraits.block];
   HWY_ALIGN uint8_t unpacked_[2 * kUnpackedBytes];
+  size_t wide_begin_ = 0, wide_end_ = 0;  // the blocks in wide_
+  HWY_ALIGN int16_t wide_[kIsWide ? 32 * kWideBlocks : 1];
 };
 
 template <class Format>

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "src/base/weight_layout.h"
 #include "src/simd/multiply.h"
@@ -33,29 +34,31 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTileColumns = 2 * kPackedRows;
-// A strip of at most kFewRows rows prefetches, because memory bounds its time.
+// A batch of at most this number of rows takes all blocks of a group of 16
+// columns at once, because memory bounds its time, and not the core.
 constexpr size_t kFewRows = 2;
-constexpr size_t kPrefetchBytes = 1024;
 
-// kStripRows is the most rows of a strip, and HasTwoVectors() says whether a
-// strip has two vectors of columns. The number of registers bounds both:
-// AVX-512 and AArch64 have 32.
+// StripRows() returns the most rows of a strip, and HasTwoVectors() whether it
+// has two vectors of columns. The number of registers bounds both: AVX-512 and
+// AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-// CPUs without AVX2 are few and old, so short strips keep their code small.
-#if SWITCHYARD_MANY_REGISTERS
-constexpr size_t kStripRows = 6;
-#elif HWY_CAP_GE256
-constexpr size_t kStripRows = 4;
-#else
-constexpr size_t kStripRows = 2;
-#endif
-// With one row, AVX-512 uses one vector: it holds a whole group of 16 columns,
-// so packed groups are read as one stream.
+constexpr size_t StripRows(const WeightTraits& traits) {
+  if (SWITCHYARD_MANY_REGISTERS) return 6;
+  // CPUs without AVX2 are few and old, so their strips are short, which keeps
+  // their code small.
+  if (!HWY_CAP_GE256) return 2;
+  // 32-bit sums of bytes need twice the registers of 16-bit sums of nibbles.
+  // (With 4 rows of q8_0, GCC keeps some in memory, which takes 1.1 times as
+  // long on a Zen 3.)
+  return traits.has_byte_codes() ? 2 : 4;
+}
+// With one row, AVX-512 uses one vector, because that holds a whole group of 16
+// columns, and packed groups are read as one stream.
 constexpr bool HasTwoVectors(size_t rows) {
 #if HWY_CAP_GE512
   return rows > 1;
@@ -70,14 +73,26 @@ struct BatchRows {
   size_t stride;        // bytes from a row's codes to the next row's codes
   size_t block_stride;  // bytes from a block's codes to the next block's
 };
+// The distances, in bytes, from a strip's packed codes and scales to the ones
+// that it prefetches. If `codes` is 0, it prefetches nothing. The hardware
+// prefetches badly here, because the codes of a group are followed by its
+// scales, which are read together with the codes: without Ahead, one row of
+// q4_K takes 1.1 to 1.6 times as long. (Zen 3)
+struct Ahead {
+  size_t codes = 0, scales = 0;
+  // From `late_block` on, the distance of codes is `late_codes`, which skips
+  // the scales of the group.
+  size_t late_block = 0, late_codes = 0;
+};
 // The operands of a strip. It multiplies a few rows of the batch, from `row`
 // on, by up to two groups of 16 columns, but only in the blocks [begin, end).
 struct StripArgs {
   BatchRows rows;              // rows.codes is at block `begin`
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
-  // If blocks have 256 columns: the sums of the rows' codes, instead of
-  // corrections. [rows, blocks, 256 / sub_block()].
+  // Weights in blocks of 256 columns use these sums of the rows' codes
+  // instead of corrections: [rows, blocks, 256 / sub_block()]. The order of
+  // each four is 0, 2, 1, 3 (SubSumAt), because SmallDot makes such pairs.
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
@@ -86,11 +101,17 @@ struct StripArgs {
   // Blocks [begin, ...) of each of the two packed groups.
   const uint8_t* packed_codes[2];
   const uint8_t* packed_scales[2];
+  Ahead ahead;
   float* sums;  // [rows of the batch, kTileColumns]
 };
 
-// Returns the stored weights of the 16 columns that begin kTileColumns behind
-// `first`, or null if the call does not compute these columns.
+// Returns the index in sub_sums of part `part` of a block.
+constexpr size_t SubSumAt(size_t part) {
+  return part % 4 % 3 == 0 ? part : part ^ 3;
+}
+
+// Returns the stored rows of the 16 columns that begin kTileColumns behind
+// `first`, or null if the call does not compute these.
 HWY_INLINE const uint8_t* NextColumns(const WeightTraits& traits,
                                       const MultiplyArgs& args, size_t first) {
   const size_t next = first + kTileColumns;
@@ -104,6 +125,21 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
     std::memcpy(out.Row<float>(row) + column, sums, n * sizeof(float));
   } else {
     FloatsToRow(sums, n, out, row, column);
+  }
+}
+
+// Prefetches `count` 64-byte lines from line `line` of block `block` on.
+HWY_INLINE void PrefetchCodes(const Ahead& ahead, size_t block,
+                              const uint8_t* codes, size_t line, size_t count) {
+  if (ahead.codes == 0) return;
+  codes += block < ahead.late_block ? ahead.codes : ahead.late_codes;
+  for (size_t i = line; i < line + count; ++i) hwy::Prefetch(codes + 64 * i);
+}
+HWY_INLINE void PrefetchScales(const Ahead& ahead, const uint8_t* scales,
+                               size_t bytes) {
+  if (ahead.codes == 0) return;
+  for (size_t i = 0; i < bytes; i += 64) {
+    hwy::Prefetch(scales + ahead.scales + i);
   }
 }
 
@@ -138,8 +174,12 @@ class Strip {
  private:
   template <size_t>
   using Sum = DotVec;
+  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  using CodeDot = std::conditional_t<kTraits.has_byte_codes(), ByteDot, Dot>;
+  using S = typename CodeDot::State;
   template <size_t>
-  using State = typename Dot::State;
+  using State = S;
+  static constexpr bool kIntStates = std::is_same<S, DotInts>::value;
 
   static HWY_INLINE size_t N() { return hn::Lanes(DotTag()); }
   static HWY_INLINE float* SumAt(const StripArgs& args, size_t r,
@@ -163,19 +203,11 @@ class Strip {
     const uint8_t* scales0 = At(args.packed_scales, column, kScale);
     const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
     for (size_t b = args.begin; b < args.end; ++b) {
-      if constexpr (kSumsInMemory) {
-        // Prevents GCC from keeping the stored sums in registers.
-        asm("" : : : "memory");
-        ((sum0 = LoadSum(args, R, column)), ...);
-      }
+      Prefetch(args, b, column, codes0, scales0);
+      if constexpr (kTwo) Prefetch(args, b, column1, codes1, scales1);
       AddBlock(args, b, codes0, codes1, scales0, scales1, sum0..., sum1...,
-               (static_cast<void>(R), Dot::ZeroState())...,
-               (static_cast<void>(R), Dot::ZeroState())...,
-               (static_cast<void>(R), Dot::ZeroState())...,
-               (static_cast<void>(R), Dot::ZeroState())...);
-      if constexpr (kSumsInMemory) {
-        (hn::StoreU(sum0, DotTag(), SumAt(args, R, column)), ...);
-      }
+               Start(args, b, R)..., Start(args, b, R)..., Start(args, b, R)...,
+               Start(args, b, R)...);
       codes0 += kTraits.packed_codes();
       codes1 += kTraits.packed_codes();
       scales0 += kTraits.packed_scales();
@@ -202,32 +234,26 @@ class Strip {
     for (size_t q = 0; q < kTraits.packed_codes() / 64; ++q) {
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
       const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
-      if constexpr (sizeof...(R) <= kFewRows) {
-        // Hides the latency of memory, which bounds the time of few rows.
-        hwy::Prefetch(codes0 + 64 * q + kPrefetchBytes);
-      }
-      const int8_t* const low = x + 4 * q;
       if constexpr (kIsNibbles) {
-        const auto low0 = Signless(Dot::LowNibbles(raw0));
-        const auto low1 = Signless(Dot::LowNibbles(raw1));
-        ((AddTwoCodes(a, b, c, e, low0, low1,
-                      Dot::LoadRow(low + R * rows.stride))),
+        const auto low0 = CodeDot::Split(Signless(Dot::LowNibbles(raw0)));
+        const auto low1 = CodeDot::Split(Signless(Dot::LowNibbles(raw1)));
+        ((AddTwo(a, c, low0, low1, CodeDot::LoadRow(x + R * rows.stride, q))),
          ...);
-        const auto high0 = Signless(Dot::HighNibbles(raw0));
-        const auto high1 = Signless(Dot::HighNibbles(raw1));
-        const int8_t* const high = low + kTraits.block / 2;
+        const auto high0 = CodeDot::Split(Signless(Dot::HighNibbles(raw0)));
+        const auto high1 = CodeDot::Split(Signless(Dot::HighNibbles(raw1)));
+        const size_t high = q + kTraits.block / 8;
         if constexpr (kTwoStates) {
-          ((AddTwo(b, e, high0, high1, Dot::LoadRow(high + R * rows.stride))),
+          ((AddTwo(b, e, high0, high1,
+                   CodeDot::LoadRow(x + R * rows.stride, high))),
            ...);
         } else {
-          ((AddTwoCodes(a, b, c, e, high0, high1,
-                        Dot::LoadRow(high + R * rows.stride))),
+          ((AddTwo(a, c, high0, high1,
+                   CodeDot::LoadRow(x + R * rows.stride, high))),
            ...);
         }
       } else {
-        ((AddTwoCodes(a, b, c, e, raw0, raw1,
-                      Dot::LoadRow(low + R * rows.stride))),
-         ...);
+        const auto w0 = CodeDot::Split(raw0), w1 = CodeDot::Split(raw1);
+        ((AddTwo(a, c, w0, w1, CodeDot::LoadRow(x + R * rows.stride, q))), ...);
       }
     }
     if constexpr (kTraits.has_block_scales()) {
@@ -248,34 +274,45 @@ class Strip {
     }
   }
 
-  using S = typename Dot::State;
-  template <class Codes, class Row>
-  static HWY_INLINE void AddTwo(S& a, S& c, Codes w0, Codes w1, Row x) {
-    a = Dot::Add(a, w0, x);
-    if constexpr (kTwo) c = Dot::Add(c, w1, x);
+  // Only the first vector of 16 columns prefetches, because a line has the
+  // codes of all 16.
+  static HWY_INLINE void Prefetch(const StripArgs& args, size_t block,
+                                  size_t column, const uint8_t* codes,
+                                  const uint8_t* scales) {
+    if (column % kPackedRows != 0) return;
+    PrefetchCodes(args.ahead, block, codes, 0, kTraits.packed_codes() / 64);
+    PrefetchScales(args.ahead, scales, kTraits.packed_scales());
+  }
+
+  // Returns a state without products. A state of int32 begins with the
+  // correction of the block.
+  static HWY_INLINE S Start(const StripArgs& args, size_t block, size_t r) {
+    if constexpr (kIntStates) {
+      return Correction(args, block, r);
+    } else {
+      return Dot::ZeroState();
+    }
+  }
+  static HWY_INLINE DotInts Correction(const StripArgs& args, size_t block,
+                                       size_t r) {
+    return hn::Set(DotIntTag(),
+                   args.corrections[(args.row + r) * args.blocks + block]);
   }
   template <class Codes, class Row>
-  static HWY_INLINE void AddTwoCodes(S& a, S& b, S& c, S& e, Codes w0, Codes w1,
-                                     Row x) {
-    if constexpr (kTraits.has_byte_codes()) {
-      Dot::AddBytes(a, b, w0, x);
-      if constexpr (kTwo) Dot::AddBytes(c, e, w1, x);
-    } else {
-      AddTwo(a, c, w0, w1, x);
-    }
+  static HWY_INLINE void AddTwo(S& a, S& c, const Codes& w0, const Codes& w1,
+                                const Row& x) {
+    a = CodeDot::Add(a, w0, x);
+    if constexpr (kTwo) c = CodeDot::Add(c, w1, x);
   }
   static HWY_INLINE DotInts SumOf(const StripArgs& args, size_t block, size_t r,
                                   S a, S b) {
-    const int32_t correction =
-        args.corrections[(args.row + r) * args.blocks + block];
-    const DotInts start = hn::Set(DotIntTag(), correction);
-    if constexpr (kTraits.has_byte_codes()) {
-      return hn::Add(Dot::SumBytes(a, b), start);
+    if constexpr (kIntStates) {
+      return CodeDot::Sum(a);
+    } else {
+      DotInts sum = hn::Add(CodeDot::Sum(a), Correction(args, block, r));
+      if constexpr (kTwoStates) sum = hn::Add(sum, CodeDot::Sum(b));
+      return sum;
     }
-    if constexpr (kTwoStates) {
-      return hn::Add(hn::Add(Dot::Sum(a), Dot::Sum(b)), start);
-    }
-    return hn::Add(Dot::Sum(a), start);
   }
   static HWY_INLINE DotVec AddInts(DotVec sum, DotInts dot) {
     return hn::BitCast(DotTag(), hn::Add(hn::BitCast(DotIntTag(), sum), dot));
@@ -306,21 +343,11 @@ class Strip {
     }
   }
 
-  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr size_t kScale = kTraits.row_scales;
   static constexpr bool kIsNibbles = kTraits.coding != WeightCoding::kBytes;
   // True if the high nibbles have their own states, b and e.
   static constexpr bool kTwoStates =
       Dot::kTwoStates && kTraits.coding == WeightCoding::kE2M1;
-  // True if a strip's sums are in memory, and are read and stored once a block.
-  // Codes of one byte need two states per row. With four rows, the states and
-  // the sums need 12 registers, and the codes do not fit in the other 4. GCC
-  // then kept two states in memory, where each addition waits for the last
-  // store. With sums in memory, products take 0.8 times as long. (q8_0, 32
-  // rows, Zen 3)
-  static constexpr bool kSumsInMemory = Dot::kTwoStates &&
-                                        !SWITCHYARD_MANY_REGISTERS && !kTwo &&
-                                        kTraits.has_byte_codes();
 };
 
 }  // namespace

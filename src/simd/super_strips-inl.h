@@ -55,6 +55,7 @@ class SuperStrip {
 
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
+  using Small = SmallDot<kIsQ6>;
   // kParts: the number of a block's parts. kFactorsAt and kMinsAt: where the
   // integer scales and minima begin in the packed scales of 16 rows.
   static constexpr size_t kParts = kTraits.block / kTraits.sub_block();
@@ -84,24 +85,21 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // Returns a part's scales or minima: bytes of lanes in lines from `at` on.
-    HWY_INLINE DotInts Factors(size_t at, size_t part) const {
-      const DotIntTag di;
-      const uint8_t* const p = scales + at + part / 4 * 64 + 4 * lane;
-      const int byte = static_cast<int>(part % 4);
+    // Returns the integers of parts [4 * line, 4 * line + 4) in the bytes of
+    // each lane. Their lines begin at `at`.
+    HWY_INLINE DotInts Four(size_t at, size_t line) const {
+      const uint8_t* const p = scales + at + line * 64 + 4 * lane;
 #if HWY_TARGET == HWY_SCALAR
       int32_t lanes;
       std::memcpy(&lanes, p, sizeof(lanes));
-      const DotInts four = hn::Set(di, lanes);
+      return hn::Set(DotIntTag(), lanes);
 #else
-      const DotInts four =
-          hn::BitCast(di, hn::LoadU(hn::Repartition<uint8_t, DotIntTag>(), p));
+      return hn::BitCast(DotIntTag(),
+                         hn::LoadU(hn::Repartition<uint8_t, DotIntTag>(), p));
 #endif
-      if constexpr (kIsQ6) {
-        return hn::ShiftRight<24>(hn::ShiftLeftSame(four, 24 - 8 * byte));
-      } else {
-        return hn::And(hn::ShiftRightSame(four, 8 * byte), hn::Set(di, 255));
-      }
+    }
+    HWY_INLINE DotInts Factor(size_t part) const {
+      return Dot::template Factor<kIsQ6>(Four(kFactorsAt, part / 4), part % 4);
     }
   };
 
@@ -120,6 +118,8 @@ class SuperStrip {
       ((i1 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i1))), ...);
       for (size_t half = 0; half < 2; ++half) {
         for (size_t part = 0; part < 2; ++part) {
+          Prefetch(args, block, w0, 2 * half + part);
+          if constexpr (kTwo) Prefetch(args, block, w1, 2 * half + part);
           AddSixBits<0>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<1>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<2>(args, w0, w1, x, half, part, i0..., i1...);
@@ -129,6 +129,8 @@ class SuperStrip {
       ((AddTerms(args, block, w0, w1, R, i0, i1)), ...);
     } else {
       for (size_t pair = 0; pair < 4; ++pair) {
+        Prefetch(args, block, w0, pair);
+        if constexpr (kTwo) Prefetch(args, block, w1, pair);
         AddNibbles<false>(args, w0, w1, x, pair, i0..., i1...,
                           (static_cast<void>(R), Dot::ZeroState())...,
                           (static_cast<void>(R), Dot::ZeroState())...);
@@ -153,14 +155,13 @@ class SuperStrip {
     for (size_t q = 0; q < 8; ++q) {
       const size_t line = 8 * pair + q;
       const auto raw0 = w0.Line(line), raw1 = w1.Line(line);
-      if constexpr (!kHigh) PrefetchLine(w0, line);
       const auto c0 = kHigh ? Dot::HighNibbles(raw0) : Dot::LowNibbles(raw0);
       const auto c1 = kHigh ? Dot::HighNibbles(raw1) : Dot::LowNibbles(raw1);
-      const int8_t* const at = x + part * kTraits.sub_block() + 4 * q;
-      ((AddTwo(a, c, c0, c1, Dot::LoadRow(at + R * args.rows.stride))), ...);
+      const int8_t* const at = x + part * kTraits.sub_block();
+      ((AddTwo(a, c, c0, c1, Dot::LoadRow(at + R * args.rows.stride, q))), ...);
     }
-    const DotInts f0 = Dot::Factor(w0.Factors(kFactorsAt, part));
-    const DotInts f1 = kTwo ? Dot::Factor(w1.Factors(kFactorsAt, part)) : f0;
+    const DotInts f0 = w0.Factor(part);
+    const DotInts f1 = kTwo ? w1.Factor(part) : f0;
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
@@ -171,8 +172,8 @@ class SuperStrip {
                                     size_t half, size_t part, Ints<R>&... i0,
                                     Ints<R>&... i1) {
     const size_t factor = 8 * half + 2 * kField + part;
-    const DotInts f0 = Dot::Factor(w0.Factors(kFactorsAt, factor));
-    const DotInts f1 = kTwo ? Dot::Factor(w1.Factors(kFactorsAt, factor)) : f0;
+    const DotInts f0 = w0.Factor(factor);
+    const DotInts f1 = kTwo ? w1.Factor(factor) : f0;
     for (size_t q = 0; q < 4; q += Dot::kSixBitAdds) {
       AddSixBitLines<kField>(args, w0, w1,
                              x + factor * kTraits.sub_block() + 4 * q, half,
@@ -191,12 +192,9 @@ class SuperStrip {
     for (size_t i = 0; i < Dot::kSixBitAdds; ++i) {
       const size_t bits = 24 * half + 3 * (q + i) + 2;
       const size_t line = bits - 2 + (kField & 1);
-      if constexpr (kField < 2) PrefetchLine(w0, line);
-      if constexpr (kField == 2) PrefetchLine(w0, bits);
       const auto c0 = SixBits<kField>(w0, line, bits);
       const auto c1 = kTwo ? SixBits<kField>(w1, line, bits) : c0;
-      ((AddTwo(a, c, c0, c1, Dot::LoadRow(x + 4 * i + R * args.rows.stride))),
-       ...);
+      ((AddTwo(a, c, c0, c1, Dot::LoadRow(x + R * args.rows.stride, i))), ...);
     }
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
@@ -217,17 +215,23 @@ class SuperStrip {
                                  Ints<R>&... i0, Ints<R>&... i1) {
     const int16_t* const sums =
         args.sub_sums + (args.row * args.blocks + block) * kParts;
-    for (size_t part = 0; part < kParts; ++part) {
-      const DotInts f0 = w0.Factors(at, part);
-      const DotInts f1 = kTwo ? w1.Factors(at, part) : f0;
-      ((AddSum(i0, i1, f0, f1, sums[R * args.blocks * kParts + part])), ...);
+    for (size_t line = 0; line < kParts / 4; ++line) {
+      const DotInts four0 = w0.Four(at, line);
+      const DotInts four1 = kTwo ? w1.Four(at, line) : four0;
+      AddPairs<0>(args, four0, four1, sums + 4 * line, i0..., i1...);
+      AddPairs<1>(args, four0, four1, sums + 4 * line + 2, i0..., i1...);
     }
   }
-  static HWY_INLINE void AddSum(DotInts& i0, DotInts& i1, DotInts f0,
-                                DotInts f1, int32_t sum) {
-    const DotInts small = Dot::Small(sum);
-    i0 = hn::Add(i0, Dot::SmallProduct(f0, small));
-    if constexpr (kTwo) i1 = hn::Add(i1, Dot::SmallProduct(f1, small));
+  template <int kOdd>
+  static HWY_INLINE void AddPairs(const StripArgs& args, DotInts four0,
+                                  DotInts four1, const int16_t* two,
+                                  Ints<R>&... i0, Ints<R>&... i1) {
+    const DotInts f0 = Small::template Pair<kOdd>(four0);
+    const DotInts f1 = Small::template Pair<kOdd>(four1);
+    ((Small::AddPair(i0, f0, two + R * args.blocks * kParts)), ...);
+    if constexpr (kTwo) {
+      ((Small::AddPair(i1, f1, two + R * args.blocks * kParts)), ...);
+    }
   }
 
   template <class Codes, class Row>
@@ -238,12 +242,17 @@ class SuperStrip {
   }
   static HWY_INLINE void AddScaled(DotInts& i0, DotInts& i1, S a, S c,
                                    DotInts f0, DotInts f1) {
-    i0 = hn::Add(i0, Dot::Scaled(a, f0));
-    if constexpr (kTwo) i1 = hn::Add(i1, Dot::Scaled(c, f1));
+    AddTo(i0, Dot::Scaled(a, f0));
+    if constexpr (kTwo) AddTo(i1, Dot::Scaled(c, f1));
   }
-  static HWY_INLINE void PrefetchLine(const Columns& w, size_t line) {
-    if constexpr (sizeof...(R) <= kFewRows) {
-      hwy::Prefetch(w.codes + 64 * line + kPrefetchBytes);
+  // Prefetches the lines of a quarter of a block.
+  static HWY_INLINE void Prefetch(const StripArgs& args, size_t block,
+                                  const Columns& w, size_t quarter) {
+    constexpr size_t kLines = kTraits.packed_codes() / 64 / 4;
+    if (w.lane != 0) return;
+    PrefetchCodes(args.ahead, block, w.codes, quarter * kLines, kLines);
+    if (quarter == 0) {
+      PrefetchScales(args.ahead, w.scales, kTraits.packed_scales());
     }
   }
 
