@@ -313,9 +313,9 @@ template <class C, size_t kI>
 constexpr bool IsRare(const calls::Argument& a) {
   return (a.flags & calls::kRareGroup) != 0;
 }
-// The sets of views, from frequent to rare: views of ordinary calls, scales of
-// these views' codes, views of rare calls, and sums of codes. A pair of views
-// belongs to the rarer set of the two.
+// The sets of views, from frequent to rare: ordinary arguments, their scales,
+// rare arguments and their scales, and the sums of any argument. A pair of
+// views belongs to the set of its rarer view.
 enum ViewSet { kOrdinaryViews, kScales, kRareViews, kSums };
 template <class C>
 constexpr ViewSet SetOf(size_t view) {

@@ -45,7 +45,7 @@ struct LayerRule {
   Kind kind = kDense;
   // The key of the list or number in config.json. If null, there is no rule.
   const char* key = nullptr;
-  const char* type = "sparse";  // the word of kTypes
+  const char* type = "sparse";  // for kTypes: the word of layers with experts
 };
 
 // The names of experts' tensors: `gate` [intermediate, hidden], `up` and

@@ -44,7 +44,9 @@ struct RouteCase {
 struct RouteResult {
   std::vector<int32_t> ids;
   std::vector<float> weights, identity;
-  std::vector<int32_t> record;  // -1: all bits are set
+  // The recorded ids. -1 stands for an id with all bits set in its type, such
+  // as 255 in uint8.
+  std::vector<int32_t> record;
   Report report;
 };
 Status RunRouteCase(const RouteCase& c, Executor& executor,

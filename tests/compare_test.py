@@ -48,8 +48,8 @@ print("| 1 | 9.0 | 9.0 | 1.00 | 0.99 | 1.01 | 0.990 to 1.010 |")
 print("| 32 | 9.0 | 8.0 | 1.12 | 1.10 | 1.13 | 1.110 to 1.130 |")
 print("| 512 | 18.0 | 9.0 | 2.00 | 1.90 | 2.10 | 1.950 to 2.050 |")
 """
-# A fake switchyard_bench: ggml takes RATIO times as long, oneDNN half as long. Rounds vary by
-# SCATTER on one thread, and not at all on two.
+# A fake switchyard_bench: on one thread, ggml takes RATIO times as long as our AVX2 kernel, and
+# oneDNN half as long. ggml's rounds vary by SCATTER on one thread; nothing else varies.
 BENCH = """#!{python}
 import json, random, sys
 draw = random.Random(1)

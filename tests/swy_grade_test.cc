@@ -203,7 +203,8 @@ class PlainRouter {
     if (options_.score == Score::kSoftmax) return Softmax(logits);
     Doubles scores;
     for (const double x : logits) scores.push_back(1.0 / (1.0 + std::exp(-x)));
-    // The library's scores are f32, and keys are sums of them.
+    // The library rounds scores to f32 (and tiny ones to 0) before it adds
+    // biases, so this router does, too.
     for (double& s : scores)
       s = s < 0x1p-126 ? 0.0 : static_cast<double>(static_cast<float>(s));
     return scores;

@@ -56,8 +56,8 @@ TEST(MetalAccesses, GetTheCallThatClangHasLeftOut) {
       {"  store void (i32)* @f, void (i32)** %1, align 8\n",
        "  %swy.access.0 = bitcast void (i32)** %1 to i8*\n"
        "  call void @__tsan_write_range(i8* %swy.access.0, i64 8)\n"},
-      // Clang normally reports such an access. Without Clang's call, a call
-      // is added.
+      // Clang normally adds the call for such an access. Here it is missing,
+      // so InstrumentRest() adds it.
       {"  %2 = load float, float* %1, align 4\n",
        "  %swy.access.0 = bitcast float* %1 to i8*\n"
        "  call void @__tsan_read_range(i8* %swy.access.0, i64 4)\n"},

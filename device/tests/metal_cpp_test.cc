@@ -298,9 +298,9 @@ TEST_F(DeviceMetalCpp, WhatEnginesAskOfADevice) {
   EXPECT_EQ(size.height, 7u);
 }
 
-// The next tests are about host code for libraries. Such code uses
-// NS::String, NS::Error, options and constants by alloc(), and raw pointers
-// that it gives up by release().
+// The next tests are about host code that makes libraries and functions. Such
+// code passes NS::String, gets NS::Error, creates options and constants with
+// alloc(), and calls release() on raw pointers.
 
 constexpr char kScale[] = R"(#include <metal_stdlib>
 using namespace metal;

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   std::string error;
   if (!switchyard::device::CompileMetallib(device, input, options, output,
                                            &files, &error)) {
-    // The message gets the name of the option in place of the C++ field.
+    // Replaces the name of the C++ field in the message by the option's name.
     for (const std::string field :
          {"DeviceOptions::metal_compiler", "metal_compiler"}) {
       const size_t at = error.find(field);

@@ -287,7 +287,7 @@ void Rows() {
 
 void Layer() {
   //! [Activate]
-  // Both halves of a fused gate and up product, one result in place of gate.
+  // A row of the fused product has gate, then up. The result replaces gate.
   std::vector<float> gate_up(kPairs * 2 * kHidden, 0.5f);
   const AnyMatrix both(gate_up.data(), kPairs, 2 * kHidden);
   ActivateOptions options;

@@ -20,7 +20,7 @@ static void* New(size_t count, size_t size) {
     Fail("config.json: its sizes fit neither q4_0 nor memory");
   return memory;
 }
-// Returns made-up numbers in place of a tensor of the checkpoint.
+// Returns made-up numbers instead of a tensor of the checkpoint.
 static float* Tensor(size_t size) {
   static size_t seed = 0;
   float* const x = (float*)New(size, sizeof *x);

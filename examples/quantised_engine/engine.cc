@@ -20,7 +20,7 @@ void Check(const Status& s) {
   if (s.ok()) return;
   throw std::runtime_error(std::string(s.message()) + " " + s.details());
 }
-// Returns made-up numbers in place of a tensor of the checkpoint.
+// Returns made-up numbers instead of a tensor of the checkpoint.
 std::vector<float> Tensor(size_t size) {
   static size_t seed = 0;
   std::vector<float> x(size);

@@ -21,7 +21,7 @@ namespace switchyard {
 enum class Activation : uint8_t {
   kSilu,  // silu(g) * u, silu(x) = x / (1 + exp(-x)): SwiGLU, most models
   kGelu,  // gelu(g) * u, gelu(x) = x / 2 * (1 + erf(x / sqrt(2)))
-  // kGelu with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf(...);
+  // kGelu with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) instead of erf(...);
   // Gemma
   kGeluTanh,
   kRelu,      // max(g, 0) * u; Switch and NLLB have no u (kUngated)
@@ -94,15 +94,15 @@ struct ActivateInputs {
   // list.
   Span<const int32_t> offsets = {};
   // Optional [num_experts], as BucketStrided writes it: for padded buckets,
-  // in place of offsets. Each expert has rows / num_experts rows, and the
+  // instead of offsets. Each expert has rows / num_experts rows, and the
   // first tokens_per_expert[e] rows of expert e are computed.
   Span<const int32_t> tokens_per_expert = {};
 };
 // Outputs of Activate().
 struct ActivateOutputs {
-  // [rows, cols] in any format of quantize.h. May lie in place: have the
-  // data, stride and type of gate, of up or, with kConcatenated, of one half
-  // of gate.
+  // [rows, cols] in any format of quantize.h. May lie in place: it then has
+  // the data, stride and type of gate, of up or, with kConcatenated, of one
+  // half of gate.
   AnyRows out;
 };
 // Options of Activate().

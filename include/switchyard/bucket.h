@@ -67,7 +67,7 @@ struct PackedBuckets {
   // Optional [tokens, top_k] of int32: the position of each pair in `pairs`,
   // or -1 if the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
-  Report* report = nullptr;  // optional: gets max_rows and dropped
+  Report* report = nullptr;  // optional; the call sets max_rows and dropped
 };
 
 // Strided buckets, for the GEMMs of Metal kernels: expert e owns ids[e *

@@ -135,14 +135,13 @@ struct CombineInputs {
 };
 // Outputs of Combine(). Give at least one of out and normed.
 struct CombineOutputs {
-  // [tokens, hidden]. May lie in place: have the data, stride and type of
-  // residual (residual += sum), or of shared.rows if there is one shared
-  // expert.
+  // [tokens, hidden]. May lie in place: it then has the data, stride and type
+  // of residual (residual += sum), or of shared.rows with one shared expert.
   AnyMatrix out;
   // [tokens, hidden] in any format of quantize.h. Without `out` it may lie in
   // place as `out` may.
   AnyRows normed = {};
-  Report* report = nullptr;  // optional: gets skipped
+  Report* report = nullptr;  // optional; the call sets report->skipped
 };
 // Options of Combine().
 struct CombineOptions {

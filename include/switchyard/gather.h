@@ -34,7 +34,7 @@ struct GatherInputs {
 // Outputs of GatherRows().
 struct GatherOutputs {
   AnyRows rows;              // [n, hidden]: a row for each pair
-  Report* report = nullptr;  // optional: gets invalid
+  Report* report = nullptr;  // optional; the call sets report->invalid
 };
 // Options of GatherRows().
 struct GatherOptions {
@@ -79,7 +79,7 @@ struct ScatterInputs {
 // Outputs of ScatterRows().
 struct ScatterOutputs {
   AnyRows rows;              // [tokens * top_k, hidden]: a row for each pair
-  Report* report = nullptr;  // optional: gets skipped
+  Report* report = nullptr;  // optional; the call sets report->skipped
 };
 // Options of ScatterRows().
 struct ScatterOptions {

@@ -59,7 +59,7 @@ struct HyperOptions {
 };
 
 // Computes the hyper-connections that DeepSeek-V4, GLM-5.3, Hy4 and Qwen4
-// have in place of the residual. A call does one or both of two halves:
+// have instead of the residual. A call does one or both of two halves:
 // * After a block, it adds the block's output to the streams (block, post,
 //   comb).
 // * Before the next block, it sums the streams to the input of that block

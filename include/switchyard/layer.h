@@ -255,7 +255,8 @@ struct ExpertsPlanInputs {
 struct ExpertsPlanOutputs {
   Span<int32_t> memory;         // at least [ExpertsPlanSize]
   ExpertsPlan* plan = nullptr;  // the plan, which points into memory
-  Report* report = nullptr;     // optional: gets max_rows, dropped and tiles
+  // Optional. The call sets max_rows, dropped and tiles.
+  Report* report = nullptr;
 };
 // Options of PlanExperts(): the layer's sizes, which have no default, and how
 // its work is cut.

@@ -100,8 +100,8 @@ struct MapOptions {
 //      experts, and combines the results of each received token to one row.
 //   3. The receiver sends these rows back in the same order, and the sender's
 //      Combine adds them up with return_index and weights of 1.
-// To send one row per pair instead of one per token, use pairs.rows in place
-// of tokens.rows, and pair_index in place of return_index.
+// To send one row per pair, and not one per token, use pairs.rows instead of
+// tokens.rows, and pair_index instead of return_index.
 //
 // Each destination's rows are in ascending order, whatever the executor,
 // scratch and ISA. A pair has no destination if its id is outside the table

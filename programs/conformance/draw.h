@@ -25,9 +25,9 @@ class Draw {
   // the selection. Call it before Logits(), which uses the biases.
   void Bias(Case* c, size_t rows = 1);
   void ExpertScale(Case* c);
-  // Draws the logits of all tokens. Repeats a token until all keys that decide
-  // its selection have a relative distance of at least 2^-10, and its weights
-  // are not near the middle of two floats.
+  // Draws the logits of all tokens. Draws a token's logits again until all
+  // keys that decide its selection have a relative distance of at least
+  // 2^-10, and no weight is near the middle of two floats.
   void Logits(Case* c);
 
  private:

@@ -328,8 +328,8 @@ struct CallBase {
 
   static constexpr bool kRunsKernel = true;  // checks the environment's ISA
 
-  // Say whether this call permits arguments in place, and whether an output is
-  // in place of an input.
+  // Say whether this call permits outputs in the memory of inputs, and
+  // whether this output lies in the memory of this input.
   static bool MayBeInPlace(const Args&) { return true; }
   template <class O, class I>
   static bool IsInPlace(const O& out, const I& in, const Args&) {

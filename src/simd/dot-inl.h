@@ -39,10 +39,11 @@ using DotInts = hn::Vec<DotIntTag>;
 
 // The class Dot below multiplies codes of up to six bits, and ByteDot codes of
 // eight bits. Both have
-//   Codes, Row      vectors of weights' codes, and of four codes of a row
+//   Codes           weights' codes, four for each lane
+//   Row             four codes of a row, which all lanes use
 //   State           sums of products
 //   Split           prepares weights' codes
-//   LoadRow         the four codes from 4 * quad on of a block of a row
+//   LoadRow         loads codes 4 * quad to 4 * quad + 3 of a row's block
 //   Add             adds products to a state
 //   Sum             the int32 sums of a state
 // Dot also has

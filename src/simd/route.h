@@ -6,12 +6,13 @@
 // The names x, key, s and v are those of switchyard/route.h. A call takes one
 // of these paths:
 //
-//   plain softmax (src/route.cc)        SelectRows(logits) -> ids, weights
-//   weights_by_select: softmax of the   SelectRows(logits) -> ids, weights,
-//     selected, and nothing after it      called by RouteRows()
-//   values_by_select: softmax of the    SelectRows(logits or x) -> ids, v
-//     selected, then masks, maps,         -> weights
-//     scales or rounding
+//   plain softmax: src/route.cc calls   SelectRows(logits) -> ids, weights
+//     SelectRows(), not RouteRows()
+//   weights_by_select: softmax of the   SelectRows(logits) -> ids, weights
+//     selected or of all experts, and
+//     nothing after it
+//   values_by_select: the same, then    SelectRows(logits or x) -> ids, v
+//     masks, maps, scales or rounding     -> weights
 //   selection by x (most scores)        SelectRows(logits or x) -> ids, x
 //                                         -> v -> weights
 //   selection by keys (bias, groups)    SelectRows(keys) -> ids -> x -> v

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Implements isa.h. The ISAs are the targets for which this file is compiled.
-// Every kernel file has the same targets, because it is compiled with the same
-// flags, or uses AVX3's code for AVX3_DL.
+// Every kernel file serves the same targets, because all files are compiled
+// with the same flags. Only AVX3_DL differs: a file that is not compiled for
+// it uses its AVX3 code instead (see targets.h).
 
 // Compiles this file for AVX3_DL, too, because some kernel files are.
 #define HWY_WANT_AVX3_DL

@@ -51,10 +51,11 @@ struct TopKOne {
   TopKIntVec order;  // low 4 bits of lane s: the lane with rank s
 };
 
-// Returns each lane's rank times four, which is the bit position of 4 bits per
-// rank. The rank is the number of lanes before it: lanes with a larger key and,
-// among equal keys, lanes to its left. The lanes from `count` on come behind
-// all others, in any order. See Rank().
+// Returns four times the rank of each lane. The caller uses it as a shift
+// count, to put 4 bits at the rank's place. A lane's rank is the number of
+// lanes that come before it: lanes with a larger key and, among equal keys,
+// lanes to its left. The lanes from `count` on come behind all others, in any
+// order. See Rank() in candidates-inl.h.
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;
   const TopKIntVec four = hn::Set(di, 4);

@@ -191,7 +191,7 @@ class _Replace(Watch):
 
 
 def route(family, module, logits, bias=None, scale=None):
-    """Runs the router as f32 on these logits, in place of the logits that its last linear() computes.
+    """Runs the router as f32 on these logits, instead of the logits that its last linear() computes.
     Returns ids and weights. Raises ValueError unless the router has just the inputs that are given.
     """
     arguments = inspect.signature(module.forward).parameters

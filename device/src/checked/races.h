@@ -65,9 +65,11 @@ struct Meetings {
     uint32_t lanes;
     bool barrier;
   };
-  uint32_t now = 0;
-  uint32_t reads = 0;    // reads in epochs before this one are over
-  uint32_t barrier = 0;  // reads and writes in epochs before this one are over
+  uint32_t now = 0;  // the current epoch
+  // The simdgroup's next accesses cannot conflict with its reads in epochs
+  // before `reads`, nor with its reads and writes in epochs before `barrier`.
+  uint32_t reads = 0;
+  uint32_t barrier = 0;
   // The last threadgroup_barrier and the last simdgroup_barrier that lacked
   // the flag for this memory. Skipped holds the epoch that began there, and
   // the barrier's flags.

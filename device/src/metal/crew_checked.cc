@@ -49,9 +49,9 @@ const Crew::Range* Crew::NearestRange(uintptr_t address) const {
 }
 
 void Crew::NoteWait(const void* address, size_t bytes, const void* where) {
-  // No other thread runs before this one waits, so nothing changes the value.
-  // If the thread reads the same value this often in a row, it waits in a
-  // loop.
+  // No other thread runs until this one lets it, so a loop that waits for a
+  // change of the value would never end. A thread that reads the same value
+  // this often in a row is in such a loop.
   constexpr size_t kInARow = 16;
   uint64_t value = 0;
   std::memcpy(&value, address, std::min(bytes, sizeof(value)));

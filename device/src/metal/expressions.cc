@@ -28,10 +28,11 @@ struct Expression {
   struct Conditional {
     uint32_t begin, question, colon;
   };
-  // True in [], where conditionals are not marked: expressions in [] contain
-  // only integers, and may be in a local class.
+  // True in [], where conditionals are not marked. Expressions in [] contain
+  // only integers, so they need no marks. In a local class, marks would be
+  // errors, because they bind references to the function's constants.
   bool is_left_alone = false;
-  uint32_t begin = kNone;  // kNone if it is not to be marked
+  uint32_t begin = kNone;  // kNone if no conditional in it may be marked
   std::vector<Conditional> conditionals;
 };
 

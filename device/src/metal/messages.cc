@@ -186,8 +186,8 @@ class MessageReader {
     return error;
   }
 
-  // Writes an error in the shim unchanged, if no note has named its use in
-  // the shader.
+  // If in_shim_ still has an error, writes it unchanged. Clang found the
+  // error in the shim, and no note said which place in the shader led to it.
   void FlushShim() {
     result_ += in_shim_;
     in_shim_.clear();

@@ -20,9 +20,10 @@
 namespace switchyard::device::metal {
 namespace {
 
-// A temporary copy of a file. The loader takes the copy for a new module,
-// because the loader identifies files by name and inode. A mapped file keeps
-// its inode, and mkstemp() never gives a name twice.
+// A temporary copy of a file. If dlopen() knows a file's name or inode, it
+// returns the module that is already loaded. A copy has another name, and an
+// inode that no other file gets while the copy is mapped. So dlopen() loads
+// it as a new module.
 class FileCopy {
  public:
   explicit FileCopy(const std::string& path) : path_(path + ".XXXXXX") {

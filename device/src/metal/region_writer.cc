@@ -388,8 +388,8 @@ class RegionWriter {
         continue;
       }
       std::string code = EmitOperands(*i);
-      // In a work-item loop the library does not know which thread runs, so
-      // this code computes the lane.
+      // swy_lane() would ask the runtime, which does not know which thread of
+      // a work-item loop runs. So the loop computes the lane itself.
       if (i->FindCallee() == kLane) code = "and i32 %at.7, 31";
       if (i->op == "load" || i->op == "store") code += AccessGroup();
       Emit((i->value == kNoIndex ? "" : NameValue(i->value) + " = ") + code);

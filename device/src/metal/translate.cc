@@ -49,8 +49,9 @@ void EraseCoherent(Text& text, uint32_t i) {
   }
 }
 
-// Erases labels such as __asm("air.wait_simdgroup_events"). The shim defines
-// these functions by their C++ names, once for all address spaces
+// Erases the label of a function that a shader declares, such as
+// __asm("air.wait_simdgroup_events"). The shim defines the functions with
+// such labels by their C++ names, once for all address spaces
 // (switchyard_async_copy.h).
 void EraseLabel(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;

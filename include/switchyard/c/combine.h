@@ -108,7 +108,7 @@ typedef struct swy_combine_outputs {
   swy_matrix out;
   // [tokens, hidden] in any format of quantize.h: the norm of the sum.
   swy_rows normed;
-  swy_report* report;  // optional: gets skipped
+  swy_report* report;  // optional; the call sets report->skipped
 } swy_combine_outputs;
 #define SWY_COMBINE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_combine_outputs), SWY_NO_MATRIX, SWY_NO_ROWS, NULL }
@@ -136,8 +136,8 @@ typedef struct swy_combine_options {
 
 // Computes out[t, :] = residual[t, :] + sum over the slots of topk_weights[t,
 // s] * row(t, s) + gate * shared[t, :] and, in the same pass, normed[t, :] =
-// RMSNorm(out[t, :]) * norm_weight. out may lie in place: have the data,
-// stride and type of residual, or of shared.rows if num_shared is 1.
+// RMSNorm(out[t, :]) * norm_weight. out may lie in place: it then has the
+// data, stride and type of residual, or of shared.rows if num_shared is 1.
 SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_combine_outputs* outputs,
                                const swy_combine_options* options,

@@ -81,7 +81,7 @@ typedef struct swy_pack_weights_inputs {
 // Outputs of swy_pack_weights.
 typedef struct swy_pack_weights_outputs {
   uint32_t size;
-  swy_expert_weights* weights;  // optional: gets a view of memory
+  swy_expert_weights* weights;  // optional: receives a view of memory
   swy_matrix memory;            // uint8 [experts, swy_packed_weights_size]
 } swy_pack_weights_outputs;
 #define SWY_PACK_WEIGHTS_OUTPUTS_INIT \

@@ -92,10 +92,10 @@ typedef struct swy_route_outputs {
   // Optional [tokens, 1] or [1, tokens]: for each token, the sum of the
   // weights of its selected zero experts.
   swy_matrix identity_weights;
-  swy_report* report;  // optional: gets invalid_ids and elsewhere
-  // Optional [tokens, top_k] of a type of given_ids: gets the selected
-  // experts, which a later call can use as given_ids. In a slot without an
-  // expert, all bits are 1 (255, 65535, -1).
+  swy_report* report;  // optional; the call sets invalid_ids and elsewhere
+  // Optional [tokens, top_k] of a type of given_ids: the selected experts,
+  // which a later call can use as given_ids. In a slot without an expert, all
+  // bits are 1 (255, 65535, -1).
   swy_matrix record;
 } swy_route_outputs;
 #define SWY_ROUTE_OUTPUTS_INIT                                         \

@@ -39,7 +39,7 @@ typedef struct swy_gather_inputs {
 typedef struct swy_gather_outputs {
   uint32_t size;
   swy_rows rows;       // [n, hidden]: a row for each pair
-  swy_report* report;  // optional: gets invalid
+  swy_report* report;  // optional; the call sets report->invalid
 } swy_gather_outputs;
 #define SWY_GATHER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_gather_outputs), SWY_NO_ROWS, NULL }
@@ -72,7 +72,7 @@ typedef struct swy_scatter_inputs {
 typedef struct swy_scatter_outputs {
   uint32_t size;
   swy_rows rows;       // [tokens * top_k, hidden]: a row for each pair
-  swy_report* report;  // optional: gets skipped
+  swy_report* report;  // optional; the call sets report->skipped
 } swy_scatter_outputs;
 #define SWY_SCATTER_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_scatter_outputs), SWY_NO_ROWS, NULL }
@@ -102,7 +102,7 @@ typedef struct swy_quantize_inputs {
 typedef struct swy_quantize_outputs {
   uint32_t size;
   swy_rows rows;       // [rows, cols] in any format of quantize.h
-  swy_report* report;  // optional: gets overflowed_blocks
+  swy_report* report;  // optional; the call sets report->overflowed_blocks
 } swy_quantize_outputs;
 #define SWY_QUANTIZE_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_quantize_outputs), SWY_NO_ROWS, NULL }
@@ -127,7 +127,7 @@ SWY_API swy_status swy_quantize(const swy_quantize_inputs* inputs,
 enum swy_activation {
   SWY_SILU = 0,        // silu(g) * u
   SWY_GELU = 1,        // gelu(g) * u
-  SWY_GELU_TANH = 2,   // gelu(g) * u, with tanh(...) in place of erf(...)
+  SWY_GELU_TANH = 2,   // gelu(g) * u, with tanh(...) instead of erf(...)
   SWY_RELU = 3,        // max(g, 0) * u
   SWY_RELU2 = 4,       // max(g, 0)^2 * u
   SWY_IDENTITY = 5,    // g * u
@@ -159,8 +159,8 @@ enum swy_activate_stores {
 #define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
 
 // Inputs of swy_activate, which computes out[r, i] = activation(gate[r, i],
-// up[r, i]). out may lie in place: have the data, stride and type of gate, of
-// up or, with SWY_CONCATENATED, of one half of gate.
+// up[r, i]). out may lie in place: it then has the data, stride and type of
+// gate, of up or, with SWY_CONCATENATED, of one half of gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
   // Output of the gate product, of f32, bf16 or f16: [rows, cols], or [rows,

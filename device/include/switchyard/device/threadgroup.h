@@ -164,7 +164,7 @@ struct KernelFunction {
   // A rough estimate of the time of one threadgroup, more than 0. Dispatches
   // that take less than 30 us by this estimate run on one thread.
   double threadgroup_ns = 30000.0;
-  // Runs in place of `threadgroup` if DeviceOptions::check_kernels is set.
+  // Runs instead of `threadgroup` if DeviceOptions::check_kernels is set.
   // MakeKernel() in kernel.h makes both functions. If `checked` is empty,
   // `threadgroup` runs in checked mode too, and only its bindings are
   // checked.
