@@ -1,15 +1,13 @@
 /* routing ANSWERS CASE...: reads cases of a router and checks a file of
  * answers (-: standard input). Exits with 1 if an answer is wrong or missing,
- * and with 2 if a file is malformed.
- * To compile: cc -std=c99 -o routing routing.c -lm */
+ * and with 2 if a file is malformed. cc -std=c99 -o routing routing.c -lm */
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The blocks (named matrices) of a case. A float holds all values exactly, even
- * ids. */
+/* The matrices of a case. A float holds all values exactly, even ids. */
 enum { IDS = 5, WEIGHTS, IDENTITY_WEIGHTS, BLOCKS };
 static const char* const kBlocks[] = {"logits",     "correction_bias",
                                       "bias_index", "expert_scale",
@@ -155,8 +153,7 @@ static int IsRight(float got, float exact, float tolerance) {
   return fabs((double)got - exact) <= bound;
 }
 
-/* Returns 1 if the answer is wrong, after it has printed the first difference;
- * otherwise returns 0. */
+/* Returns 1 if the answer is wrong, or 0. Prints the first difference. */
 static int IsWrong(const Case* c, const Case* answer) {
   for (int b = IDS; b < BLOCKS; ++b) {
     const Block expected = c->blocks[b], got = answer->blocks[b];
