@@ -33,11 +33,12 @@ struct MapInputs {
   Span<int32_t> scratch = {};
 };
 
-// A list of rows sorted by destination: destination d gets rows[offsets[d] ..
-// offsets[d + 1]), in ascending order. All fields but rows are arguments of
-// an all-to-all. With a row as the datatype, counts and offsets are
-// sendcounts and sdispls of MPI_Alltoallv. element_counts and element_offsets
-// are the arguments of MPI_Alltoallv_c, or of one ncclSend per destination.
+// A list of rows sorted by destination: the elements [offsets[d],
+// offsets[d + 1]) of `rows` are for destination d, in ascending order. All
+// fields but rows are arguments of an all-to-all. With a row as the datatype,
+// counts and offsets are sendcounts and sdispls of MPI_Alltoallv.
+// element_counts and element_offsets are the arguments of MPI_Alltoallv_c, or
+// of one ncclSend per destination.
 struct MapRows {
   Span<int32_t> counts = {};   // [num_destinations]: rows of each
   Span<int32_t> offsets = {};  // [num_destinations + 1]: prefix sums
