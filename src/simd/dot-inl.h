@@ -45,7 +45,7 @@ using DotInts = hn::Vec<DotIntTag>;
 //   Split           prepares weights' codes
 //   LoadRow         loads codes 4 * quad to 4 * quad + 3 of a row's block
 //   Add             adds products to a state
-//   Sum             the int32 sums of a state
+//   Sum             the int32 sums of a state, if a state is not int32 itself
 // Dot also has
 //   kTwoStates      true if a state holds no more than 8 products of nibbles
 //   kSixBitAdds     the number of six-bit products in a state: 2 or 4
@@ -216,7 +216,6 @@ struct Dot : VectorDot, WideDot {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(codes.raw), "v"(row.raw));
     return sum;
   }
-  static HWY_INLINE DotInts Sum(State a) { return a; }
 };
 struct ByteDot : Dot {
   static constexpr int kOffset = 128;
@@ -321,7 +320,6 @@ struct ByteDot {
     AddTo(sum, MultiplyPairs(codes.odd, row.odd));
     return sum;
   }
-  static HWY_INLINE DotInts Sum(State a) { return a; }
 };
 
 #elif SWITCHYARD_DOT_SDOT || SWITCHYARD_DOT_NEON
@@ -346,7 +344,6 @@ struct Dot : VectorDot, WideDot {
         vaddq_s32(sum.raw, vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high))));
 #endif
   }
-  static HWY_INLINE DotInts Sum(State a) { return a; }
 };
 // Takes off the 128 that are added to stored bytes.
 struct ByteDot : Dot {
@@ -410,7 +407,6 @@ struct Dot : WideDot {
     }
     return hn::Load(di, sums);
   }
-  static HWY_INLINE DotInts Sum(State a) { return a; }
 };
 struct ByteDot : Dot {
   static constexpr int kOffset = 128;

@@ -307,7 +307,7 @@ class Strip {
   static HWY_INLINE DotInts SumOf(const StripArgs& args, size_t block, size_t r,
                                   S a, S b) {
     if constexpr (kIntStates) {
-      return CodeDot::Sum(a);
+      return a;
     } else {
       DotInts sum = hn::Add(CodeDot::Sum(a), Correction(args, block, r));
       if constexpr (kTwoStates) sum = hn::Add(sum, CodeDot::Sum(b));
