@@ -55,8 +55,8 @@ enum class ActivateStores : uint8_t {
   // kStreaming if gate, up and out together have more bytes than
   // kActivateStreamingBytes, kCached otherwise.
   kAuto,
-  // Ordinary stores: the next reader finds as much of out in the caches as
-  // fits there.
+  // Ordinary stores: the next reader finds `out`, or the part that fits, in
+  // the caches.
   kCached,
   // Streaming stores, which bypass the caches: memory is not read before it
   // is written, and the caches keep their contents. If out is in place or
@@ -72,10 +72,11 @@ enum class ActivateStores : uint8_t {
 constexpr size_t kActivateStreamingBytes = size_t{32} << 20;
 
 // Inputs of Activate(). Matrices are f32, bf16 or f16, each with its own
-// stride. Only gate is required, and up with GateUpLayout::kSplit.
+// stride. `gate` is always required, and `up` is required with
+// GateUpLayout::kSplit.
 struct ActivateInputs {
-  // Output of the gate product: [rows, cols], or [rows, 2 * cols] with up in
-  // it.
+  // Output of the gate product: [rows, cols], or [rows, 2 * cols] if it also
+  // holds up.
   ConstAnyMatrix gate;
   // Output of the up product, with GateUpLayout::kSplit only: [rows, cols],
   // of gate's type.
@@ -90,19 +91,19 @@ struct ActivateInputs {
   ConstAnyMatrix row_scale = {};
   // Optional [num_experts + 1], as BucketPacked writes it: expert e has rows
   // [offsets[e], offsets[e + 1]). Rows that belong to no expert are not
-  // computed. To compute only some of the experts, pass their part of the
+  // computed. To compute only experts [a, b), pass elements a to b of the
   // list.
   Span<const int32_t> offsets = {};
-  // Optional [num_experts], as BucketStrided writes it: for padded buckets,
-  // instead of offsets. Each expert has rows / num_experts rows, and the
+  // Optional [num_experts], as BucketStrided writes it. It replaces `offsets`
+  // for padded buckets, in which each expert has rows / num_experts rows. The
   // first tokens_per_expert[e] rows of expert e are computed.
   Span<const int32_t> tokens_per_expert = {};
 };
 // Outputs of Activate().
 struct ActivateOutputs {
-  // [rows, cols] in any format of quantize.h. May lie in place: it then has
-  // the data, stride and type of gate, of up or, with kConcatenated, of one
-  // half of gate.
+  // [rows, cols] in any format of quantize.h. May overwrite an input in
+  // place, if it has the data, stride and type of that input: gate, up or,
+  // with kConcatenated, one half of gate.
   AnyRows out;
 };
 // Options of Activate().
@@ -131,14 +132,15 @@ struct ActivateOptions {
 // expert's gate/up GEMMs and its down GEMM. A row is a (token, expert) pair.
 // The number of columns is the expert's intermediate size.
 //
-// With every optional input, Activate computes the following. s is the row's
-// row_scale, and each bias is the row of the row's expert. Without offsets
-// and tokens_per_expert, all rows belong to one expert.
+// With every optional input, Activate computes the following. For row r of
+// expert e, s is row_scale[r], and the biases are elements of row e of
+// gate_bias and up_bias. Without offsets and tokens_per_expert, all rows
+// belong to one expert.
 //   g = min(gate * s + gate_bias, limit)
 //   u = clamp(up * s + up_bias, -limit, limit)
 //   out = activation(g, u)
-// With limit_place kAfter, g has no limit, and out = min(f(g), limit) * u for
-// an activation f(g) * u. With row_scale_place kAfter, s multiplies out
+// With limit_place kAfter, g is not limited, and an activation f(g) * u gives
+// out = min(f(g), limit) * u. With row_scale_place kAfter, s multiplies out
 // instead of gate and up. kUngated and a limit after the activation need an
 // activation of the form f(g) * u.
 //
@@ -169,20 +171,20 @@ struct ActivateOptions {
 //   -(u + 1), or NaN if u is infinite.
 // * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, out is a
 //   zero with the sign of -u.
-// The bounds of kSwigluOai and kSitu hold if neither out nor a step on the
-// way is denormal or infinite. Their steps are g * sigmoid(alpha * g), g /
-// beta, u / linear_beta and beta * linear_beta. An activation itself produces
-// denormals only next to its zero.
+// The bounds of kSwigluOai and kSitu hold if neither out nor an intermediate
+// value is denormal or infinite. The intermediate values are g *
+// sigmoid(alpha * g), g / beta, u / linear_beta and beta * linear_beta. An
+// activation itself produces denormals only next to its zero.
 //
 // Bits: every ISA with FMA and every layout give the same bits, except for
 // the sign and payload of a NaN: if both operands are NaN, AVX2 and AVX-512
-// return different ones. ISAs without FMA differ by a few ulp; in gelu below
-// 0, by up to 80.
+// return different ones. ISAs without FMA differ by a few ulp, and by up to
+// 80 ulp in gelu below 0.
 //
 // Errors, after which nothing has been written:
 // * kInvalidArgument names the argument: null data, strides, types and shapes
-//   that do not match, an overlap, an option out of range, arguments that do
-//   not go together, a view beyond the address space.
+//   that do not match, an overlap, an option out of range, a combination of
+//   arguments that is not allowed, a view beyond the address space.
 // * kFailedPrecondition: descending offsets, negative counts, and offsets or
 //   counts that exceed the rows.
 //

@@ -32,8 +32,9 @@ enum class BucketOrder : uint8_t {
 
 // Inputs of BucketPacked() and BucketStrided().
 struct BucketInputs {
-  // [tokens, top_k] of int32, uint32 or int64 with a stride, as RouteTopK
-  // writes them; tokens * top_k < 2^31. Pair p = token * top_k + slot.
+  // The ids of the selected experts, as RouteTopK writes them: [tokens,
+  // top_k] of int32, uint32 or int64, with a stride; tokens * top_k < 2^31.
+  // Pair p = token * top_k + slot.
   ConstAnyMatrix topk_ids;
   // Optional working memory. With at least BucketScratchSize() elements,
   // several threads sort; with fewer, one thread does. The results are the
@@ -75,11 +76,11 @@ struct PackedBuckets {
 //
 // Speed: every stride is fast, even without scratch. A pair takes 0.6 ns if
 // rows spread over the cache. If row_stride is a multiple of 1024, or of 256
-// with many experts (as ggml's tokens * top_k is), rows collide in the cache.
-// Storing pair by pair would then take up to 10 ns a pair. To avoid this, the
-// call sorts up to 1024 experts through 40 KB of stack, which takes 0.8 to
-// 1.2 ns a pair. It is best to make such a row_stride 16 elements longer,
-// because the rows then do not collide.
+// with many experts, rows collide in the cache. (ggml's stride tokens * top_k
+// can be such a multiple.) Storing pair by pair would then take up to 10 ns a
+// pair. To avoid this, the call sorts up to 1024 experts through 40 KB of
+// stack, which takes 0.8 to 1.2 ns a pair. It is best to make such a
+// row_stride 16 elements longer, because the rows then do not collide.
 struct StridedBuckets {
   // [num_experts], at least 1: the number of pairs of each expert.
   Span<int32_t> tokens_per_expert = {};
@@ -117,17 +118,17 @@ size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
 // Bits: the results are the same for every ISA, executor and scratch, except
 // with BucketOrder::kClaim.
 //
-// Errors: kInvalidArgument names the argument, and nothing is written (null,
-// stride, size, type, overlap, a table beyond the address space).
-// kFailedPrecondition is returned for ids outside [0, num_experts) without
-// allow_dropped. BucketStrided also returns it if rows are too short
-// (row_stride < max_rows, or ids is too small). In that case it has written
-// tokens_per_expert and the report, which has the stride that is needed, but
-// not ids.
+// Errors: kInvalidArgument names the argument, and nothing is written: null
+// data, a wrong stride, size or type, an overlap, or a table beyond the
+// address space. kFailedPrecondition is returned for ids outside [0,
+// num_experts) without allow_dropped. BucketStrided also returns it if rows
+// are too short (row_stride < max_rows, or ids is too small). In that case it
+// has written tokens_per_expert and the report, which has the stride that is
+// needed, but not ids.
 //
-// The functions follow moe_compute_ids_tpe_f32 (ferrum: worst-case stride,
-// claim order) and its host reference compute_ids_tpe (kTightStride,
-// zero_padding).
+// The functions follow ferrum's kernel moe_compute_ids_tpe_f32, which uses
+// the worst-case stride and the order of kClaim, and its host reference
+// compute_ids_tpe, which uses kTightStride and zero_padding.
 Status BucketPacked(const BucketInputs& inputs, const PackedBuckets& outputs,
                     const BucketOptions& options = {},
                     Executor& executor = SerialExecutor()) noexcept;
@@ -139,7 +140,7 @@ Status BucketStrided(const BucketInputs& inputs, const StridedBuckets& outputs,
 
 // Inputs of BucketAligned().
 struct AlignedInputs {
-  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
+  ConstAnyMatrix topk_ids;  // [tokens, top_k]: expert ids from RouteTopK
   // Optional: expert_map[id] is the expert of that id, in [0, num_experts),
   // or -1 for an expert on another node. Without the map, the id is the
   // expert's number.
@@ -153,9 +154,9 @@ struct AlignedOptions {
   size_t block_size = 1;
   // The value of `capacity` for which no pair is dropped.
   static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
-  // The most pairs that an expert keeps, as in the Switch Transformer. Its
-  // first `capacity` pairs are kept, in the order of pairs, and the others
-  // are dropped.
+  // The most pairs that an expert keeps, as in the Switch Transformer. The
+  // call keeps the `capacity` pairs with the smallest indices and drops the
+  // others.
   size_t capacity = kNoCapacity;
   // After the last block, write the sentinel to the other elements of
   // `pairs`, and -1 to the other elements of block_experts. Otherwise these
@@ -195,10 +196,10 @@ struct AlignedBuckets {
   Report* report = nullptr;
 };
 
-// Returns the largest offsets[num_experts] that num_pairs pairs can give: a
-// multiple of block_size, at most num_pairs + min(num_pairs, num_experts) *
-// (block_size - 1). Returns SIZE_MAX if block_size is 0 or the size
-// overflows.
+// Returns the largest possible value of offsets[num_experts] for num_pairs
+// pairs. It is a multiple of block_size, at most num_pairs + min(num_pairs,
+// num_experts) * (block_size - 1). Returns SIZE_MAX if block_size is 0 or the
+// size overflows.
 size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
                          const AlignedOptions& options) noexcept;
 
@@ -206,8 +207,8 @@ size_t BucketAlignedSize(size_t num_pairs, size_t num_experts,
 // blocks, for grouped GEMMs that run block by block, each block with the
 // weights of one expert.
 //
-// vLLM and SGLang call this moe_align_block_size: pairs are its
-// sorted_token_ids, block_experts its expert_ids, offsets[num_experts] its
+// vLLM and SGLang call this moe_align_block_size. There, `pairs` is
+// sorted_token_ids, block_experts is expert_ids, and offsets[num_experts] is
 // num_tokens_post_pad. With fill_unused all of sorted_token_ids is written,
 // as in vLLM. Differences:
 // * An expert's pairs are always in ascending order. vLLM's CUDA kernels claim

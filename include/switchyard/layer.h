@@ -248,7 +248,7 @@ struct ExpertsPlan {
 
 // Inputs of PlanExperts().
 struct ExpertsPlanInputs {
-  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
+  ConstAnyMatrix topk_ids;  // [tokens, top_k]: expert ids from RouteTopK
 };
 // Outputs of PlanExperts(). Keep memory unchanged as long as the plan is
 // used.

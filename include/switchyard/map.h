@@ -21,7 +21,7 @@
 namespace switchyard {
 
 struct MapInputs {
-  ConstAnyMatrix topk_ids;  // [tokens, top_k], as RouteTopK writes them
+  ConstAnyMatrix topk_ids;  // [tokens, top_k]: expert ids from RouteTopK
   // [num_experts]: the destination of each expert, in [0, num_destinations),
   // or -1 for none. The caller decides if a destination is a rank, a node or
   // a local expert. Leave the table empty if options.experts_per_destination

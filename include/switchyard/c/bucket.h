@@ -18,7 +18,8 @@ extern "C" {
 enum swy_bucket_order {
   // In the order of pair indices; the same for any number of threads.
   SWY_ORDER_ASCENDING = 0,
-  // In the order of the threads' atomic claims, which may differ between runs.
+  // In the order in which threads claim positions with atomic adds. It may
+  // differ between runs.
   SWY_ORDER_CLAIM = 1
 };
 
@@ -68,12 +69,12 @@ typedef struct swy_packed_buckets {
 // < tokens_per_expert[e].
 typedef struct swy_strided_buckets {
   uint32_t size;
-  int32_t zero_padding;            // write 0 after each row's pairs
+  int32_t zero_padding;            // fill the rest of each row with 0
   swy_i32_span tokens_per_expert;  // [num_experts]: pairs of each expert
   // The table of pairs: at least (num_experts - 1) * row_stride + max_rows
   // elements, or num_experts * row_stride with zero_padding.
   swy_i32_span ids;
-  size_t row_stride;  // elements from row to row, or SWY_TIGHT_STRIDE
+  size_t row_stride;  // distance of rows in elements, or SWY_TIGHT_STRIDE
   // Optional. The call sets max_rows, dropped and row_stride.
   swy_report* report;
 } swy_strided_buckets;
@@ -167,9 +168,9 @@ SWY_API swy_status swy_bucket_aligned(
     const swy_aligned_inputs* inputs, const swy_aligned_buckets* outputs,
     const swy_aligned_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// Returns the largest offsets[num_experts] that num_pairs pairs can give.
-// Returns SIZE_MAX if block_size is 0, if options are not valid, or if the
-// size overflows.
+// Returns the largest possible value of offsets[num_experts] for num_pairs
+// pairs. Returns SIZE_MAX if block_size is 0, if options are not valid, or if
+// the size overflows.
 SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
                                        const swy_aligned_options* options)
     SWY_NOEXCEPT;
@@ -214,9 +215,10 @@ typedef struct swy_map_rows {
   // The rows: at least tokens * top_k elements in `pairs`, and at least
   // tokens * min(top_k, num_destinations) elements in `tokens`.
   swy_i32_span rows;
-  // Optional [num_destinations]: counts times row_elements.
+  // Optional [num_destinations]: counts[d] * swy_map_options::row_elements.
   swy_i64_span element_counts;
-  // Optional [num_destinations + 1]: offsets times row_elements.
+  // Optional [num_destinations + 1]: offsets[d] *
+  // swy_map_options::row_elements.
   swy_i64_span element_offsets;
 } swy_map_rows;
 #define SWY_NO_MAP_ROWS \
@@ -243,11 +245,11 @@ typedef struct swy_map_outputs {
   // or -1 if the pair is dropped.
   swy_matrix pair_index;
   swy_map_rows tokens;  // optional: lists each token once per destination
-  // Optional int32 [tokens, top_k]: the position in tokens.rows of the copy
-  // of the token that the pair's expert reads, or -1 if the pair is dropped.
+  // Optional int32 [tokens, top_k]: the position in tokens.rows of the
+  // token's copy for the pair's destination, or -1 if the pair is dropped.
   swy_matrix copy_index;
-  // Optional int32 [tokens, top_k]: the value of copy_index for the first
-  // pair of each copy, and -1 for the other pairs.
+  // Optional int32 [tokens, top_k]: copy_index for the first of the pairs
+  // that share a copy, and -1 for the other pairs.
   swy_matrix return_index;
   swy_report* report;  // optional; the call sets max_rows and dropped
 } swy_map_outputs;
@@ -339,7 +341,8 @@ typedef struct swy_counts_outputs {
   swy_i64_span recv_counts;   // [ranks]: from each rank to this one
   swy_i64_span recv_offsets;  // [ranks + 1]: prefix sums of recv_counts
   swy_i64_span send_counts;   // optional [ranks]: from this rank to each one
-  swy_i64_span send_offsets;  // optional [ranks + 1]: sums of send_counts
+  // Optional [ranks + 1]: prefix sums of send_counts.
+  swy_i64_span send_offsets;
   // Optional [ranks]: where this rank's rows begin in each rank's receive
   // buffer.
   swy_i64_span put_offsets;
