@@ -61,7 +61,8 @@ struct BlockNorms {
 // Learned vectors, each optional. ZAYA has all four, Doge has residual_scale,
 // JetMoE block_bias, and Muse Spark block_scale and residual_scale.
 struct CombineVectors {
-  ConstAnyMatrix block_bias = {};  // [1, hidden]: added to all experts' sum
+  // [1, hidden]: added to the sum of all experts.
+  ConstAnyMatrix block_bias = {};
   // [1, hidden]: multiplies the sum of all experts, after block_bias.
   ConstAnyMatrix block_scale = {};
   ConstAnyMatrix residual_bias = {};  // [1, hidden]: added to the residual
@@ -70,9 +71,8 @@ struct CombineVectors {
 };
 
 // Tells Combine which row belongs to each (token, slot). It has no default,
-// and Combine refuses a call without it: if Combine read rows sorted by
-// expert as rows sorted by token, results would be wrong without any sign of
-// it.
+// and Combine refuses a call without it, because a wrong order of rows (by
+// expert, not by token) would give wrong results without any sign of it.
 struct RowIndex : ConstAnyMatrix {
   // [tokens, top_k] of int32, as BucketPacked writes it; -1 skips the slot.
   // Values outside [-1, num_rows) are skipped and counted: a stale row is never
@@ -101,7 +101,7 @@ enum class NormKind : uint8_t {
   kPlusOneFirst,
 };
 
-// Factors of sums. A factor of 1 leaves its multiplication out.
+// Factors of sums. A sum with a factor of 1 is not multiplied.
 struct CombineScales {
   // Multiplies the routed sum: Beam, Laguna, MiniMax-M3, Step.
   float routed = 1.0f;
@@ -122,11 +122,11 @@ struct CombineInputs {
   // rows and topk_weights are {} and row_index is kTokenOrder; the call then
   // needs a shared expert, an identity expert or a residual.
   ConstAnyRows rows;
-  ConstAnyMatrix topk_weights;   // [tokens, top_k], as RouteTopK writes them
+  ConstAnyMatrix topk_weights;   // [tokens, top_k]: weights from RouteTopK
   RowIndex row_index;            // [tokens, top_k] or RowIndex::kTokenOrder
   ConstAnyMatrix residual = {};  // optional [tokens, hidden]: added to the sum
-  // [1, hidden]: weight of the norm of CombineOutputs::normed, given if and
-  // only if `normed` is.
+  // [1, hidden]: weight of the norm of CombineOutputs::normed. Give
+  // norm_weight and normed, or neither.
   ConstAnyMatrix norm_weight = {};
   SharedExpert shared = {};       // optional: the shared experts
   IdentityExperts identity = {};  // optional: the zero experts
@@ -135,11 +135,12 @@ struct CombineInputs {
 };
 // Outputs of Combine(). Give at least one of out and normed.
 struct CombineOutputs {
-  // [tokens, hidden]. May lie in place: it then has the data, stride and type
-  // of residual (residual += sum), or of shared.rows with one shared expert.
+  // [tokens, hidden]. May overwrite an input in place, if it has the data,
+  // stride and type of that input: residual (residual += sum) or, with one
+  // shared expert, shared.rows.
   AnyMatrix out;
-  // [tokens, hidden] in any format of quantize.h. Without `out` it may lie in
-  // place as `out` may.
+  // [tokens, hidden] in any format of quantize.h. Without `out`, normed may
+  // overwrite residual or shared.rows in place, as `out` may.
   AnyRows normed = {};
   Report* report = nullptr;  // optional; the call sets report->skipped
 };
@@ -156,10 +157,10 @@ struct CombineOptions {
   NormKind block_norm = NormKind::kWeight;  // the norms of inputs.norms
   float block_eps = 1e-6f;    // eps of the norms of inputs.norms, >= 0
   CombineScales scales = {};  // factors of sums, all finite
-  // Presets set this for models that open the next layer with a norm that
-  // Combine does not have: a LayerNorm (phimoe, dbrx, cohere2_moe) or a norm
-  // with a gate (axk2). A call with `normed` then returns kInvalidArgument,
-  // because an RMSNorm would give a wrong result without any sign of it.
+  // Presets set this if the model's next layer starts with a norm that
+  // Combine does not have: a LayerNorm (phimoe, dbrx, cohere2_moe) or a gated
+  // norm (axk2). A call with `normed` then returns kInvalidArgument, because
+  // an RMSNorm would give a wrong result without any sign of it.
   bool needs_other_norm = false;
 };
 
@@ -168,12 +169,13 @@ struct CombineOptions {
 //   order of slots;
 //   with a shared expert, sum = fma(gate, shared[t, h], sum);
 //   out[t, h] = residual[t, h] + sum, or sum if there is no residual.
-// With `normed`, the same pass over memory also computes the RMSNorm that
-// opens the next layer:
+// With `normed`, the same pass over memory also computes the RMSNorm at the
+// start of the next layer:
 //   normed[t, h] = (out[t, h] * scale) * norm_weight[h],
 //   scale = 1 / sqrt(mean over h of out[t, h]^2 + eps).
 //
-// With every input, and each operation rounded to f32:
+// With every input, Combine computes the following, and rounds each operation
+// to f32:
 //   routed = 0, then routed = fma(topk_weights[t, s], row(t, s)[h], routed),
 //   routed = fma(identity.weight[t], identity.rows[t, h], routed),
 //   routed = routed * scales.routed, routed = Norm(routed, norms.routed),
@@ -200,20 +202,21 @@ struct CombineOptions {
 //   with a shared expert, sum = M(routed + M(gate * shared[t, h]));
 //   out[t, h] = M(residual[t, h] + sum);
 //   normed[t, h] = M(out[t, h] * scale) * norm_weight[h].
-// In the full list, too, every step is rounded with M. The sum over the slots
+// Every step of the full list is rounded with M, too. The sum over the slots
 // (with identity), the sum over several shared experts and each norm count as
 // one step. In addition, a norm of kWeight, as in Llama, rounds x * scale
-// before it multiplies with w, and a norm of kPlusOneFirst rounds x * (1 + w)
-// before it computes the mean of squares. kWeightInF32 and kPlusOne round only
-// their results.
+// before it multiplies by w, and a norm of kPlusOneFirst rounds x * (1 + w)
+// before it computes the mean of squares. kWeightInF32 and kPlusOne round
+// only their results.
 //
 // Bits: results do not depend on the batch, threads, alignment or, with FMA,
-// the ISA, except the sign and payload of a NaN. The mean of squares runs in
-// 32 lanes (column h in lane h mod 32), folded 16, 8, 4, 2, 1. ISAs without
-// FMA stay within (top_k + 2) * 2^-24 * sum |w * x| of the exact sum; the sum
-// includes the shared expert and the residual. NaN and infinities propagate,
-// except from a skipped slot. With zero tokens or columns the call does
-// nothing.
+// the ISA, except the sign and payload of a NaN. The mean of squares is
+// summed in 32 lanes: column h is added to lane h mod 32. The upper half of
+// the lanes is then added to the lower half, until 16, 8, 4, 2 and at last 1
+// lane is left. ISAs without FMA stay within (top_k + 2) * 2^-24 * sum |w *
+// x| of the exact sum; the sum includes the shared expert and the residual.
+// NaN and infinities propagate, except from a skipped slot. With zero tokens
+// or columns the call does nothing.
 //
 // Errors: kInvalidArgument names the argument, and nothing is written: null
 // data, strides, types and shapes that do not match, an input without its

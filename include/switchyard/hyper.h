@@ -39,11 +39,11 @@ struct HyperInputs {
 // Outputs of HyperConnect(). Give at least one.
 struct HyperOutputs {
   AnyMatrix streams = {};  // [tokens * n, hidden]: the new streams
-  // [tokens, 1]: the scale of the norm of all of a token's streams together.
+  // [tokens, 1]: for each token, the scale of one norm over all its streams.
   AnyMatrix scales = {};
   // [tokens, hidden]: the sum of a token's streams. Needs HyperInputs::pre.
   AnyMatrix out = {};
-  // [tokens, hidden]: the norm of the sum of a token's streams. Needs
+  // [tokens, hidden]: the sum of a token's streams, after a norm. Needs
   // HyperInputs::pre and norm_weight.
   AnyRows normed = {};
 };
@@ -59,10 +59,11 @@ struct HyperOptions {
 };
 
 // Computes the hyper-connections that DeepSeek-V4, GLM-5.3, Hy4 and Qwen4
-// have instead of the residual. A call does one or both of two halves:
+// have instead of the residual. The work has two halves, and a call does one
+// half or both:
 // * After a block, it adds the block's output to the streams (block, post,
 //   comb).
-// * Before the next block, it sums the streams to the input of that block
+// * Before the next block, it sums the streams into the input of that block
 //   (pre).
 // Between the two halves, an engine computes `pre`, `post` and `comb` from the
 // new streams with a small product, and `scales` is the norm of this product's
@@ -81,13 +82,15 @@ struct HyperOptions {
 //   normed[t, h] = (x * scale) * norm_weight[h],
 //   scale = 1 / sqrt(mean over h of x^2 + eps).
 //
-// Types: each of f32, bf16 or f16; normed may have any format of quantize.h.
-// Each output is rounded once: scales, out and normed are computed from s
-// before it is rounded to outputs.streams. With round_like_unfused, let M be
-// the rounding to the type of inputs.streams. The steps are then
-//   s = M(M(M(post) * block) + M(sum over j of M(comb) * streams)), or without
-//   comb s = M(post * block + streams), as Hy4; and all the rest from this s,
+// Types: every matrix is f32, bf16 or f16; normed may have any format of
+// quantize.h. Each output is rounded once: scales, out and normed are
+// computed from s before it is rounded to outputs.streams. With
+// round_like_unfused, let M be the rounding to the type of inputs.streams.
+// The steps are then
+//   s = M(M(M(post) * block) + M(sum over j of M(comb) * streams)) or,
+//   without comb, as in Hy4, s = M(post * block + streams);
 //   x = M(sum over i), normed = (x * scale) * norm_weight.
+// The outputs are computed from this s.
 // Shapes: as in HyperInputs and HyperOutputs, with 1 <= n <= kMaxStreams;
 // each matrix has its own stride. With zero tokens or columns, the call does
 // nothing. Leave an optional view out as {}.
@@ -97,11 +100,12 @@ struct HyperOptions {
 // Values: NaN and infinities propagate.
 // Bits: results are the same for every batch split, thread count and
 // alignment, and on every ISA with FMA, except for the sign and payload of a
-// NaN. The means of squares are summed in 32 lanes (column h in lane h mod 32,
-// stream after stream), folded 16, 8, 4, 2, 1.
+// NaN. The means of squares are summed in 32 lanes: column h is added to lane
+// h mod 32, one stream after the other. The upper half of the lanes is then
+// added to the lower half, until 16, 8, 4, 2 and at last 1 lane is left.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
 // not match, an input given without its partner, an eps that is negative or
-// NaN, overlap, overflow; nothing written.
+// NaN, an overlap or an overflow; nothing is written.
 //
 // The formulas are those of deepseek_v4 (modeling_deepseek_v4.py:887 and
 // :1157), glm5_next (:218), hy_v4 (:602) and qwen4_exp (:997) of transformers

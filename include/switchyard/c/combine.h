@@ -65,7 +65,7 @@ typedef struct swy_combine_vectors {
   swy_matrix residual_bias;   // added to the residual
   swy_matrix residual_scale;  // multiplies the residual
 } swy_combine_vectors;
-// Factors of sums. A factor of 1 leaves its multiplication out.
+// Factors of sums. A sum with a factor of 1 is not multiplied.
 typedef struct swy_combine_scales {
   float routed;    // multiplies the routed sum
   float block;     // multiplies the sum of all experts
@@ -75,8 +75,8 @@ typedef struct swy_combine_scales {
 #define SWY_NO_COMBINE_SCALES \
   { 1.0f, 1.0f, 1.0f, 1.0f }
 
-// Inputs of swy_combine. Set either row_index or token_order, which gives the
-// row of each (token, slot).
+// Inputs of swy_combine. Each (token, slot) needs its row: set either
+// row_index or token_order.
 typedef struct swy_combine_inputs {
   uint32_t size;
   // 1 if the pair (token, slot) has row token * top_k + slot.
@@ -86,7 +86,7 @@ typedef struct swy_combine_inputs {
   // int32 [tokens, top_k]: the row of each (token, slot); -1 skips the slot.
   swy_matrix row_index;
   swy_matrix residual;            // optional [tokens, hidden]: added to the sum
-  swy_matrix norm_weight;         // [1, hidden], given if normed is given
+  swy_matrix norm_weight;         // [1, hidden]; give it and normed, or neither
   swy_shared_expert shared;       // optional: the shared experts
   swy_identity_experts identity;  // optional: the zero experts
   swy_block_norms norms;          // optional: norms before the residual
@@ -123,9 +123,9 @@ typedef struct swy_combine_options {
   int32_t block_norm;          // enum swy_norm_kind, the norms of inputs.norms
   float block_eps;             // eps of the norms of inputs.norms, >= 0
   swy_combine_scales scales;   // factors of sums
-  // Presets set this for models that open the next layer with a LayerNorm or
-  // a norm with a gate, because swy_combine has neither. A call with normed
-  // is then refused.
+  // Presets set this if the model's next layer starts with a LayerNorm or a
+  // gated norm, because swy_combine has neither. swy_combine then refuses a
+  // call with normed.
   int32_t needs_other_norm;
 } swy_combine_options;
 #define SWY_COMBINE_OPTIONS_INIT                                         \
@@ -136,8 +136,9 @@ typedef struct swy_combine_options {
 
 // Computes out[t, :] = residual[t, :] + sum over the slots of topk_weights[t,
 // s] * row(t, s) + gate * shared[t, :] and, in the same pass, normed[t, :] =
-// RMSNorm(out[t, :]) * norm_weight. out may lie in place: it then has the
-// data, stride and type of residual, or of shared.rows if num_shared is 1.
+// RMSNorm(out[t, :]) * norm_weight. out may overwrite an input in place, if
+// it has the data, stride and type of that input: residual or, if num_shared
+// is 1, shared.rows.
 SWY_API swy_status swy_combine(const swy_combine_inputs* inputs,
                                const swy_combine_outputs* outputs,
                                const swy_combine_options* options,
@@ -175,11 +176,11 @@ typedef struct swy_hyper_inputs {
 typedef struct swy_hyper_outputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]: the new streams
-  // [tokens, 1]: the scale of the norm of all of a token's streams together.
+  // [tokens, 1]: for each token, the scale of one norm over all its streams.
   swy_matrix scales;
   // [tokens, hidden]: the sum of a token's streams. Needs inputs.pre.
   swy_matrix out;
-  // [tokens, hidden]: the norm of the sum of a token's streams. Needs
+  // [tokens, hidden]: the sum of a token's streams, after a norm. Needs
   // inputs.pre and inputs.norm_weight.
   swy_rows normed;
 } swy_hyper_outputs;
@@ -201,7 +202,7 @@ typedef struct swy_hyper_options {
   { (uint32_t)sizeof(swy_hyper_options), 0, 1e-6f, 0, 0, 0 }
 
 // Adds a block's output to each token's streams, mixes the streams, and sums
-// them to the input of the next block, as HyperConnect does.
+// them into the input of the next block, as HyperConnect does.
 SWY_API swy_status swy_hyper_connect(const swy_hyper_inputs* inputs,
                                      const swy_hyper_outputs* outputs,
                                      const swy_hyper_options* options,
