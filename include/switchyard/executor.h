@@ -35,10 +35,9 @@ class Executor {
   // Destroys the executor. No call of the library may still use it.
   virtual ~Executor() = default;
 
-  // Returns the number of threads that may run bodies at the same time: at
-  // least 1, and the same number for the executor's life. Workers are
-  // numbered from 0 to Concurrency() - 1. Results never depend on this
-  // number.
+  // Returns the number of threads that may run bodies at the same time. It is
+  // at least 1 and never changes. Workers are numbered from 0 to
+  // Concurrency() - 1. Results never depend on this number.
   virtual size_t Concurrency() const noexcept = 0;
 
   // The function that ParallelFor() calls. It does the work of indices

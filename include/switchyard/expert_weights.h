@@ -6,7 +6,7 @@
 // GEMM for quantised weights. It reads weights as a GGUF or a checkpoint
 // stores them, or packed weights, which are faster and are packed once.
 // Stored and packed weights give the same bits, on every ISA with fused
-// multiply-add and for every cut by rows and columns.
+// multiply-add and for every division of rows and columns into tiles.
 //
 //   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
 //   stored.format = WeightFormat::kQ4_0;
@@ -58,14 +58,15 @@ namespace switchyard {
 // The product starts with acc = +0. For each block in ascending order, acc =
 // fma(float(integer), scale, acc); int8 has only one term, which is a plain
 // product. A block of q4_K has parts of 32 columns, and a block of q6_K parts
-// of 16. isum is the exact sum of s * dot over the parts, and msum the exact
-// sum of m times the sum of the part's q. dw and d are f16 (mxfp4: a power of
-// two, e8m0; int8: f32).
+// of 16. isum is the exact sum of s * dot over the parts. msum is the exact
+// sum over the parts of m * (sum of the codes q of the part). dw and d are
+// f16 (mxfp4: a power of two, e8m0; int8: f32).
 //
 // With int8 weights, a row x may have several scales, each for a group of
 // columns. Each group then adds a term, as a block of q8_0 does, and dw is
-// the scale of the output column. int8 and floats take any number of columns
-// up to 131,072; the others take multiples of their block.
+// the scale of the output column. int8 and float weights may have any number
+// of columns up to 131,072. In the other formats, the number of columns must
+// be a multiple of the block.
 //
 // Use the float formats for few rows: for up to about 4 rows, a product takes
 // as long as reading the weights. For more rows, use them only if the bits
@@ -99,8 +100,8 @@ enum class WeightLayout : uint8_t {
   // * kQ6_K: 64 bytes for each 128 columns, with the low four bits: the low
   //   nibble of byte i is for element i, the high nibble for element i + 64.
   //   Then 32 bytes for each 128 columns, with the high two bits: byte i has
-  //   the bits of elements i, i + 32, i + 64 and i + 96, from its lowest bits
-  //   on. Then 16 int8 s and an f16 d.
+  //   the bits of elements i, i + 32, i + 64 and i + 96, in this order from
+  //   the lowest bits. Then 16 int8 s and an f16 d.
   kStored,
   // Version 1 of the packed layout, the same on every machine. It has groups
   // of 16 rows, and extra rows fill up the last group. A group whose rows
@@ -113,8 +114,8 @@ enum class WeightLayout : uint8_t {
   // bytes 4 to 7, and so on. Int8 codes (kInt8, kQ8_0) are stored as code +
   // 128. kQ6_K has another order of lines. For each 128 columns, three lines
   // follow each other: bytes 0 to 3 of the first 32 bytes of low bits, of the
-  // next 32 bytes of low bits, and of the high bits. Then come the lines with
-  // bytes 4 to 7 of each, and so on.
+  // next 32 bytes of low bits, and of the high bits. The next three lines
+  // have bytes 4 to 7 of these parts, and so on.
   //
   // Scales: for each block, the d of the 16 rows; in kInt8, the f32 scales of
   // the 16 rows, once for all blocks. In kQ4_K, each block then has the dmin of
@@ -122,8 +123,8 @@ enum class WeightLayout : uint8_t {
   // of each row, and m in the same order. In kQ6_K, each block then has the s
   // of parts 0 to 3 of each row, of parts 4 to 7 of each row, and so on.
   //
-  // Extra rows and columns have codes for 0 (kQ4_K, kQ6_K: zeros), and extra
-  // rows have scales 0.
+  // Extra rows and columns have the codes that stand for 0 (zero bytes in
+  // kQ4_K and kQ6_K), and extra rows have scales of 0.
   kPacked,
 };
 
@@ -149,7 +150,7 @@ struct ExpertWeights {
 // file. Returns SIZE_MAX if the size overflows or the format does not take
 // this number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
-// Returns the bytes of one expert in the layout kPacked, for any
+// Returns the number of bytes of one expert in the layout kPacked, for any
 // weights.layout. Returns SIZE_MAX if this size overflows or the format does
 // not take this number of columns.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
@@ -157,9 +158,9 @@ size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 // Inputs of PackWeights().
 struct PackWeightsInputs {
   ExpertWeights weights;  // the weights to pack, with kStored
-  // Instead of weights.data: f32, bf16 or f16 [num_experts * rows, cols],
-  // which PackWeights quantises. Then set only format, rows and cols of
-  // `weights`.
+  // Optional: f32, bf16 or f16 weights [num_experts * rows, cols], which
+  // PackWeights quantises. If you set `floats`, set only format, rows and
+  // cols of `weights`.
   ConstAnyMatrix floats = {};
 };
 // Outputs of PackWeights().
@@ -182,8 +183,8 @@ struct PackWeightsOptions {};
 //   kept.
 // * q4_0: as in GGML's reference. If m is the first value of the largest
 //   magnitude, d = m / -8, and codes are min(15, int(x * (1 / d) + 8.5)).
-// * mxfp4: as OCP defines it. The scale is the power of two that is two binary
-//   places below amax; codes are the nearest e2m1, at most 6 in magnitude.
+// * mxfp4: as OCP defines it. The scale is amax rounded down to a power of
+//   two, divided by 4; codes are the nearest e2m1, at most 6 in magnitude.
 // * q4_K: for each part, low = min(0, x), high = max(x), scale = (high - low)
 //   / 15 and min = -low. Codes are also computed with scale / r, for r =
 //   0.94, 0.965, 0.99 and 1.02. A least squares fit to such codes replaces
@@ -209,9 +210,9 @@ Status PackWeights(const PackWeightsInputs& inputs,
                    const PackWeightsOptions& options = {},
                    Executor& executor = SerialExecutor()) noexcept;
 
-// Returns the format of the rows that products with weights of `format` read.
-// It is the value for ExpertsOptions::operands and, if the weights of the
-// down product need another format, for down_operands.
+// Returns the format that a product's input rows need for weights of
+// `format`. It is the value for ExpertsOptions::operands and, if the weights
+// of the down product need another format, for down_operands.
 // * kQ8_0, kQ4_0, kMXFP4: i8 with an f32 scale for each 32 columns
 // * kInt8: i8 with an f32 scale for each row
 // * kQ4_K, kQ6_K: q8_k
@@ -241,9 +242,9 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 // NaN: if a scale of a row or of a weight is NaN, every output that uses it
 // is NaN. An infinite scale passes through the formula by IEEE 754.
 // Bits: every ISA with FMA gives exactly the bits of the formulas at
-// WeightFormat, in either layout and for every cut by rows and columns. On
-// other ISAs, the error is within (terms + 2) * 2^-24 of the sum of the
-// terms' magnitudes.
+// WeightFormat, in either layout and for every division into tiles. On other
+// ISAs, the error is within (terms + 2) * 2^-24 of the sum of the terms'
+// magnitudes.
 // Errors: kInvalidArgument names the part that does not fit; nothing is
 // written.
 Status MultiplyTile(const ExpertWeights& weights,

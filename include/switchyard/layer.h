@@ -53,7 +53,7 @@ enum class ExpertProduct : uint8_t {
 // A part of an expert's product, for one call of the engine's ExpertGemm. The
 // engine computes
 //   out[r, c] = sum over i of rows[r, i] * weights[i, first_column + c]
-// `weights` are the weights of `product` of `expert`.
+// `weights` are the expert's weights for `product`.
 struct ExpertTile {
   // The value of `expert` in tiles of the shared expert.
   static constexpr int32_t kShared = -1;
@@ -64,8 +64,9 @@ struct ExpertTile {
   // ExpertsPlanOptions::tile_columns.
   size_t first_column;
   // The number of the worker that computes the tile, below the executor's
-  // Concurrency(). No two tiles have the same number at the same time, so an
-  // engine can use it to index data that it keeps for each thread.
+  // Concurrency(). Tiles that are computed at the same time have different
+  // numbers, so an engine can use the number as an index into per-thread
+  // data.
   size_t worker;
   // Input of the product: [m, hidden], or [m, intermediate] for kDown.
   ConstAnyRows rows;
@@ -87,16 +88,16 @@ struct ExpertTile {
 // tile.out, may add a bias, and does not throw. If it returns an error,
 // RunExperts() ends and returns this error.
 //
-// An ExpertGemm refers to an object without a copy, so the object must live
-// longer. Several threads call the object as const at the same time.
+// An ExpertGemm does not copy the object, so the object must outlive the
+// ExpertGemm. Several threads call the object as const at the same time.
 // RunExperts() refuses a null function, and an object with an operator bool
 // that returns false, such as an empty std::function.
 //
 // A layer's result has the same bits for any cut into tiles and any executor
 // if out[r, c] depends on rows[r] and column first_column + c alone, and not
 // on the number of rows or columns of a tile. If a GEMM chooses its kernel by
-// the number of rows, the bits are the same only for equal
-// ExpertsPlanOptions::workers, but still on every executor.
+// the number of rows, the bits depend on ExpertsPlanOptions::workers, but not
+// on the executor.
 class ExpertGemm {
  public:
   // A function that computes `tile`. `context` is the pointer that the engine
@@ -175,7 +176,7 @@ struct RowFormat {
   // means that all columns of a row share one scale.
   size_t scale_columns = 0;
   Type scale_type = Type::kF32;  // for codes: the type of the scales
-  bool has_sums = false;         // for i8 and u8: rows have sums of codes
+  bool has_sums = false;         // for i8 and u8: rows have AnyRows::sums
 };
 
 // A block: rows of one expert that go through its products together. An
@@ -193,7 +194,7 @@ struct ExpertBlock {
   // The number of parts into which the columns of the down product are cut,
   // or 0 in a block that is not cut.
   int32_t down_parts;
-  int32_t cut_row;  // for a cut block: the rows of the cut blocks before it
+  int32_t cut_row;  // for a cut block: rows in all earlier cut blocks
 };
 // A piece of work that a worker claims.
 struct ExpertTask {
@@ -240,9 +241,9 @@ struct ExpertsPlan {
   Span<ExpertTask> tasks;
   // Only PlanExperts() writes generation and mark. generation counts the
   // plans that were made in this process. mark is computed from generation
-  // and the address of `memory`. It is written last, here and in `memory`.
-  // RunExperts() refuses a plan if the mark is missing or differs from the
-  // mark in `memory`.
+  // and the address of `memory`. PlanExperts() writes it to `memory` before
+  // the lists, and to the plan after them. RunExperts() refuses a plan if the
+  // mark is missing or differs from the mark in `memory`.
   uint64_t generation = 0, mark = 0;
 };
 
@@ -266,8 +267,8 @@ struct ExpertsPlanOptions {
   size_t intermediate = 0;  // required: columns between an expert's products
   // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate = 0;
-  // The number of workers for which the work is cut. RunExperts() may run
-  // with more or fewer.
+  // The number of workers that the plan is for. RunExperts() may run with
+  // more or fewer.
   size_t workers = 1;
   // The number of rows that the GEMM multiplies at once. Tiles begin at
   // multiples of min(tile_rows, max_rows) rows of their expert.
@@ -323,8 +324,8 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 // Bits: the plan depends on the ids and options, but not on the executor.
 // Errors: kInvalidArgument for null data, wrong sizes or types, an overlap or
 // an option out of range; nothing is written. kFailedPrecondition is returned
-// for pairs that need allow_dropped, after all outputs are written, and for
-// costs beyond 63 bits.
+// for pairs that need allow_dropped, after all outputs are written. It is
+// also returned for costs beyond 63 bits.
 Status PlanExperts(const ExpertsPlanInputs& inputs,
                    const ExpertsPlanOutputs& outputs,
                    const ExpertsPlanOptions& options,
@@ -360,17 +361,17 @@ struct ExpertsOptions {
   // products.
   ActivateOptions activate;
   CombineOptions combine;  // options of the sum over a token's experts
-  // The format of rows that the products of gate and up read. If hidden has
+  // The format of the input rows of the gate and up products. If hidden has
   // another format, each token is converted once. If the type has blocks, the
-  // plan's hidden is a multiple of the block.
+  // plan's hidden must be a multiple of the block.
   RowFormat operands;
   // The format of rows that the activation writes and the down product reads.
   // If it is not set, the format is `operands`. Set it if the weights of the
   // down product need another format than the weights of gate and up. For
   // example, gate may read q8_k, while a down product with 1408 columns reads
-  // q8_0, because 1408 is no multiple of 256, the columns of a q8_k block. If
-  // the type has blocks, the plan's intermediate and shared_intermediate are
-  // multiples of the block.
+  // q8_0, because 1408 is not a multiple of 256, which is the size of a q8_k
+  // block. If the type has blocks, the plan's intermediate and
+  // shared_intermediate must be multiples of the block.
   std::optional<RowFormat> down_operands;
   // The type of the gate and up products in memory: f32, bf16 or f16.
   Type gate_up_type = Type::kF32;
@@ -386,10 +387,10 @@ struct ExpertsOptions {
 };
 
 // Returns the number of int32 elements of scratch for `workers` workers, or 0
-// if the call does nothing. RunExperts() runs fewer workers with less
-// scratch, and needs at least enough for one. Returns SIZE_MAX if the size
-// overflows, or if RunExperts() refuses the plan or a type or format of the
-// options.
+// if the call does nothing. With less scratch, RunExperts() runs fewer
+// workers. The scratch must be enough for at least one worker. Returns
+// SIZE_MAX if the size overflows, or if RunExperts() refuses the plan or a
+// type or format of the options.
 size_t ExpertsScratchSize(const ExpertsPlan& plan,
                           const ExpertsOptions& options,
                           size_t workers) noexcept;
@@ -405,7 +406,7 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 //   row(t, s) = down_e(activation(gate_e(hidden[t]), up_e(hidden[t])))
 //   outputs = Combine(rows, topk_weights, ...)
 // RunExperts does the work of GatherRows, the gate and up products, Activate,
-// the down products and Combine, with the contract of each.
+// the down products and Combine. The contracts of these functions hold.
 //
 // The call makes one loop on the executor, with at most Concurrency()
 // indices. Each index runs a worker, which claims tiles. There is no barrier:
@@ -414,8 +415,8 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // spins and then yields. An executor may also run the indices one after the
 // other.
 //
-// Overlap: no output and no part of scratch may overlap hidden; outputs and
-// inputs.combine are as in Combine.
+// Overlap: no output and no part of scratch may overlap hidden. Between
+// outputs and inputs.combine, the rules of Combine hold.
 //
 // Bits: as described at ExpertGemm. If an engine calls the five steps one
 // after the other, the results have the same bits.
@@ -431,7 +432,7 @@ Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
 
 // The outputs of the down products of a finished call of RunExperts().
 struct ExpertsRows {
-  AnyMatrix routed;  // [plan->num_rows, hidden], sorted as plan->pairs is
+  AnyMatrix routed;  // [plan->num_rows, hidden], in the order of plan->pairs
   AnyMatrix shared;  // [tokens, hidden]; empty without a shared expert
 };
 // Returns the outputs of the down products of a finished call of RunExperts()

@@ -84,10 +84,10 @@ struct Preset {
   bool in_model_type = false;
 
   // The columns of RouteTopK's logits, including route.num_zero_experts. It
-  // is 0 if only a config.json has the number.
+  // is 0 if this number is only in a config.json.
   size_t num_experts = 0;
   // The number of experts that RouteTopK selects for each token. It is 0 if
-  // only a config.json has the number.
+  // this number is only in a config.json.
   size_t top_k = 0;
 
   // The options of Activate(). activate.layout is the layout of transformers'
@@ -102,9 +102,10 @@ struct Preset {
   const char* source = nullptr;
 };
 
-// Remembers by which name SetField() set each field of a ModelConfig: the
-// number of the name, counted from 1, or 0 if SetField() has not set the
-// field. Programs do not write this struct.
+// Remembers the name by which SetField() set each field of a ModelConfig.
+// `of` has the name's position in the list of the field's names, counted from
+// 1, or 0 if SetField() has not set the field. Programs do not write this
+// struct.
 struct ConfigNames {
   uint8_t of[64] = {};
 };
@@ -171,10 +172,10 @@ Status FindPreset(const char* family, Preset* preset) noexcept;
 Status ApplyConfig(const ModelConfig& config, Preset* preset) noexcept;
 
 // Sets the field of `config` that has the name `key` in a config.json; all
-// names of a field work. It is for programs that walk the pairs of a JSON
-// object. Pass true as 1, and a key inside an object with a dot, as in
-// "ffn_config.moe_top_k". If no field has that name, sets nothing and returns
-// OK.
+// names of a field work. Call this function for each key and value of a JSON
+// object. Pass true as 1. For a key inside a nested object, join both keys
+// with a dot, as in "ffn_config.moe_top_k". If no field has that name, sets
+// nothing and returns OK.
 //
 // Returns kInvalidArgument and writes nothing in the following cases. The
 // message has the key or, in the last case, both names.
@@ -204,7 +205,7 @@ struct PresetOption {
   // "combine".
   const char* part = nullptr;
   const char* name = nullptr;  // the option's name in that member's struct
-  double value = 0;  // the value, a number for enumerators and flags, too
+  double value = 0;  // the value; enumerators and flags are numbers, too
 };
 // Returns option number `index` of all options of the preset. If there is no
 // such option, name is null.

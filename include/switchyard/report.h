@@ -44,8 +44,8 @@ struct Report {
   size_t active_experts = 0;
   // Set by PlanExperts: the number of tiles in all tasks of the plan.
   size_t tiles = 0;
-  // Set by Quantize: the number of blocks of finite values with an infinite d
-  // or s.
+  // Set by Quantize: the number of blocks in which all values are finite, but
+  // d or s is infinite.
   size_t overflowed_blocks = 0;
 };
 

@@ -42,11 +42,12 @@ enum class WeightOf : uint8_t {
   kSigmoidOfSelected,  // sigmoid of the expert's logit: Llama 4, Kolibri
 };
 
-// The divisor of the weights with RouteOptions::renormalize. `sum` is the sum
-// of the values of the selected experts in slot order and, with
-// shared_logits, of the shared experts.
+// The divisor of the weights with RouteOptions::renormalize. `sum` adds up
+// the values of the selected experts, in the order of slots, and with
+// shared_logits those of the shared experts. `total` adds up the values of
+// all experts.
 enum class Divisor : uint8_t {
-  kMaxOfSumAndShare,  // max(sum, clamp * sum over all experts)
+  kMaxOfSumAndShare,  // max(sum, clamp * total)
   kSum,
   kSumPlusEps,
   kMaxOfSumAndEps,
@@ -97,11 +98,11 @@ struct RouteOutputs {
   // elsewhere. Padding tokens of token_mask are not counted.
   Report* report = nullptr;
   // Optional [tokens, top_k] of int32, uint32, int64, uint8 (up to 255
-  // experts) or uint16 (up to 65535). Gets the index of the expert in each
-  // slot, as selected or given, before expert_map changes it. Zero experts
-  // are recorded, too. All bits of a slot without an expert are 1 (255,
-  // 65535, -1): the slots of a padding token, and of a given id that becomes
-  // -1.
+  // experts) or uint16 (up to 65535). The call writes the index of the expert
+  // in each slot, as selected or given, before expert_map changes it. Zero
+  // experts are recorded, too. A slot without an expert has a value with all
+  // bits set: 255, 65535 or -1. Padding tokens and given ids that become -1
+  // have such slots.
   //
   // In a record [tokens, layers, top_k] of several layers, the rows of a
   // layer start layers * top_k elements apart, the first one at element
@@ -109,10 +110,11 @@ struct RouteOutputs {
   //
   // Replay: a later call gets the record, or any rows of it, as given_ids.
   // With equal logits, inputs and options, it computes equal topk_ids and
-  // bits of topk_weights. given_ids are refused with options and inputs of
-  // selection only, so a replay sets num_expert_group to 1, topk_group to 0
-  // and select_on_rounded_score to false, and gets correction_bias and
-  // bias_index only with bias_in_weight. kSparsemixer has no replay.
+  // bits of topk_weights. The call refuses given_ids together with options
+  // and inputs that only affect the selection, so a replay sets
+  // num_expert_group to 1, topk_group to 0 and select_on_rounded_score to
+  // false, and gets correction_bias and bias_index only with bias_in_weight.
+  // kSparsemixer has no replay.
   AnyMatrix record = {};
 };
 // Options of RouteTopK(), which describes the steps that they change.
@@ -144,20 +146,20 @@ struct RouteOptions {
   // Multiplies weights after the division.
   float routed_scaling_factor = 1.0f;
 
-  // A factor of logits, not 0. First, every logit is replaced by
-  // logit_softcap * tanh(logit * logit_scale / logit_softcap), clipped to
-  // [-logit_clip, logit_clip]. A logit_softcap or logit_clip of 0 leaves that
-  // step out.
+  // A factor of logits, not 0. The call first replaces every logit by
+  // logit_softcap * tanh(logit * logit_scale / logit_softcap), and clips the
+  // result to [-logit_clip, logit_clip]. A logit_softcap of 0 leaves out the
+  // tanh, and a logit_clip of 0 leaves out the clipping.
   float logit_scale = 1.0f;
   float logit_softcap = 0.0f;  // the bound of the tanh; 0: none
   float logit_clip = 0.0f;     // the largest magnitude of a logit; 0: none
 
-  // Groups of num_experts / num_expert_group experts each (0 or 1: none).
-  // Experts are selected from the topk_group groups with the largest scores.
-  // A group's score is the sum of its group_score_of largest keys
-  // (DeepSeek-V3: 2; DeepSeek-V2: 1, the maximum). The other groups are
-  // dropped: their experts get the key -inf, or 0 with dropped_key_is_zero.
-  // Such a 0 is above negative keys.
+  // The number of groups, which have num_experts / num_expert_group experts
+  // each. 0 or 1 means no groups. Experts are selected from the topk_group
+  // groups with the largest scores. A group's score is the sum of its
+  // group_score_of largest keys (DeepSeek-V3: 2; DeepSeek-V2: 1, the
+  // maximum). The other groups are dropped: their experts get the key -inf,
+  // or 0 with dropped_key_is_zero. Such a 0 is above negative keys.
   size_t num_expert_group = 0;
   size_t topk_group = 0;             // the number of groups to select from
   size_t group_score_of = 2;         // the number of keys in a group's score
@@ -188,8 +190,8 @@ struct RouteOptions {
   // Presets set these, and RouteTopK then refuses a call that lacks a part of
   // the model's recipe: correction_bias (unless given_ids are given and
   // weights have no bias), expert_scale, num_expert_group (1 if the
-  // checkpoint has no groups), or ApplyConfig() with the checkpoint's
-  // config.json.
+  // checkpoint has no groups), or a call of ApplyConfig() with the
+  // checkpoint's config.json.
   bool needs_correction_bias = false;
   bool needs_expert_scale = false;
   bool needs_groups = false;
@@ -254,7 +256,8 @@ struct RouteOptions {
 //   keys are scores, the scores of such a row are 1 / num_experts (softmax),
 //   0 (sigmoid and sqrt-softplus) or -inf (raw), so that a bias and groups
 //   still select.
-// * A NaN in a bias makes the key NaN, but no weight.
+// * A NaN in a bias makes the key NaN, but not the weight, except with
+//   bias_in_weight.
 // * A divisor of 0 gives infinity, or NaN if v is 0, as in the models.
 // * kMaxOfSumAndShare with a clamp of 0 divides by the sum itself, which may
 //   be negative with raw scores.

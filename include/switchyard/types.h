@@ -48,7 +48,7 @@ struct BlockQ8_1 {
 struct BlockQ8_K {
   float d;
   int8_t qs[256];
-  int16_t bsums[16];  // sums of 16 qs each
+  int16_t bsums[16];  // each is the sum of 16 codes
 };
 
 enum class Type : uint8_t {
@@ -73,9 +73,9 @@ enum class Type : uint8_t {
 };
 
 // TypeOf<T>::value is the Type of a C++ type: Type::kF32 for float, and so
-// on. Types that are never elements of a view have no value. Blocks have no
-// value either: a view's sizes count values, but beside a pointer to blocks
-// they would seem to count blocks.
+// on. Types that are never elements of a view have no `value`. Blocks have no
+// `value` either: the sizes of a view count values, but beside a pointer to
+// blocks, readers would expect sizes that count blocks.
 template <class T>
 struct TypeOf {};
 template <class T>
@@ -107,8 +107,8 @@ struct TypeOf<Scale8E8M0> : std::integral_constant<Type, Type::kE8M0> {};
 template <class T>
 inline constexpr Type kType = TypeOf<T>::value;
 
-// Returns the bytes of an element, or of a block; 0 if `type` is not an
-// enumerator.
+// Returns the number of bytes of an element, or of a block; 0 if `type` is
+// not an enumerator.
 constexpr size_t SizeOf(Type type) noexcept {
   switch (type) {
     case Type::kF32:
@@ -148,8 +148,8 @@ constexpr unsigned BlockBits(Type type) noexcept {
 constexpr size_t BlockOf(Type type) noexcept {
   return size_t{1} << BlockBits(type);
 }
-// Returns the bytes of `values` values. `values` must be a multiple of
-// BlockOf(type).
+// Returns the number of bytes of `values` values. `values` must be a multiple
+// of BlockOf(type).
 constexpr size_t BytesOf(Type type, size_t values) noexcept {
   // The constant is a table of log2(SizeOf(type)), with four bits for each
   // type. It avoids a branch or a load, because each call of the library

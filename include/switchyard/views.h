@@ -310,7 +310,7 @@ template <class Void>  // void or const void
 struct BasicAnyRows : BasicAnyMatrix<Void> {
   using Base = BasicAnyMatrix<Void>;
 
-  Base scales;  // scales of codes: [rows, 1] or [rows, groups of columns]
+  Base scales;  // the codes' scales: [rows, 1] or [rows, column groups]
   Base sums;    // optional, for i8 and u8: [rows, 1], sums of a row's codes
 
   using Base::Base;

@@ -54,13 +54,14 @@ typedef struct swy_expert_weights {
 #define SWY_NO_EXPERT_WEIGHTS \
   { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
-// Returns the bytes of one expert in the layout weights->layout, or SIZE_MAX
-// if this size overflows or the format does not take this number of columns.
+// Returns the number of bytes of one expert in the layout weights->layout, or
+// SIZE_MAX if this size overflows or the format does not take this number of
+// columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
-// Returns the bytes of one expert in the layout SWY_WEIGHTS_PACKED, for any
-// weights->layout, or SIZE_MAX if this size overflows or the format does not
-// take this number of columns.
+// Returns the number of bytes of one expert in the layout SWY_WEIGHTS_PACKED,
+// for any weights->layout, or SIZE_MAX if this size overflows or the format
+// does not take this number of columns.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 
@@ -68,9 +69,9 @@ SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
 typedef struct swy_pack_weights_inputs {
   uint32_t size;
   swy_expert_weights weights;  // the weights to pack, with SWY_WEIGHTS_STORED
-  // Instead of weights.data: f32, bf16 or f16 [experts * rows, cols], which
-  // swy_pack_weights quantises. Then set only format, rows and cols of
-  // `weights`.
+  // Optional: f32, bf16 or f16 weights [experts * rows, cols], which
+  // swy_pack_weights quantises. If you set `floats`, set only format, rows
+  // and cols of `weights`.
   swy_matrix floats;
 } swy_pack_weights_inputs;
 #define SWY_PACK_WEIGHTS_INPUTS_INIT                                  \
@@ -99,8 +100,9 @@ SWY_API swy_status swy_pack_weights(const swy_pack_weights_inputs* inputs,
                                     const swy_pack_weights_options* options,
                                     const swy_executor* executor) SWY_NOEXCEPT;
 
-// Returns the format of the rows that products with weights of `format` read.
-// It is the value for swy_experts_options::operands and down_operands.
+// Returns the format that a product's input rows need for weights of
+// `format`. It is the value for swy_experts_options::operands and
+// down_operands.
 SWY_API swy_row_format swy_operands_of(int32_t format) SWY_NOEXCEPT;
 // Sets tile_columns and the costs of `options` for weights of `format`.
 SWY_API void swy_set_costs(int32_t format,
@@ -112,9 +114,9 @@ SWY_API swy_status swy_multiply_tile(const swy_expert_weights* weights,
                                      const swy_expert_tile* tile) SWY_NOEXCEPT;
 
 // The weights of all products of a layer. Set gate and up with SWY_SPLIT, and
-// gate_up with the other layouts. The shared_ fields have one expert each;
-// leave them as SWY_LAYER_WEIGHTS_INIT sets them in a layer without a shared
-// expert.
+// gate_up with the other layouts. The shared_ fields have one expert each. If
+// the layer has no shared expert, leave them as SWY_LAYER_WEIGHTS_INIT sets
+// them.
 typedef struct swy_layer_weights {
   uint32_t size;
   swy_expert_weights gate_up;         // weights of SWY_PRODUCT_GATE_UP

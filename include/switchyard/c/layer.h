@@ -34,7 +34,8 @@ typedef struct swy_expert_tile {
   int32_t expert;       // the expert's number, or SWY_SHARED_EXPERT
   size_t first_column;  // the tile's first column in the product's output
   // The number of the worker that computes the tile, below the executor's
-  // concurrency. No two tiles have the same number at the same time.
+  // concurrency. Tiles that are computed at the same time have different
+  // numbers.
   size_t worker;
   swy_rows rows;   // input: [m, hidden], or [m, intermediate] for down
   swy_matrix out;  // output: [m, columns], with a stride
@@ -58,11 +59,11 @@ typedef struct swy_expert_gemm {
 // API.
 typedef struct swy_row_format {
   int32_t type;        // enum swy_type, the type of an element, code or block
-  int32_t scale_type;  // enum swy_type, the type of scales of codes
+  int32_t scale_type;  // enum swy_type, the type of the codes' scales
   // For codes: the number of columns that share a scale, 32, 64 or 128. 0
   // means that all columns of a row share one scale.
   size_t scale_columns;
-  int32_t has_sums;  // for SWY_I8 and SWY_U8: rows have sums of codes
+  int32_t has_sums;  // for SWY_I8 and SWY_U8: rows have swy_rows::sums
 } swy_row_format;
 
 // A plan of the work on a layer's experts. The plan points into
@@ -100,7 +101,7 @@ typedef struct swy_experts_plan_options {
   size_t intermediate;    // required: columns between an expert's products
   // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate;
-  size_t workers;  // workers for which the work is cut
+  size_t workers;  // number of workers that the plan is for
   // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert.
   size_t tile_rows;
   // Tiles begin at multiples of tile_columns columns of their product. 0 means
@@ -164,10 +165,10 @@ typedef struct swy_experts_options {
   // The activation of the shared expert; NULL means SWY_SILU and
   // SWY_CONCATENATED.
   const swy_activate_options* shared_activate;
-  swy_row_format operands;  // rows that the products of gate and up read
+  swy_row_format operands;  // format of the input rows of gate and up
   int32_t gate_up_type;     // enum swy_type, the type of gate and up products
   int32_t down_type;        // enum swy_type, the type of down products
-  // The rows that the down product reads; NULL means the format `operands`.
+  // The format of the input rows of the down product; NULL means `operands`.
   const swy_row_format* down_operands;
 } swy_experts_options;
 #define SWY_EXPERTS_OPTIONS_INIT                                \
@@ -177,9 +178,9 @@ typedef struct swy_experts_options {
   }
 
 // Returns the number of int32 elements of scratch for `workers` workers. With
-// less scratch, swy_run_experts runs fewer workers. It needs at least enough
-// for one worker. Returns SIZE_MAX if the size overflows or an argument is
-// wrong.
+// less scratch, swy_run_experts runs fewer workers. The scratch must be
+// enough for at least one worker. Returns SIZE_MAX if the size overflows or
+// an argument is wrong.
 SWY_API size_t swy_experts_scratch_size(const swy_experts_plan* plan,
                                         const swy_experts_options* options,
                                         size_t workers) SWY_NOEXCEPT;

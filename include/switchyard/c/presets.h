@@ -65,9 +65,11 @@ typedef struct swy_preset {
   const char* family;   // model_type of config.json
   const char* same_as;  // a family with exactly the same layer, or NULL
   const char* source;   // the code that the preset follows, or a description
-  // The number of columns of logits, or 0 if only a config.json has it.
+  // The number of columns of logits, or 0 if this number is only in a
+  // config.json.
   size_t num_experts;
-  // The number of experts of a token, or 0 if only a config.json has it.
+  // The number of experts of a token, or 0 if this number is only in a
+  // config.json.
   size_t top_k;
   // Optional: swy_find_preset and swy_apply_config write the options of
   // swy_activate here.
@@ -86,8 +88,8 @@ typedef struct swy_preset {
   }
 
 // A whole number of a config.json. If the file does not have the field, or
-// has null, the struct is all zeros. (Texts are plain pointers, which are
-// then NULL.)
+// has null, the struct is all zeros. (A text field is a plain pointer, which
+// is NULL if the file does not have the field.)
 typedef struct swy_optional_count {
   int32_t is_set;  // 1 if the file has the field
   uint32_t value;  // the field's value
@@ -130,8 +132,9 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
-// Remembers by which name swy_set_number or swy_set_text set each field: the
-// number of the name, counted from 1, or 0 if they have not set the field.
+// Remembers the name by which swy_set_number or swy_set_text set each field.
+// `of` has the name's position in the list of the field's names, counted from
+// 1, or 0 if they have not set the field.
 typedef struct swy_config_names {
   int8_t of[64];
 } swy_config_names;
@@ -146,12 +149,12 @@ typedef struct swy_config_names {
 // names.
 typedef struct swy_model_config {
   uint32_t size;
-  // Also named n_routed_experts and more.
+  // Also named n_routed_experts, among others.
   swy_optional_count num_experts;
-  // Also named moe_topk, moe_top_k, moe_k, top_k_experts and more.
+  // Also named moe_topk, moe_top_k, moe_k, top_k_experts, among others.
   swy_optional_count num_experts_per_tok;
   swy_optional_flag norm_topk_prob;           // also named moe_renormalize
-  swy_optional_number routed_scaling_factor;  // also named route_scale and more
+  swy_optional_number routed_scaling_factor;  // also named route_scale, ...
   swy_optional_count n_group;                 // also named num_expert_group
   swy_optional_count topk_group;              // for DeepSeek and other families
   const char* topk_method;                    // for DeepSeek-V2
@@ -198,10 +201,11 @@ typedef struct swy_model_config {
   }
 
 // Sets the field of `config` that has the name `key` in a config.json; all
-// names of a field work. It is for programs that walk the pairs of a JSON
-// object. Pass true as 1, and a key inside an object with a dot, as in
-// "ffn_config.moe_top_k". If no field has that name, sets nothing and returns
-// SWY_OK. A text must live until swy_apply_config returns.
+// names of a field work. Call this function for each key and value of a JSON
+// object. Pass true as 1. For a key inside a nested object, join both keys
+// with a dot, as in "ffn_config.moe_top_k". If no field has that name, sets
+// nothing and returns SWY_OK. A text must live until swy_apply_config
+// returns.
 //
 // Returns SWY_INVALID_ARGUMENT and writes nothing if a pointer is NULL, if
 // the value is not of the field's kind, if the field was already set by

@@ -25,8 +25,8 @@ enum swy_score {
   // Two rounds, which route.h of the C++ API describes: Phi-3.5-MoE.
   SWY_SCORE_SPARSEMIXER = 4
 };
-// The value to which correction_bias is added. The experts with the largest
-// sums are selected.
+// The value to which correction_bias is added. The sum is an expert's key,
+// and the experts with the largest keys are selected.
 enum swy_bias_place {
   SWY_BIAS_ON_SCORE = 0,  // the score
   SWY_BIAS_ON_LOGIT = 1   // the logit, before it becomes a score
@@ -39,10 +39,10 @@ enum swy_weight_of {
   // The sigmoid of the expert's logit: Llama 4.
   SWY_WEIGHT_OF_SIGMOID_OF_SELECTED = 2
 };
-// The divisor of the weights with `renormalize`. `sum` is the sum of the
-// values of the selected experts.
+// The divisor of the weights with `renormalize`. `sum` adds up the values of
+// the selected experts, and `total` those of all experts.
 enum swy_divisor {
-  // max(sum, clamp * sum over all experts)
+  // max(sum, clamp * total)
   SWY_DIVISOR_MAX_OF_SUM_AND_SHARE = 0,
   SWY_DIVISOR_SUM = 1,                // sum
   SWY_DIVISOR_SUM_PLUS_EPS = 2,       // sum + eps
@@ -64,10 +64,10 @@ typedef struct swy_route_inputs {
   swy_matrix expert_scale;
   // Optional [tokens, 1] or [1, tokens] of u8: 0 marks a padding token.
   swy_matrix token_mask;
-  // Optional [tokens, top_k] of int32, uint32, int64, uint8 or uint16:
-  // experts to use instead of a selection, such as a record. May be topk_ids
-  // itself. In uint8, 255 marks a slot without an expert, and in uint16,
-  // 65535 does.
+  // Optional [tokens, top_k] of int32, uint32, int64, uint8 or uint16: the
+  // experts to use, such as a record of an earlier call. The call then
+  // selects none. given_ids may be the same view as topk_ids. In uint8, 255
+  // marks a slot without an expert, and in uint16, 65535 does.
   swy_matrix given_ids;
   // Optional int32 [1, num_experts]: the id that is written to topk_ids for
   // each expert; -1 marks an expert on another node.
@@ -93,9 +93,9 @@ typedef struct swy_route_outputs {
   // weights of its selected zero experts.
   swy_matrix identity_weights;
   swy_report* report;  // optional; the call sets invalid_ids and elsewhere
-  // Optional [tokens, top_k] of a type of given_ids: the selected experts,
-  // which a later call can use as given_ids. In a slot without an expert, all
-  // bits are 1 (255, 65535, -1).
+  // Optional [tokens, top_k], with one of the types of given_ids: the
+  // selected experts, which a later call can use as given_ids. A slot without
+  // an expert has a value with all bits set: 255, 65535 or -1.
   swy_matrix record;
 } swy_route_outputs;
 #define SWY_ROUTE_OUTPUTS_INIT                                         \
@@ -122,9 +122,9 @@ typedef struct swy_route_options {
   // logit.
   int32_t select_on_rounded_score;
   float routed_scaling_factor;  // multiplies weights after the division
-  // A factor of logits. First, every logit l is replaced by
-  // logit_softcap * tanh(l * logit_scale / logit_softcap), clipped to
-  // [-logit_clip, logit_clip].
+  // A factor of logits. The call first replaces every logit l by
+  // logit_softcap * tanh(l * logit_scale / logit_softcap), and clips the
+  // result to [-logit_clip, logit_clip].
   float logit_scale;
   float logit_softcap;  // the bound of the tanh; 0 leaves out this step
   float logit_clip;     // the largest magnitude; 0 leaves out this step

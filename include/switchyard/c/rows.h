@@ -154,17 +154,18 @@ enum swy_activate_stores {
   SWY_STORES_CACHED = 1,    // ordinary stores
   SWY_STORES_STREAMING = 2  // streaming stores, which bypass the caches
 };
-// SWY_STORES_AUTO streams if gate, up and out together have more bytes than
-// this.
+// SWY_STORES_AUTO uses streaming stores if gate, up and out together have
+// more than this number of bytes.
 #define SWY_ACTIVATE_STREAMING_BYTES ((size_t)32 << 20)
 
 // Inputs of swy_activate, which computes out[r, i] = activation(gate[r, i],
-// up[r, i]). out may lie in place: it then has the data, stride and type of
-// gate, of up or, with SWY_CONCATENATED, of one half of gate.
+// up[r, i]). out may overwrite an input in place, if it has the data, stride
+// and type of that input: gate, up or, with SWY_CONCATENATED, one half of
+// gate.
 typedef struct swy_activate_inputs {
   uint32_t size;
   // Output of the gate product, of f32, bf16 or f16: [rows, cols], or [rows,
-  // 2 * cols] if it has up, too.
+  // 2 * cols] if it also holds up.
   swy_matrix gate;
   // Output of the up product, with SWY_SPLIT only: [rows, cols], of gate's
   // type.
@@ -176,13 +177,12 @@ typedef struct swy_activate_inputs {
   // to up.
   swy_matrix up_bias;
   swy_matrix row_scale;  // optional [rows, 1]: a factor for each row
-  // Optional [num_experts + 1]: the rows of each expert, as swy_bucket_packed
-  // writes them. Rows that belong to no expert are not computed. Give at most
-  // one of offsets and tokens_per_expert.
+  // Optional [num_experts + 1], as swy_bucket_packed writes it: expert e has
+  // rows [offsets[e], offsets[e + 1]). Rows that belong to no expert are not
+  // computed. Give at most one of offsets and tokens_per_expert.
   swy_i32_span offsets;
-  // Optional [num_experts]: the number of rows of each expert, as
-  // swy_bucket_strided writes it. Give at most one of offsets and
-  // tokens_per_expert.
+  // Optional [num_experts], as swy_bucket_strided writes it: the number of
+  // rows of each expert. Give at most one of offsets and tokens_per_expert.
   swy_i32_span tokens_per_expert;
 } swy_activate_inputs;
 #define SWY_ACTIVATE_INPUTS_INIT                                              \

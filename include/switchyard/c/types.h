@@ -21,8 +21,9 @@ extern "C" {
 #define SWY_NOEXCEPT
 #endif
 
-// The largest valid `size` of a struct. No version has set a larger size, so
-// calls refuse it. switchyard.h explains the sizes of other versions.
+// The largest valid `size` of a struct. Calls refuse a larger size, because
+// no version has ever set one. switchyard.h explains the sizes of other
+// versions.
 #define SWY_MAX_STRUCT_SIZE 4096
 
 // The kind of an error.
@@ -66,9 +67,9 @@ enum swy_type {
   SWY_F8E4M3 = 8,  // f8 with 4 bits of exponent
   SWY_F8E5M2 = 9,  // f8 with 5 bits of exponent
   SWY_E8M0 = 10,   // powers of two, for scales only
-  SWY_Q8_0 = 11,   // swy_block_q8_0; sizes count values
-  SWY_Q8_1 = 12,   // swy_block_q8_1; sizes count values
-  SWY_Q8_K = 13,   // swy_block_q8_k; sizes count values
+  SWY_Q8_0 = 11,   // swy_block_q8_0; views count values, not blocks
+  SWY_Q8_1 = 12,   // swy_block_q8_1; views count values, not blocks
+  SWY_Q8_K = 13,   // swy_block_q8_k; views count values, not blocks
   SWY_U16 = 14     // uint16_t, for recorded ids only
 };
 // GGML's block of 32 values d * qs[i].
@@ -81,20 +82,20 @@ typedef struct swy_block_q8_1 {
   uint16_t d, s;  // f16 scale, and f16 d * (sum of qs)
   int8_t qs[32];  // codes
 } swy_block_q8_1;
-// GGML's block of 256 values d * qs[i], with sums of codes.
+// GGML's block of 256 values d * qs[i], with sums of the codes.
 typedef struct swy_block_q8_k {
   float d;            // scale
   int8_t qs[256];     // codes
-  int16_t bsums[16];  // sum of the codes of each 16 values
+  int16_t bsums[16];  // each is the sum of 16 codes
 } swy_block_q8_k;
 
-// Returns the bytes of an element, or of a block; 0 if `type` is not a
-// swy_type.
+// Returns the number of bytes of an element, or of a block; 0 if `type` is
+// not a swy_type.
 SWY_API size_t swy_size_of(int32_t type) SWY_NOEXCEPT;
 // Returns the number of values in a block; 1 for a type without blocks.
 SWY_API size_t swy_block_of(int32_t type) SWY_NOEXCEPT;
-// Returns the bytes of `values` values. `values` must be a multiple of
-// swy_block_of(type).
+// Returns the number of bytes of `values` values. `values` must be a multiple
+// of swy_block_of(type).
 SWY_API size_t swy_bytes_of(int32_t type, size_t values) SWY_NOEXCEPT;
 
 // `rows` rows of `cols` elements; row r starts at element r * stride, and
@@ -139,7 +140,7 @@ SWY_API swy_matrix swy_col_range(swy_matrix m, size_t begin,
 // quantize.h of the C++ API has the formats.
 typedef struct swy_rows {
   swy_matrix values;  // [rows, cols]: elements, codes or blocks
-  swy_matrix scales;  // scales of codes: [rows, 1] or [rows, groups of columns]
+  swy_matrix scales;  // the codes' scales: [rows, 1] or [rows, column groups]
   // Optional, for SWY_I8 and SWY_U8: int32 [rows, 1], sums of a row's codes.
   swy_matrix sums;
 } swy_rows;
@@ -208,8 +209,8 @@ typedef struct swy_report {
   size_t active_experts;
   // Set by swy_plan_experts: the number of tiles in all tasks of the plan.
   size_t tiles;
-  // Set by swy_quantize: the number of blocks of finite values with an
-  // infinite d or s.
+  // Set by swy_quantize: the number of blocks in which all values are finite,
+  // but d or s is infinite.
   size_t overflowed_blocks;
 } swy_report;
 #define SWY_REPORT_INIT \
@@ -225,8 +226,8 @@ typedef void (*swy_body)(void* body_context, size_t worker, size_t begin,
 typedef struct swy_executor {
   uint32_t size;
   void* context;  // the first argument of parallel_for and fork_ns
-  // The number of threads that may run bodies at the same time, at least 1
-  // and the same for the executor's life.
+  // The number of threads that may run bodies at the same time. It is at
+  // least 1 and never changes.
   size_t concurrency;
   // Calls body(body_context, worker, begin, end) for ranges that together
   // cover [0, count), each index exactly once, and returns when all are done.
