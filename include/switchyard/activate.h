@@ -150,11 +150,11 @@ struct ActivateOptions {
 // kSwigluOai they are M(M(u + 1) * M(g * M(sigmoid(M(alpha * g))))). kSitu is
 // rounded once, because models that have it compute in f32.
 //
-// Overlap: out may lie in place as described at ActivateOutputs, and may not
-// overlap an input in any other way. gate and up may overlap each other. With
-// kSplit, gate and up may be the two halves of one matrix, and out may be the
-// gate half: the views have equal strides and different columns. With zero
-// rows or columns the call does nothing.
+// Overlap: out may overwrite an input as described at ActivateOutputs, and
+// may not overlap an input in any other way. gate and up may overlap each
+// other. With kSplit, gate and up may be the two halves of one matrix, and
+// out may be the gate half: the views have equal strides and different
+// columns. With zero rows or columns the call does nothing.
 //
 // Accuracy, compared with the exact function. NaN gives NaN.
 // * silu: within 2.5 ulp for x > -87.33655. Below that, and for -inf, it is

@@ -26,9 +26,8 @@ struct GatherInputs {
   ConstAnyMatrix topk_ids;
   // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`.
   // With row_index, each token is converted once, and the token's other rows
-  // are copies of that row. The results are the same as without row_index,
-  // whatever its values are. Give it with the whole list of pairs, not with a
-  // part of the list.
+  // are copies of that row. The values of row_index never change the results.
+  // Give row_index with the whole list of pairs, not with a part of the list.
   ConstAnyMatrix row_index = {};
 };
 // Outputs of GatherRows().
@@ -58,15 +57,15 @@ struct GatherOptions {
 // n = 0 or hidden = 0, the call does nothing. rows may not overlap an input.
 //
 // Speed: if top_k is 8, a token is quantised once with row_index, and 8 times
-// without it. Quantize on the tokens and then GatherRows on its result would
-// also quantise once, but needs a quantised copy of all tokens.
+// without it. Calling Quantize before GatherRows would also quantise each
+// token once, but needs a quantised copy of all tokens.
 //
 // For a pair outside [0, num_tokens * top_k), no token is read: its row
 // becomes zeros (codes for 0, scales 0), and the report counts it. Without
 // options.allow_invalid the call then returns kFailedPrecondition, but writes
 // the same outputs as with it.
-// Errors: kInvalidArgument for null data, strides, shapes and types that do not
-// match, top_k = 0, overlap, overflow; nothing written.
+// Errors: kInvalidArgument for null data, strides, shapes and types that do
+// not match, top_k = 0, an overlap or an overflow; nothing is written.
 Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,
                   const GatherOptions& options = {},
                   Executor& executor = SerialExecutor()) noexcept;

@@ -28,14 +28,14 @@ struct MapInputs {
   // replaces it.
   Span<const int32_t> destinations = {};
   // Optional working memory. With BucketScratchSize(tokens * top_k,
-  // num_destinations, executor) elements, several threads work. The results
-  // are the same.
+  // num_destinations, executor) elements, several threads work; with fewer,
+  // one thread does. The results are the same.
   Span<int32_t> scratch = {};
 };
 
 // A list of rows sorted by destination: the elements [offsets[d],
 // offsets[d + 1]) of `rows` are for destination d, in ascending order. All
-// fields but rows are arguments of an all-to-all. With a row as the datatype,
+// fields but rows are arguments of an all-to-all. If the datatype is a row,
 // counts and offsets are sendcounts and sdispls of MPI_Alltoallv.
 // element_counts and element_offsets are the arguments of MPI_Alltoallv_c, or
 // of one ncclSend per destination.
@@ -43,37 +43,38 @@ struct MapRows {
   Span<int32_t> counts = {};   // [num_destinations]: rows of each
   Span<int32_t> offsets = {};  // [num_destinations + 1]: prefix sums
   Span<int32_t> rows = {};     // at least the size given in MapOutputs
-  // Optional [num_destinations] and [num_destinations + 1]: counts and
-  // offsets times options.row_elements, in 64 bits.
+  // Optional [num_destinations] and [num_destinations + 1]: the elements of
+  // counts and offsets, multiplied by options.row_elements, in 64 bits.
   Span<int64_t> element_counts = {};
   Span<int64_t> element_offsets = {};
 };
 
 struct MapOutputs {
-  // Lists each pair once: pairs.rows, [tokens * top_k], has pairs.
-  // pairs.counts is required, and its size is num_destinations. Give both
-  // offsets and rows, or neither.
+  // Lists each pair once: the elements of pairs.rows, [tokens * top_k], are
+  // pairs. pairs.counts is required, and its size is num_destinations. Give
+  // both offsets and rows, or neither.
   MapRows pairs = {};
   // Optional [tokens, top_k]: the position of each pair in pairs.rows, or -1
   // if the pair is dropped. With pair_index as row_index, Combine reads
   // results that came back in the order of pairs.rows.
   AnyMatrix pair_index = {};
   // Optional: lists each token once per destination, even if several of its
-  // experts live there. tokens.rows, [tokens * min(top_k, num_destinations)],
-  // has tokens. Give all of tokens.counts, tokens.offsets and tokens.rows, or
-  // none.
+  // experts live there. The elements of tokens.rows, [tokens * min(top_k,
+  // num_destinations)], are tokens. Give all of tokens.counts, tokens.offsets
+  // and tokens.rows, or none.
   MapRows tokens = {};
   // Optional, with `tokens`, [tokens, top_k]: the position in tokens.rows of
-  // the copy of the token that the pair's expert reads, or -1 if the pair is
+  // the token's copy for the pair's destination, or -1 if the pair is
   // dropped.
   AnyMatrix copy_index = {};
-  // Optional, with `tokens`, [tokens, top_k]: the value of copy_index for the
-  // first pair of each copy, and -1 for the other pairs. It is for the way
-  // back, after each destination has summed its experts' results for a copy.
-  // With return_index as row_index, Combine adds each of these sums once.
+  // Optional, with `tokens`, [tokens, top_k]: copy_index for the first of the
+  // pairs that share a copy, and -1 for the other pairs. It is used on the
+  // way back, after each destination has summed its experts' results for a
+  // copy. With return_index as row_index, Combine adds each of these sums
+  // once.
   AnyMatrix return_index = {};
-  // Optional. The call sets max_rows, which is the number of pairs of the
-  // busiest destination, and dropped.
+  // Optional. The call sets dropped and max_rows. max_rows is the number of
+  // pairs of the busiest destination.
   Report* report = nullptr;
 };
 
@@ -92,20 +93,20 @@ struct MapOptions {
 //
 // An expert-parallel layer sends its tokens to the experts and back:
 //   1. The sender calls MapPairs(ids). It sends the rows of tokens in the
-//      order of tokens.rows (GatherRows with tokens.rows as pairs and a
-//      [tokens, 1] matrix as topk_ids copies them), and for each token also
-//      its row of topk_ids and weights. counts and offsets have the number of
-//      rows for each destination.
+//      order of tokens.rows, and for each token also its row of topk_ids and
+//      weights. To copy the rows, call GatherRows with tokens.rows as pairs
+//      and a [tokens, 1] matrix as topk_ids. counts and offsets have the
+//      number of rows for each destination.
 //   2. The receiver sorts the received ids (BucketAligned with an expert_map,
 //      and with allow_dropped because of other receivers' experts), runs its
-//      experts, and combines the results of each received token to one row.
+//      experts, and combines the results of each received token into one row.
 //   3. The receiver sends these rows back in the same order, and the sender's
 //      Combine adds them up with return_index and weights of 1.
 // To send one row per pair, and not one per token, use pairs.rows instead of
 // tokens.rows, and pair_index instead of return_index.
 //
-// Each destination's rows are in ascending order, whatever the executor,
-// scratch and ISA. A pair has no destination if its id is outside the table
+// Each destination's rows are in ascending order, for every executor, scratch
+// and ISA. A pair has no destination if its id is outside the table
 // `destinations` (or outside [0, num_destinations *
 // experts_per_destination)), or if the table's entry is outside [0,
 // num_destinations). Such a pair is dropped and counted. Unless the options
@@ -115,7 +116,7 @@ struct MapOptions {
 // Types: topk_ids int32, uint32 or int64; indices int32.
 // Shapes: as in MapInputs, MapRows and MapOutputs. num_destinations is
 // pairs.counts.size, at least 1, and with outputs.tokens at most 65536. The
-// call checks that tokens * top_k <= 2^31 - 1, and that this times
+// call checks that tokens * top_k <= 2^31 - 1, and that tokens * top_k *
 // row_elements is below 2^63. Neither an output nor scratch may overlap
 // another view.
 // Errors: kInvalidArgument as for BucketPacked; nothing is written.
@@ -138,8 +139,8 @@ struct ReplicaInputs {
   // max_replicas]. An expert with 0 replicas lives nowhere.
   Span<const int32_t> replica_counts = {};
   // Optional working memory. With BucketScratchSize(tokens * top_k,
-  // num_experts, executor) elements, several threads work. The results are
-  // the same.
+  // num_experts, executor) elements, several threads work; with fewer, one
+  // thread does. The results are the same.
   Span<int32_t> scratch = {};
 };
 struct ReplicaOutputs {
@@ -149,14 +150,14 @@ struct ReplicaOutputs {
   // [num_experts]: the pairs of each logical expert, with or without
   // replicas. A planner of replicas adds these up as the experts' load.
   Span<int32_t> tokens_per_expert = {};
-  // Optional. The call sets max_rows, which is the number of pairs of the
-  // busiest logical expert, and dropped.
+  // Optional. The call sets dropped and max_rows. max_rows is the number of
+  // pairs of the busiest logical expert.
   Report* report = nullptr;
 };
 struct ReplicaOptions {
   // The replica that the first pair of each expert gets, modulo the expert's
-  // number of replicas; below 2^31. If each rank gives its own number, the
-  // ranks do not all begin at the same replica.
+  // number of replicas. It must be below 2^31. If each rank passes its own
+  // number, the ranks do not all begin at the same replica.
   size_t first_replica = 0;
   // Accept pairs without a replica. If this is false and the call meets such
   // pairs, it returns kFailedPrecondition.
@@ -181,8 +182,9 @@ struct ReplicaOptions {
 // every choice of replicas, because replicas have equal weights.
 //
 // `replicas` and `replica_counts` are the tables that DeepSeek's EPLB returns
-// as log2phy and logcnt, converted to int32. Each rank may give other tables
-// of the same experts: with only the replicas on its own node, for example.
+// as log2phy and logcnt, converted to int32. Each rank may pass different
+// tables of the same experts, for example tables with only the replicas on
+// its own node.
 //
 // A pair is dropped and counted if its id is outside [0, num_experts), or if
 // replica_counts of its expert is outside [1, max_replicas]. Unless the
@@ -236,7 +238,8 @@ struct CountsOptions {
 // send_counts, send_offsets, recv_counts and recv_offsets are sendcounts,
 // sdispls, recvcounts and rdispls of MPI_Alltoallv_c. With row_elements = 1,
 // they count rows, as input_split_sizes and output_split_sizes of torch's
-// all_to_all_single do. For the way back, swap both pairs.
+// all_to_all_single do. For the way back, swap send_counts with recv_counts,
+// and send_offsets with recv_offsets.
 //
 // If a rank receives more than options.capacity rows, the call returns
 // kFailedPrecondition on every rank, because each rank looks at all columns of

@@ -26,15 +26,16 @@ inline size_t PartBegin(size_t count, size_t parts, size_t i) noexcept {
 // The pieces of a loop over `count` indices, where `grain` indices take as long
 // as a fork.
 //
-// Two threads are faster than one from two grains on. The fork is paid once
-// for all threads, so pieces may be as small as half a grain, until each
-// thread has one. If each thread has eight grains or more, pieces have four
-// grains. If each thread had only one piece, all would wait for the slowest
-// thread, and a prompt on sixteen threads would take 1.3 times as long.
+// From two grains upwards, two threads are faster than one. The fork is paid
+// once for all threads, so pieces may be as small as half a grain if some
+// threads would otherwise get no piece. If each thread has eight grains or
+// more, pieces have four grains. If each thread had only one piece, all would
+// wait for the slowest thread, and a prompt on sixteen threads would take 1.3
+// times as long.
 class Pieces {
  public:
-  // The largest number of pieces. A loop has more pieces only for more
-  // threads than this, because each thread gets a piece.
+  // The largest number of pieces for up to 1024 threads. With more threads, a
+  // loop may have a piece for each thread.
   static constexpr size_t kMostShared = 1024;
 
   // Cuts the loop for `threads` threads.
@@ -110,8 +111,9 @@ class SharedLoop {
   const Pieces pieces_;
   const Executor::Body body_;
   void* const context_;
-  // The bit of each claimed piece. The bits have their own cache lines,
-  // because claims write to them while all threads read the other fields.
+  // One bit for each piece, which is set if the piece is claimed. The bits
+  // have their own cache lines, because claims write to them while all
+  // threads read the other fields.
   alignas(64) std::atomic<uint64_t> claimed_[Pieces::kMostShared / 64] = {};
 };
 

@@ -59,14 +59,14 @@ namespace switchyard {
 // NaN or an infinity has codes for 0 and scale NaN, so that products with the
 // group are NaN; in q8_1, s is NaN too, and in q8_k, bsums are 0. If 127 /
 // amax (or 448 / amax, and so on) overflows, as it does for amax below 4e-37,
-// codes are for 0. Codes have the same bits on every ISA.
+// all codes stand for 0. Codes have the same bits on every ISA.
 struct QuantizeInputs {
   ConstAnyRows from;  // [rows, cols]: the rows to copy or convert
 };
 // Outputs of Quantize().
 struct QuantizeOutputs {
-  // [rows, cols] in any format of quantize.h, which its type, scales and sums
-  // choose.
+  // [rows, cols] in any format of quantize.h. Its type, scales and sums
+  // choose the format.
   AnyRows rows;
   // Optional. The call sets overflowed_blocks, which does not count blocks
   // that are copied byte for byte.
@@ -86,15 +86,15 @@ struct QuantizeOptions {
 // Types: `from` is f32, bf16 or f16, or i8, u8, f8e4m3 or f8e5m2 with f32
 // scales, in which a value is scale * code, rounded to f32. `rows` has any
 // format of the table. If `from` and `rows` have the same format, rows are
-// copied byte for byte. If only `rows` has sums, codes are computed again
-// instead.
+// copied byte for byte. If only `rows` has sums, the codes are not copied,
+// but computed again.
 // Shapes: `from` and `rows` are [rows, cols], each with its own stride. With
 // zero rows or columns, the call does nothing. No output may overlap another
 // view.
 // Values: NaN stays NaN in f32, bf16 and f16, but its payload may change.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
-// not match, scales or sums for a type that does not have them, overlap,
-// overflow; nothing written.
+// not match, scales or sums for a type that does not have them, an overlap or
+// an overflow; nothing is written.
 //
 // The formats follow GGML (quantize_row_q8_0_ref and similar functions), the
 // OCP Microscaling formats, and the dynamic per-token quantisation of vLLM

@@ -22,8 +22,8 @@
 // later versions. Initialise them with their ..._INIT macro, which sets the
 // size and the defaults.
 // * If an older caller passes a shorter struct, the missing fields have their
-//   defaults. A size that the struct had in no version is refused, such as 5,
-//   or 8, which is the size of a pointer.
+//   defaults. Calls refuse a size that no version of the struct had, such as
+//   5 or 8 (the size of a pointer).
 // * If a newer caller passes a longer struct, it is refused unless all bytes
 //   that this version does not know are zero. A struct of more than
 //   SWY_MAX_STRUCT_SIZE, 4096 bytes, is always refused.

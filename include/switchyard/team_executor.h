@@ -51,7 +51,7 @@ class TeamExecutor final : public Executor {
   // Each of the threads 0 to num_threads - 1 must call Run once. On thread 0,
   // Run calls work(). On all threads Run returns after work() has ended, and
   // the threads see everything that work() wrote. They may then call Run
-  // again. If work() throws, thread 0's Run throws the exception on.
+  // again. If work() throws an exception, Run rethrows it on thread 0.
   template <class Work>
   void Run(size_t thread, const Work& work) {
     if (num_threads_ <= 1) return work();

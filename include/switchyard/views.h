@@ -81,8 +81,8 @@ constexpr void Matrix() noexcept {
 
 }  // namespace refused
 
-// The `size` elements that start at `data`. Converts from a vector, an array,
-// a std::span or any other type with data() and size().
+// The `size` elements that start at `data`. A vector, an array, a std::span
+// or any other type with data() and size() converts to a Span.
 template <class T>
 struct Span {
   T* data = nullptr;  // the first element, or null in an empty Span
@@ -157,14 +157,14 @@ struct Matrix {
 // A matrix with an element type that is known at run time, for functions that
 // accept several types. Each function documents the types of its arguments,
 // and returns kInvalidArgument for any other type. A Matrix converts to this
-// type, which takes the braces of a Matrix, too:
+// type. The braces of a Matrix work here, too:
 //
 //   RouteTopK({{logits, tokens, 128}},
 //             {{ids, tokens, 8}, {weights, tokens, 8}})
 //
 // A Span, or any type with data() and size(), converts to a matrix of one
-// row, or to {} if it is empty. Sizes count values, also in types with blocks
-// (Type::kQ8_0, ...).
+// row, or to {} if it is empty. In types with blocks (Type::kQ8_0, ...),
+// sizes count values, not blocks.
 template <class Void>  // void or const void
 struct BasicAnyMatrix {
   template <class T>
@@ -230,7 +230,7 @@ struct BasicAnyMatrix {
   Matrix<Element<T>> As() const noexcept {
     return {static_cast<Element<T>*>(data), rows, cols, stride};
   }
-  // Returns the first element of a row. T is as for As().
+  // Returns the first element of a row. T follows the rules of As().
   template <class T>
   Element<T>* Row(size_t row) const noexcept {
     return static_cast<Element<T>*>(data) + row * stride;
