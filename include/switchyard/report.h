@@ -13,10 +13,10 @@
 
 namespace switchyard {
 
-// Counts that calls report beside their results. A function sets the fields
-// that name it if it succeeds, and after an error only if its contract states
-// so. It leaves the other fields unchanged, so one Report may serve a whole
-// layer.
+// Counts that calls report beside their results. If a function succeeds, it
+// sets the fields with its name in their comments. After an error it sets
+// them only if its contract states so. It leaves the other fields unchanged,
+// so one Report may serve a whole layer.
 struct Report {
   // Set by RouteTopK: the number of invalid values in given_ids and bias_index.
   size_t invalid_ids = 0;

@@ -249,8 +249,8 @@ struct RouteOptions {
 // Special values:
 // * If an x of a row is NaN, all slots of the row that have a logit get the
 //   weight NaN (0x7FC00000).
-// * With softmax, experts with x = +inf share equally, and an expert with x =
-//   -inf gets 0.
+// * With softmax, experts with x = +inf share the weight equally, and an
+//   expert with x = -inf gets 0.
 // * If all x of a row are -inf (masked, padded), weights are 0. With
 //   kSoftmaxOfSelected, weights are also 0 if all selected x are -inf. If
 //   keys are scores, the scores of such a row are 1 / num_experts (softmax),

@@ -176,7 +176,7 @@ typedef struct swy_i64_span {
   { NULL, 0 }
 
 // Counts that calls report beside their results. A function sets the fields
-// that name it and leaves the others unchanged.
+// with its name in their comments, and leaves the other fields unchanged.
 typedef struct swy_report {
   uint32_t size;
   // Set by swy_route_top_k: the number of invalid values in given_ids and

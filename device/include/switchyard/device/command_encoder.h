@@ -41,8 +41,8 @@ class CommandEncoder : public Referencing<CommandEncoder> {
   ~CommandEncoder();
 
   // The errors and times of later dispatches show the label and the open
-  // debug groups. The encoder that opened a group must close it. If it does
-  // not, endEncoding() is an error.
+  // debug groups. The encoder that opened a group must close it. A group that
+  // is still open makes endEncoding() an error.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
   void pushDebugGroup(const host_internal::Text& name) noexcept;
@@ -57,8 +57,8 @@ class CommandEncoder : public Referencing<CommandEncoder> {
   friend class CommandBuffer;
   struct State;
   explicit CommandEncoder(std::unique_ptr<State> state);
-  // Does nothing except to check that the fence is not null, because encoders
-  // run in order anyway.
+  // Only checks that the fence is not null, because encoders run in order
+  // anyway.
   void UseFence(const char* call, host_internal::Arg<Fence> fence) noexcept;
 
   const std::unique_ptr<State> base_;

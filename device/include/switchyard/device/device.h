@@ -4,13 +4,14 @@
 // Metal's compute API over unified memory on Linux. It has the same calls in
 // the same order, so that an engine's dispatch code for Apple ports line by
 // line. Names are those of metal-cpp, and most metal-cpp code compiles
-// unchanged with `namespace MTL = switchyard::device;`. Objects are owned by
-// std::shared_ptr or as in metal-cpp (see foundation.h). Errors are texts.
+// unchanged with `namespace MTL = switchyard::device;`. A std::shared_ptr
+// owns an object, or the caller does, as in metal-cpp (see foundation.h).
+// Errors are texts.
 //
 // Kernels run on the CPU: the threads of the device's executor run the
-// threadgroups. The built-in kernels (kernels.h) call the plain API, so their
-// results have the bits of the plain API. device/docs/metal.md has a table of
-// the calls, and shows ported code beside the original.
+// threadgroups. The built-in kernels (kernels.h) call the functions of the
+// C++ API, such as RouteTopK(), and give the same bits. device/docs/metal.md
+// has a table of the calls, and shows ported code beside the original.
 //
 // Misuse never throws and never crashes. The first mistake found while
 // encoding keeps the whole command buffer from running. A mistake found while
@@ -71,9 +72,10 @@ struct DeviceOptions {
   // ones included, that conflict without a barrier are findings too.
   //
   // Threadgroups run one after the other, and each takes up to 20 times as
-  // long. newBuffer(length) is filled with a pattern instead of zeros, so
-  // that reads of unwritten memory are found. device/docs/metal.md lists the
-  // mistakes that are found, and those that are missed.
+  // long as without checks. newBuffer(length) is filled with a pattern
+  // instead of zeros, so that reads of unwritten memory are found.
+  // device/docs/metal.md lists the mistakes that are found, and those that
+  // are missed.
   bool check_kernels = false;
   // If this is not 0, checked mode runs threadgroups and threads in an order
   // that it draws from this seed, and up to 8 threadgroups take turns at
@@ -213,8 +215,8 @@ class Device : public Referencing<Device> {
   Ref<Fence> newFence() noexcept;
 
   // Returns the built-in kernel of that name (kernels.h). If it does not
-  // exist or memory is out, returns nullptr, and the reason in *error unless
-  // `error` is null.
+  // exist or memory is out, returns nullptr and stores the reason in *error,
+  // unless `error` is null.
   Ref<ComputePipelineState> newComputePipelineState(
       const char* name, host_internal::ErrorOut error = nullptr) noexcept;
   // Makes a pipeline of a kernel that you wrote in C++. Returns nullptr if it

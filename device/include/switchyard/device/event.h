@@ -69,8 +69,8 @@ class Event : public Referencing<Event> {
   host_internal::Label label_;
 };
 
-// A listener has no settings: the thread that signals calls the
-// notifications.
+// A listener has no settings, because notifications run on the thread that
+// signals.
 class SharedEventListener : public Referencing<SharedEventListener> {
  public:
   static Ref<SharedEventListener> alloc() noexcept;

@@ -21,11 +21,11 @@ namespace switchyard::device {
 enum class FindingKind : uint32_t {
   kBounds,          // an access outside a bound buffer or declared array
   kNeverWritten,    // a read of memory that was never written
-  kRace,            // a race of threadgroups, which run in no order
+  kRace,            // a race of threadgroups, which run in any order
   kMissingBarrier,  // a race of threads of a threadgroup, without a barrier
-  kBarrierFlags,    // a race although there is a barrier, with a wrong flag
+  kBarrierFlags,    // a race despite a barrier with a wrong flag
   kMissingMemoryBarrier,  // a race of dispatches of a concurrent encoder
-  kSameValue,             // one of the four races, if both write the same value
+  kSameValue,             // one of the four races, but both values are equal
   kDivergentBarrier,      // a barrier that some threads do not reach
   kDivergentSimd,         // a simd function that reads an absent lane
   kMisuse,                // any other mistake of a kernel
@@ -40,7 +40,8 @@ enum class FindingKind : uint32_t {
 // "divergent-simd", "misuse", "misaligned", "before-offset", "division".
 const char* NameOf(FindingKind kind) noexcept;
 
-// A place in the source of a kernel. Kernels of kernel.h do not have one.
+// A place in the source of a kernel. Findings in kernels of kernel.h have no
+// place.
 struct Place {
   std::string file;     // empty if the place is not known
   uint32_t line = 0;    // counted from 1

@@ -240,7 +240,7 @@ class String : public Referencing<String> {
 // The reason why a call failed, for callers that pass an Error**.
 class Error : public Referencing<Error> {
  public:
-  // The error owns the text that this returns.
+  // The error owns the returned text.
   String* localizedDescription() const noexcept { return text_.get(); }
   String* description() const noexcept { return text_.get(); }
   Integer code() const noexcept { return 1; }  // the same for every error

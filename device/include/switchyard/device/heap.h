@@ -64,8 +64,8 @@ class Heap : public Referencing<Heap> {
   std::string label() const { return label_.Get(); }
   HeapType type() const noexcept { return type_; }
   UInteger size() const noexcept { return size_; }
-  // Returns the bytes that the heap's buffers take, each rounded up to
-  // kAlignment. For a placement heap, returns the heap's size, because its
+  // Returns the number of bytes that the heap's buffers take, each rounded up
+  // to kAlignment. For a placement heap, returns the heap's size, because its
   // buffers may overlap.
   UInteger usedSize() const noexcept;
   UInteger currentAllocatedSize() const noexcept { return size_; }

@@ -44,9 +44,9 @@
 // the types of elements: `float v = x[i]`, not `auto v`, and
 // std::max<float>(v, x[i]).
 //
-// Accessors throw if nothing or too little is bound, if the address is not
-// aligned, or if T is not const and the buffer is read-only. The text of the
-// exception becomes the command buffer's error.
+// Accessors (buffer(), params(), ...) throw if nothing or too little is
+// bound, if the address is not aligned, or if T is not const and the buffer
+// is read-only. The text of the exception becomes the command buffer's error.
 
 #ifndef SWITCHYARD_DEVICE_KERNEL_H_
 #define SWITCHYARD_DEVICE_KERNEL_H_
@@ -172,8 +172,8 @@ class Threadgroup {
   // Calls function(Thread) for every thread that has not returned, one after
   // the other. Results must not depend on the order. The function must not
   // call barriers, simd functions, uniform(), threadgroup_array() or
-  // for_each_thread(): this is an error in checked mode, and undefined
-  // without checks.
+  // for_each_thread(): such a call is an error in checked mode, and undefined
+  // behaviour without checks.
   template <class Function>
   void for_each_thread(const Function& function) {
     if constexpr (Access::kChecked) {
@@ -192,8 +192,8 @@ class Threadgroup {
         if (threads_.IsLeft(i)) function(At(i));
       }
     } else {
-      // Fast path: all threads are present, so positions are counted instead
-      // of divided out.
+      // Fast path: all threads are present, so loops count the positions,
+      // which avoids divisions.
       const Size size = threads_.size;
       size_t i = 0;
       for (size_t z = 0; z < size.depth; ++z) {
@@ -221,10 +221,10 @@ class Threadgroup {
   }
 
   // Returns a value that is the same in all threads, for loops and branches
-  // that contain barriers or simd functions: `while (tg.uniform(more))`. If
-  // the threads' values differ, this is an error in checked mode; without
-  // checks, it returns the first thread's value. If all threads have
-  // returned, the kernel ends here, as on Metal.
+  // that contain barriers or simd functions: `while (tg.uniform(more))`.
+  // Different values are an error in checked mode; without checks, uniform()
+  // returns the first thread's value. If all threads have returned, the
+  // kernel ends here, as on Metal.
   template <class T>
   T uniform(const PerThread<T>& v) {
     return Uniform<T>([&v](size_t thread) { return v.values_[thread]; });
@@ -296,8 +296,8 @@ class Threadgroup {
   const ThreadgroupContext& context_;
 };
 
-// Returns the buffer that is bound at `index`, from its offset on: MSL's
-// `device T*`, or `constant T*` with a const T.
+// Returns the buffer that is bound at `index`, starting at the bound offset:
+// MSL's `device T*`, or `constant T*` with a const T.
 template <class T, class Access>
 typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
                                             size_t index) {
@@ -313,7 +313,8 @@ typename Access::template Pointer<T> buffer(Threadgroup<Access>& tg,
   }
 }
 
-// Returns the same for atomics: MSL's `device atomic_int*`.
+// Returns the buffer that is bound at `index`, for atomics: MSL's `device
+// atomic_int*`.
 template <class T, class Access>
 auto atomic_buffer(Threadgroup<Access>& tg, size_t index) {
   return atomic_pointer(buffer<T>(tg, index));

@@ -87,8 +87,8 @@ class AtomicPointer {
   Pointer pointer_;
 };
 
-// Converts a pointer to a buffer or to threadgroup memory to a pointer for
-// atomics.
+// Makes a pointer for atomics from a pointer to a buffer or to threadgroup
+// memory.
 template <class Pointer>
 AtomicPointer<Pointer> atomic_pointer(Pointer pointer) {
   return AtomicPointer<Pointer>(pointer);

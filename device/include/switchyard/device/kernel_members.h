@@ -44,8 +44,7 @@ struct VecMembers<C, T, 4> : VecMembers<C, T, 3> {
 // Lists the members of a struct, at most 12, so that checked kernels can
 // access them. p->key and p[i].key then read or write only that member, and
 // p[i].values[j] reads or writes one element of an array member. Put the
-// macro after the
-// struct, in the struct's namespace:
+// macro after the struct, in the struct's namespace:
 //
 //   struct Pair { uint32_t key; float values[4]; };
 //   SWITCHYARD_MEMBERS(Pair, key, values)

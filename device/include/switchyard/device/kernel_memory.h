@@ -74,9 +74,11 @@ struct RunningThread {
 struct View {
   unsigned char* data = nullptr;
   size_t length = 0;
-  size_t words = 0;      // offsets below this are followed by at least 4 bytes
-  uintptr_t shadow = 0;  // the address that the cell of address 0 would have
-  uintptr_t halves = 0;  // as `shadow`, for the cells of 2-byte halves of words
+  size_t words = 0;  // offsets below this are followed by at least 4 bytes
+  // The cell of a word is at shadow + address / 4 * sizeof(Cell), and the cell
+  // of a 2-byte half is at halves + address / 2 * sizeof(Cell).
+  uintptr_t shadow = 0;
+  uintptr_t halves = 0;
   const Space* space = nullptr;
   RunningThread* thread = nullptr;
   size_t index = 0;
@@ -93,8 +95,8 @@ struct View {
   }
 };
 
-// kAcquires and kReleases mark fences of device memory for all threadgroups,
-// not accesses.
+// kAcquires and kReleases mark a fence, not an access. The fence orders
+// device memory for all threadgroups.
 enum AccessKind : uint32_t {
   kReads = 1,
   kWrites = 2,
@@ -113,7 +115,7 @@ void CheckAccess(const View& view, ptrdiff_t offset, size_t size,
 
 // Returns true if `last`, the stamp of a cell, cannot conflict with the
 // running thread, either because the thread itself made the stamp in this
-// phase, or because the stamp's phase is over for the thread.
+// phase, or because the stamp's phase ended before the thread's phase began.
 inline bool IsBehind(uint64_t last, const Space& space) {
   if (last < space.first) return true;
   const uint64_t change = last ^ space.stamp;
@@ -166,10 +168,11 @@ inline void CheckWrite(const View& view, ptrdiff_t offset) {
   CheckAccess(view, offset, 4, kWrites);
 }
 
-// Returns the offset of the element at `index`, in bytes from the view's
-// start. Indices are limited to 2^46, so that products with sizes and sums of
-// offsets cannot overflow.
+// The largest magnitude of an index. Products of an index and a size, and
+// sums of offsets, then cannot overflow.
 constexpr ptrdiff_t kMostElements = ptrdiff_t{1} << 46;
+// Returns the byte offset of the element that is `index` elements after
+// `offset`.
 template <class T, class Index>
 ptrdiff_t OffsetOf(const View& view, ptrdiff_t offset, Index index) {
   static_assert(std::is_integral_v<Index>, "an index is an integer");

@@ -70,8 +70,6 @@ struct MemberOf<C, M[N]> {
   using Type = CheckedPointer<Element>;
 };
 
-// ValueOf() returns the value of an element, and any other argument
-// unchanged.
 template <class V>
 constexpr bool kIsElement = false;
 template <class T>
@@ -82,6 +80,7 @@ template <class V>
 constexpr bool kIsPointer = false;
 template <class T>
 constexpr bool kIsPointer<CheckedPointer<T>> = true;
+// Returns the value of an element, and any other argument unchanged.
 template <class V>
 auto ValueOf(V&& value) {
   if constexpr (kIsElement<std::decay_t<V>>) {

@@ -42,8 +42,8 @@ struct PresentLanes {
 };
 
 struct Simd {
-  // Calls of(result, lanes, simdgroup) for each simdgroup that has a present
-  // lane.
+  // For each simdgroup that has a present lane, calls `of` with the
+  // simdgroup's result, lanes and number.
   template <class R, class T, class Function>
   static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
     const Threads& threads = Note(v);
@@ -199,7 +199,8 @@ SWITCHYARD_SHUFFLE(simd_shuffle, FromLane, "simd_shuffle")
 SWITCHYARD_SHUFFLE(simd_shuffle_xor, FromXor, nullptr)
 // Returns the value of the lane that is `number` lanes below (up) or above
 // (down). If that lane would lie outside of the simdgroup, returns the lane's
-// own value. Rotations continue at the other end instead.
+// own value. The rotate functions wrap around to the other end of the
+// simdgroup.
 SWITCHYARD_SHUFFLE(simd_shuffle_up, FromBelow, "simd_shuffle_up")
 SWITCHYARD_SHUFFLE(simd_shuffle_down, FromAbove, "simd_shuffle_down")
 SWITCHYARD_SHUFFLE(simd_shuffle_rotate_up, FromBelowAround,

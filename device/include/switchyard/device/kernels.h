@@ -4,9 +4,9 @@
 // The built-in kernels of the device layer. They replace Metal kernels of
 // ferrum and mlx-native, and have the same names, buffer indices, grids and
 // parameter structs. The structs are the same byte for byte, so that an
-// engine can keep its own.
+// engine can keep its own definitions.
 //
-// Each kernel calls the function of the plain API that its entry below names.
+// Each kernel calls the function of the C++ API that its entry below names.
 // The header of that function has the formula and the rules for the order of
 // sums, NaN, ties and rounding. Matrices are dense, at any address (buffer
 // and offset) that is a multiple of an element's size; buffers may be longer
@@ -28,20 +28,21 @@
 // moe_router_topk_softmax_f16 (half logits, float weights) and
 // weighted_sum_batched_f16 (half slots, float weights, half out),
 // mlx-native's moe_weighted_sum_seq_bf16_input (bfloat rows, float weights)
-// and fused_residual_norm_bf16 (all bfloat; but its rms_norm_f16 takes the
-// norm's weights in float). Sums are f32, rounded once: normed rows are
-// computed from the sum before it is rounded to the residual.
+// and fused_residual_norm_bf16 (all bfloat). mlx-native's rms_norm_f16
+// differs: it takes the norm's weights in float. Sums are computed in f32 and
+// rounded once. Normed rows are computed from the sum before it is rounded to
+// the residual's type.
 //
 // Grids are in threadgroups. The part of a grid that lies beyond the shapes
 // in the struct is ignored. A smaller grid computes only its part: fewer
-// rows, or fewer tiles of 256 columns. Dimensions that an entry does not
-// list, and the dimension of grid (1), must be 1, because more threadgroups
-// would race on Metal. Errors are:
+// rows, or fewer tiles of 256 columns. Dimensions that an entry does not list
+// must be 1, and so must the dimension of an entry with grid (1), because
+// more threadgroups would race on Metal. Errors are:
 // * a threadgroup size other than the one in the entry,
 // * negative dimensions,
 // * buffers shorter than the shapes in the struct need,
-// * outputs that overlap inputs in a way that the plain API does not allow,
-// * any other argument that the plain API refuses.
+// * outputs that overlap inputs in a way that the C++ API does not allow,
+// * any other argument that the C++ API refuses.
 
 #ifndef SWITCHYARD_DEVICE_KERNELS_H_
 #define SWITCHYARD_DEVICE_KERNELS_H_
@@ -62,15 +63,15 @@ struct MoeRouterTopkSoftmaxParams {
   int32_t norm_topk_prob;  // RouteOptions::renormalize is true if this is not 0
 };
 
-// moe_compute_ids_tpe_f32 (only this name, because it has no rows):
+// moe_compute_ids_tpe_f32 (in f32 only, because it has no rows):
 // BucketStrided in ascending order, then MakeDispatchArgs
 //   0 selected ids i32 [total_pairs], 1 tpe i32 [num_experts], 2 ids i32
 //   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
 //   5 params
 //   grid (1), 256 threads
-// In row e of ids, the entries from tpe[e] on keep their values. A row_stride
-// below the busiest expert's count is an error, which reports the count, and
-// nothing is written.
+// In row e of ids, the entries after the first tpe[e] keep their values. A
+// row_stride below the busiest expert's count is an error, which reports the
+// count, and nothing is written.
 struct MoeComputeIdsTpeParams {
   int32_t num_experts;
   int32_t row_stride;   // total_pairs is always large enough
@@ -97,7 +98,10 @@ struct SiluMulBatchedParams {
 
 // weighted_sum_stacked_*: Combine, for one token
 //   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 out* [hidden], 3 params
-// weighted_sum_residual_stacked_*: the same, added to 2 residual* [hidden]
+// weighted_sum_residual_stacked_*: Combine with a residual, for one token
+//   0 slots* [n_slots, hidden], 1 weights [n_slots], 2 residual* [hidden], read
+//   and written, 3 params
+// Both kernels:
 //   grid (ceil(hidden / 256)), 256 threads
 struct WeightedSumStackedParams {
   int32_t hidden;
@@ -150,7 +154,7 @@ struct MoeSoftmaxTopkParams {
 // moe_weighted_reduce_*: Combine with a shared expert, SharedGate::kLogit
 //   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert* [n_tokens * top_k, h],
 //   3 sh_gate*, logits [n_tokens], 4 y_shared* [n_tokens, h], 5 residual*
-//   [n_tokens, h] (looked at only with add_residual), 6 output* [n_tokens, h]
+//   [n_tokens, h] (read only with add_residual), 6 output* [n_tokens, h]
 //   grid (ceil(h / 256), n_tokens), 256 threads
 struct MoeWeightedReduceParams {
   uint32_t n_tokens;

@@ -149,10 +149,10 @@ class ThreadgroupContext {
 // device's executor run several threadgroups at a time, in no particular
 // order.
 //
-// It runs in the default floating-point environment (round to nearest,
-// denormals honoured, no traps), whatever the settings of the executor's
-// threads and of the thread that waits. The exception is long double on x86,
-// which uses the settings of the thread.
+// The kernel runs in the default floating-point environment (round to
+// nearest, denormals honoured, no traps), whatever the settings of the
+// executor's threads and of the thread that waits. The exception is long
+// double on x86, which uses the settings of the thread.
 //
 // If the kernel or an accessor of the context throws an exception, the
 // dispatch fails with the exception's text. Threadgroups that have not

@@ -280,8 +280,8 @@ SWITCHYARD_SMALL_OPERATOR(*)
 SWITCHYARD_SMALL_OPERATOR(/)
 #undef SWITCHYARD_SMALL_OPERATOR
 
-// Compound assignments of a half or bfloat to a C++ number, which keeps its
-// type.
+// Compound assignments to a C++ number, with a half or bfloat on the right
+// side. The number keeps its type.
 #define SWITCHYARD_SMALL_ASSIGNMENT(op)                        \
   template <class A, class Format,                             \
             class = typename EnableIf<kIsArithmetic<A>>::Type> \
