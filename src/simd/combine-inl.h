@@ -30,9 +30,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each adds a row to four vectors of a sum: AddTermFour() computes v = fma(w,
-// row[i..], v), AddFour() computes v = row[i..] + v. AddTermFour() leaves sums
-// of 16-bit rows in the order of LoadShuffled().
+// AddTermFour() and AddFour() add a row to four vectors of a sum. AddTermFour()
+// computes v = fma(w, row[i..], v), and leaves sums of 16-bit rows in the order
+// of LoadShuffled(). AddFour() computes v = row[i..] + v.
 template <class T, class D, class V>
 SWITCHYARD_PIECE void AddTermFour(D d, V w, const T* HWY_RESTRICT row, V& v0,
                                   V& v1, V& v2, V& v3) {
