@@ -228,7 +228,8 @@ struct Argument {
   // The argument is needed only if this condition holds.
   When when = {};
   // Names, separated by spaces, of outputs that may be the same view as this
-  // input. If a call has several of these outputs, only the first may be.
+  // input. If a call has several of these outputs, only the first may be in
+  // place.
   const char* in_place = "";
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Compiles code for AVX3_DL, too, because route_select.cc and multiply.cc have
-// such code, and it calls functions of this file. (See targets.h.)
+// such code, which calls functions of this file. (See targets.h.)
 #define HWY_WANT_AVX3_DL
 
 #include <cstddef>
