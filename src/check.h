@@ -97,9 +97,9 @@ size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// Return an error with the message and its numbers: RefuseView() the numbers of
-// a view or its shape, RefuseOption() of an option, RefuseByRule() of all
-// arguments, options and sizes that the words of a rule name.
+// Return an error with the message and its numbers. RefuseView() shows a view
+// or its shape, RefuseOption() an option, and RefuseByRule() all arguments,
+// options and sizes that the words of a rule name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,

@@ -57,7 +57,8 @@ inline size_t MostBlocks(size_t tokens, size_t pairs,
 //  - if layer_plan.cc cuts all blocks evenly, a worker has at most kMostPieces
 //    parts of each product;
 //  - if it cuts them for one turn, a worker has one part of gate and up, and a
-//    part of the down product costs at least a sixteenth of a worker's share;
+//    part of the down product costs at least a sixteenth of a worker's share of
+//    this product;
 //  - otherwise a further part costs at least max(1, total_cost / (kMostPieces *
 //    workers)), rounded down.
 inline size_t MostTasks(size_t blocks, const ExpertsPlanOptions& options) {

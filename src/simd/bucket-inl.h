@@ -316,10 +316,10 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
                           row_stride, row_index);
     }
     if (kRowIndex) {
-      // Prefetches the line that later stores to row_index need, because stores
-      // leave the store buffer in order. The hardware does not prefetch it,
-      // because stores do not train the prefetcher of the L1 cache. If
-      // row_index is larger than the L1 cache, this halves the time.
+      // Prefetches the line that later stores to row_index need. The hardware
+      // does not prefetch it: stores do not train the prefetcher of the L1
+      // cache, and they leave the store buffer in order. If row_index is larger
+      // than the L1 cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }
