@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks the calls of all sorts of pairs, and plans how threads share the work.
-// (A pair is a token and one of its selected experts.)
+// Checks the calls of all functions that sort pairs, and plans how threads
+// share the work. (A pair is a token and one of its selected experts.)
 
 #ifndef SWITCHYARD_SRC_BUCKET_PLAN_H_
 #define SWITCHYARD_SRC_BUCKET_PLAN_H_
@@ -35,9 +35,10 @@ constexpr size_t kPairPs = 2500;
 // sixteen threads. On the Zen 4, they took 36 us on one thread and 49 us on
 // two. Twice as many pairs take as long on two threads as on one.
 constexpr size_t kMaxSerialPairs = 60'000;
-// The least number of pairs of a block: in all, per counter, and per claim. The
-// block clears, sums and reads its counters, which must not cost more than its
-// pairs. A claim takes an atomic addition.
+// A block has at least this many pairs: in all, per counter, and per claim.
+// Clearing, summing and reading a block's counters must not cost more than its
+// pairs. A claim is an atomic addition that reserves room for a block's pairs
+// of one expert.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
@@ -50,9 +51,9 @@ struct BucketPlan {
   bool claims = false;
 };
 
-// Returns the number of blocks that are worth sharing out, or 1 for none. There
-// are more blocks than threads, because threads start at different times, and
-// each thread takes one block after another.
+// Returns the number of blocks to share among threads, or 1 if sharing is not
+// worth its cost. There are more blocks than threads, because threads start at
+// different times, and each thread takes one block after another.
 inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
                            const Executor& executor) {
   if (pairs <= kMaxSerialPairs) return 1;

@@ -98,17 +98,17 @@ bool TakesType(const Argument& a, Type type) {
 // argument is missing or has a wrong shape, the check would blame the wrong
 // argument. So the first argument in this order is blamed:
 //   1. an argument that is needed and not given,
-//   2. the last argument that would fit the others if its rows and columns
-//      were exchanged,
-//   3. the last argument, except the first of the list, without which the
-//      others agree (the last, because outputs come after inputs and are made
-//      to fit them); of two spans, the span that is too short for the other,
+//   2. the last argument that would fit the others if its rows and columns were
+//      exchanged,
+//   3. the last argument without which the others agree, unless it is the first
+//      of the list (the last, because outputs come after inputs and are made to
+//      fit them); of two spans, the span that is too short for the other,
 //   4. the first output that differs from inputs that agree,
 //   5. the first argument of the list, if the others agree.
 
 constexpr size_t kMaxSizes = 16;
 
-// The sizes of a call, as far as its arguments have them.
+// The sizes of a call that are known from its arguments and options.
 class Sizes {
  public:
   explicit Sizes(const WalkedCall& call) {
@@ -235,8 +235,8 @@ bool Agree(const WalkedCall& call, const Takes& takes) {
                     : !sizes.MayBe(words, a.sizes[axis])) {
           return false;
         }
-        // Otherwise topk_ids and topk_weights of different widths would agree
-        // if no other argument gave top_k.
+        // Without this, topk_ids and topk_weights of different widths would
+        // agree if no other argument gave top_k.
         if (!is_name) sizes.Solve(words, a.sizes[axis]);
       }
     }
@@ -828,7 +828,8 @@ Status RefuseByRule(const WalkedCall& call, const char* words,
     }
   }
   for (size_t i = 0; i < call.num_sizes; ++i) {
-    // Shows sizes that the text names, and all sizes with names of one word.
+    // Shows sizes that the text names. Also shows every size that is not 0 and
+    // has a name of one word.
     const std::string_view size = call.names_of_sizes[i];
     if (call.sizes[i] == SIZE_MAX) continue;  // overflows, or is unknown
     const bool is_of_call = call.sizes[i] != 0 && size.find(' ') == size.npos;

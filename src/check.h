@@ -53,7 +53,8 @@ inline Status Invalid(const char* message) {
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// DoesNotFit() with `got` of `of` pairs or rows at fault as details.
+// Returns the error for `got` of `of` pairs or rows that the options do not
+// allow.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,
@@ -96,8 +97,9 @@ size_t FindFaultOfViews(const WalkedCall& call);
 size_t FindFaultOfShapes(const WalkedCall& call);
 size_t FindOverlap(const WalkedCall& call);
 
-// Return an error with the message and its numbers: of a view or its shape, of
-// an option, or of everything that the words of a rule name.
+// Return an error with the message and its numbers. RefuseView() shows a view
+// or its shape, RefuseOption() an option, and RefuseByRule() all arguments,
+// options and sizes that the words of a rule name.
 [[gnu::cold]] Status RefuseView(const WalkedCall& call, size_t fault,
                                 const char* message);
 [[gnu::cold]] Status RefuseOption(const calls::Option& option,
@@ -115,8 +117,8 @@ inline uint32_t SmallValue(const unsigned char* at, calls::Kind kind) {
   }
   return *at < 32 ? *at : 32;
 }
-// Returns the bits of a float, which are compared instead, because comparing a
-// NaN would trap if the caller has unmasked floating-point exceptions.
+// Returns the bits of a float. Checks compare bits, because comparing a NaN
+// would trap if the caller has unmasked floating-point exceptions.
 inline uint32_t BitsAt(const unsigned char* at) {
   uint32_t bits;
   std::memcpy(&bits, at, sizeof(bits));
@@ -336,9 +338,9 @@ constexpr std::array<uint8_t, 16> MakeElementBytes() {
 }
 inline constexpr std::array<uint8_t, 16> kElementBytes = MakeElementBytes();
 
-// Returns the bytes of a matrix without blocks. If the matrix has no rows, the
-// interval may end before it begins. If such an interval looks like an overlap,
-// the slow path finds that there is no overlap.
+// Returns the interval of bytes of a matrix whose type has no blocks. If the
+// matrix has no rows, the interval may end before it begins. If such an
+// interval looks like an overlap, the slow path finds that there is no overlap.
 template <bool kIsNeeded, class V>
 [[gnu::always_inline]] inline Interval IntervalOf(const BasicAnyMatrix<V>& m) {
   Interval interval(Span<const char>(static_cast<const char*>(m.data), 0));
@@ -367,8 +369,8 @@ template <class C, size_t kView>
   }
 }
 
-// True if `kOut` is the first given output that may share memory with the
-// input. Only the first output may.
+// True if `kOut` is the first given output in the input's list of outputs that
+// may share its memory. Later outputs of the list may not share it.
 template <class C, size_t kOut, size_t kIn, size_t... kI>
 [[gnu::always_inline]] inline bool IsFirstGiven(const typename C::Args& c,
                                                 std::index_sequence<kI...>) {
@@ -449,7 +451,8 @@ template <class T>
 }
 [[gnu::always_inline]] inline uint64_t GivenBits(const size_t&) { return 0; }
 
-// A mask of the bytes of the options that have defaults in ordinary calls.
+// A mask of the bytes of options. It is 0xFF for the options that keep their
+// defaults in ordinary calls.
 template <class C>
 struct RareOptions {
   static constexpr size_t kBytes = sizeof(typename C::Options);
@@ -492,8 +495,8 @@ class Checked {
         if (!status.ok()) return;
       }
     }
-    // `c` stays in registers, because no function that is not inlined gets its
-    // address. Such functions measure the sizes again.
+    // `c` stays in registers, because only inlined functions get its address.
+    // Functions that are not inlined measure the sizes again.
     const typename C::Sizes measured = sizes;
     const Args c = {in, out, options, measured};
     is_ordinary = !HasRareViews(c, kAll) && HasDefaults(c);
@@ -671,7 +674,7 @@ class Checked {
       break;
     }
   }
-  // The views must be sound, because this computes where they end.
+  // The views must be sound, because PutInPlace() computes where they end.
   template <size_t... kI>
   static void PutAllInPlace(const Args& c, WalkedArgument* to,
                             std::index_sequence<kI...>) {

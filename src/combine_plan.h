@@ -23,7 +23,8 @@ inline Type RoundedType(const CombineInputs& in, const CombineOutputs& out) {
   return IsFloat(out.normed.type) ? out.normed.type : Type::kF32;
 }
 
-// The result of Combine()'s checks, for RunExperts(), which sums by itself.
+// The result of Combine()'s checks, for RunExperts(), which computes the sums
+// itself.
 struct CheckedCombine {
   Status status;
   bool is_ordinary;
@@ -169,7 +170,8 @@ class CombinePlan {
     Add(Stage::kGated, true);
     Round(true);
   }
-  // Adds the stage of a norm that comes before its sum of squares.
+  // Adds the stage that a norm of kind kPlusOneFirst has before its sum of
+  // squares.
   void NormFirst(bool other, const ConstAnyMatrix& weight) {
     if (options_.block_norm != NormKind::kPlusOneFirst) return;
     Vector(Stage::kMulPlus, other, weight);
@@ -217,8 +219,8 @@ class CombinePlan {
   void Round(bool other) {
     if (plan_.rounded != Type::kF32) Add(Stage::kRound, other);
   }
-  // Makes `factor` a tile's pending factor. The tile's next stage multiplies by
-  // it or, if the product is rounded, an extra stage does.
+  // Makes `factor` the pending factor of a tile: the tile's next stage also
+  // multiplies by it. If the product is rounded, adds an extra stage instead.
   void Scale(bool other, float factor) {
     if (factor == 1.0f) return;
     Flush(other);

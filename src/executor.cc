@@ -21,7 +21,8 @@ class Serial final : public Executor {
 }  // namespace
 
 Executor& SerialExecutor() noexcept {
-  // Never destroys it, so that destructors of other static objects can use it.
+  // The object is never destroyed, so that destructors of other static objects
+  // can use it.
   alignas(Serial) static unsigned char storage[sizeof(Serial)];
   static Executor* const serial = new (storage) Serial;
   return *serial;

@@ -140,7 +140,8 @@ struct Recipe {
     return Set(&RouteOptions::num_zero_experts, count)
         .Needs(ConfigField::zero_expert_num);
   }
-  // If a configuration's scoring_func is `score`, it routes as `family` does.
+  // If scoring_func in config.json is `score`, the model routes as `family`
+  // does.
   constexpr Recipe RoutesAs(const char* family, const char* score) const {
     Recipe recipe = *this;
     recipe.fields.other_family = family;
@@ -178,7 +179,8 @@ struct Recipe {
   constexpr Recipe NextNormIsOther() const {
     return Set(&CombineOptions::needs_other_norm, true);
   }
-  // The next norm is an RMSNorm with rms_norm_eps, otherwise a LayerNorm.
+  // If config.json has rms_norm_eps, the next norm is an RMSNorm, otherwise a
+  // LayerNorm.
   constexpr Recipe NextNormIsLayerNormWithoutEps() const {
     Recipe recipe = NextNormIsOther().Reads(ConfigField::rms_norm_eps);
     recipe.fields.rms_norm_needs_eps = true;
@@ -543,9 +545,9 @@ constexpr Family kFamilies[] = {
          .BlockNorm(),
      0, 0, "modeling_gemma4.py:1302", nullptr, "Gemma 4 26B-A4B"},
     {"gemma4_text", "gemma4", nullptr, &kGemma4Layer},
-    // The model's norms have a gate, which Combine does not support: the next
-    // layer's norm, and the norm behind the block. So the engine norms the
-    // block and adds the residual.
+    // The next layer's norm and the norm behind the block have a gate, which
+    // Combine does not support. So the engine norms the block and adds the
+    // residual.
     {"gigachat3_5",
      kGlm4.Scale(2.5f)
          .Shared(2)
@@ -588,7 +590,8 @@ constexpr Family kFamilies[] = {
     {"grok_1", kGrok1, 8, 2, "sglang 0.5.23, grok.py:153", nullptr, "Grok-1"},
     {"grok_2", kGrok1.Set(&CombineForm::num_shared_experts, 1), 8, 2,
      "sglang 0.5.23, grok.py:615", nullptr, "Grok-2"},
-    // Second experts have the ids of first experts, divided by the group size.
+    // The model also has a second set of experts. Their ids are the selected
+    // ids, divided by the group size.
     {"grove_moe", kMixtral, 128, 8, "llama.cpp 75dc8f64, grovemoe.cpp:85",
      nullptr, "GroveMoE"},
     {"hunyuan", "hunyuan_large"},

@@ -34,18 +34,18 @@ enum Vector : size_t {
 struct LayerRule {
   enum Kind {
     kDense,        // all layers except the layers in the list
-    kStep,         // layers that are multiples of the number, counted from 1
-    kFirst,        // layers from the number on
-    kLast,         // layers up to the number
+    kStep,         // layers n - 1, 2n - 1, 3n - 1, ..., if the number is n
+    kFirst,        // layers >= the number
+    kLast,         // layers <= the number
     kListed,       // layers in the list
-    kTypes,        // layers with the word `type` in the list
+    kTypes,        // layers for which the list has the word `type`
     kFirstByHash,  // as kFirst; earlier layers route by token id
-    kFlags,        // layers with a 1 in the list, or multiples of the number
+    kFlags,        // layers with a 1 in the list, or multiples of a number
   };
   Kind kind = kDense;
   // The key of the list or number in config.json. If null, there is no rule.
   const char* key = nullptr;
-  const char* type = "sparse";  // for kTypes: the word of layers with experts
+  const char* type = "sparse";  // for kTypes: the word for a layer with experts
 };
 
 // The names of experts' tensors: `gate` [intermediate, hidden], `up` and
@@ -97,14 +97,16 @@ struct FamilyLayer {
 
   // True if the router's norm is also divided by sqrt(hidden), as in Gemma 4.
   bool router_norm_by_root = false;
-  // True if the router's matmul adds the bias, so weights contain it: gpt-oss.
+  // True if the router's matmul adds the bias to the logits, as in gpt-oss. The
+  // weights then contain the bias.
   bool bias_in_logits = false;
 
   // {root} is the first of these names under which the checkpoint has kNorm.
   std::array<const char*, 4> roots = {"model.", "", "model.language_model.",
                                       "language_model.model."};
   const char* prefix = "{root}layers.{layer}.";  // of all names but last_norm
-  // Null if the family does not have a vector. The next layer has kNextNorm.
+  // A name is null if the family does not have the vector. kNextNorm is a
+  // tensor of the next layer.
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // the norm after the last layer
   const char* router = nullptr;

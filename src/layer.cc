@@ -54,7 +54,8 @@ using internal::Taker;
 constexpr size_t kCacheLine = 64;
 // The most tokens that one claim converts, or sums if they have no rows.
 constexpr size_t kClaimedTokens = 16;
-// A worker polls this often, for about 2 us, before it yields its core.
+// A worker polls this many times, which takes about 2 us, before it yields its
+// core.
 constexpr int kSpins = 1000;
 
 // Rounds a number of columns up to whole blocks of the type.
@@ -403,15 +404,16 @@ class Region {
   bool IsSplit(const ExpertBlock& block) const {
     return ActivateOf(block).layout == GateUpLayout::kSplit;
   }
-  // Returns the columns of GateUp::gate: of both products if they share it.
+  // Returns the number of columns of GateUp::gate, which has both products
+  // unless the layout is kSplit or kUngated.
   size_t GateUpCols(const ExpertBlock& block) const {
     const GateUpLayout layout = ActivateOf(block).layout;
     const bool is_one =
         layout == GateUpLayout::kSplit || layout == GateUpLayout::kUngated;
     return IntermediateOf(block) * (is_one ? 1 : 2);
   }
-  // Returns views of the products of a block's `count` rows, from row `first`
-  // of `place` on. `place` is wide enough for any block.
+  // Returns views of the products of a block's `count` rows. The views begin at
+  // row `first` of `place`, which is wide enough for any block.
   GateUp GateUpOf(const ExpertBlock& block, const AnyMatrix& place,
                   size_t first, size_t count) const {
     const size_t cols = GateUpCols(block);
@@ -421,7 +423,8 @@ class Region {
     if (IsSplit(block)) gate_up.up = both.RowRange(count, 2 * count);
     return gate_up;
   }
-  // Returns the block's activated rows, without gaps, from row `first` on.
+  // Returns the block's activated rows, without gaps, beginning at row `first`
+  // of `place`.
   AnyRows ActivatedOf(const ExpertBlock& block, const AnyRows& place,
                       size_t first) const {
     AnyRows activated = place.RowRange(first, place.rows);
@@ -500,7 +503,7 @@ class Region {
     }
   }
 
-  // Columns [begin, end) of a product, one of its parts.
+  // The columns [begin, end) of one part of a product.
   struct Columns {
     size_t begin, end;
   };
@@ -556,7 +559,8 @@ class Region {
     }
   }
 
-  // Counts the rows of a finished block. Sums tokens that miss no more rows.
+  // Counts the rows of a finished block. Sums each token whose last missing row
+  // is in this block.
   void Count(const ExpertBlock& block) {
     const auto first = static_cast<size_t>(block.first_row);
     const auto num_rows = static_cast<size_t>(block.rows);
@@ -654,9 +658,10 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // Makes a plan that needs at least as much scratch as the plan of any ids: as
-  // many rows as possible are in cut blocks, each with only one row, and
-  // step_rows is the largest block's. No real plan has all of this at once.
+  // Makes a plan that needs at least as much scratch as the plan of any ids. As
+  // many rows as possible are in cut blocks, each cut block has only one row,
+  // and step_rows is that of the largest block. No real plan has all of this at
+  // once.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;

@@ -47,7 +47,7 @@ constexpr size_t kFine = 256;
 // each time. Times that differ by less than a 32nd count as one time.
 class Finishes {
  public:
-  // Returns false for a ninth time, because there is room for eight.
+  // Returns false if eight other times are stored, because no more fit.
   bool Add(size_t time, size_t workers) {
     for (size_t i = 0; i < size_; ++i) {
       const size_t at = times_[i];
@@ -155,7 +155,7 @@ bool DivideMemory(size_t tokens, size_t top_k,
   memory->num_shared = internal::SharedBlocks(tokens, options);
   const size_t blocks = internal::MostBlocks(tokens, pairs, options);
   memory->num_tasks = internal::MostTasks(blocks, options);
-  // The sort has the blocks that BucketScratchSize() assumes.
+  // This is enough scratch to sort with options.workers threads.
   memory->num_scratch =
       BucketScratchSize(pairs, experts, ThreadCount(options.workers));
   memory->mark = internal::TakeMark(taker);
@@ -298,9 +298,9 @@ class Planner {
     return (most == 0 || most - least <= least / 8) &&
            share / kEvenShare < options_.least_cost;
   }
-  // Returns the number of parts of a block's product if a part costs at most 17
-  // / 16 of a worker's share of `total` in `turns` turns. Returns 0 if a column
-  // tile costs more, or if there would be more parts than workers.
+  // Returns the number of parts of a block's product if a part costs at most
+  // 17/16 of total / (workers * turns). Returns 0 if a single column tile costs
+  // more, or if there would be more parts than workers.
   size_t EvenParts(const ExpertBlock& block, bool is_down, size_t total,
                    size_t turns) const {
     const size_t tiles = ColumnTiles(block, is_down);
@@ -313,10 +313,10 @@ class Planner {
     const size_t parts = CeilDiv(tiles, most);
     return parts <= options_.workers ? parts : 0;
   }
-  // Cuts one product of all blocks into equal parts, so that each worker claims
-  // equally many parts. This number (turns) is the smallest that keeps workers
-  // busy for 16 of 17 parts of the time. Returns false if no number of turns
-  // does this with parts that are worth their claim.
+  // Cuts one product of all blocks into equal parts, so that all workers claim
+  // the same number of parts (`turns`). Takes the smallest number of turns that
+  // keeps workers busy for 16/17 of the time. Returns false if no number up to
+  // kMostPieces does, or if a part would cost less than half of least_cost.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -341,7 +341,8 @@ class Planner {
     const size_t cost = std::max<size_t>(1, ProductCost(block, is_down));
     return std::clamp<size_t>(limit * tiles / cost / kFine, 1, tiles);
   }
-  // Returns the parts of a product of all blocks, each at most limit / kFine.
+  // Returns the number of parts of a product, over all blocks, if a part costs
+  // at most limit / kFine.
   size_t CountParts(Span<ExpertBlock> cut, bool is_down, size_t limit) const {
     size_t all = 0;
     for (const ExpertBlock& block : cut) {
@@ -389,7 +390,8 @@ class Planner {
     const size_t first_cost = ProductCost(first, false);
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, false);
-    // Starts from the tiles of a worker's share, because no part is smaller.
+    // Starts from the tiles of a worker's share, because smaller parts would be
+    // more than there are workers.
     size_t limit, parts,
         tiles_of_part = total * first_tiles / (first_cost * options_.workers);
     do {
@@ -417,9 +419,10 @@ class Planner {
     }
     return spare == 0 || finishes->Add(finishes->First(), spare);
   }
-  // Chooses the size of down's parts. For each finish, tries the time from this
-  // finish to the mean of all work, and a half and a third of this time.
-  // Returns false if no part is worth its claim.
+  // Chooses the size of down's parts. For each finish, it tries parts that fill
+  // the time from this finish to the mean time at which workers end, and parts
+  // that take a half and a third of this time. Returns false if no part is
+  // worth its claim.
   bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
     size_t down = 0;
     for (const ExpertBlock& block : cut) down += ProductCost(block, true);
@@ -427,7 +430,8 @@ class Planner {
     const size_t mean = kFine * plan_.total_cost / workers;
     const size_t least = std::max<size_t>(1, kFine * down / (8 * workers));
     const size_t claim = kFine * std::min(options_.least_cost, mean) / 16;
-    // A routed expert's block, because the shared one's width may differ.
+    // Takes a routed expert's block, because the shared expert's width may
+    // differ.
     const ExpertBlock& usual = cut.data[cut.size / 2];
     const size_t tiles = ColumnTiles(usual, true);
     const size_t cost = kFine * ProductCost(usual, true);

@@ -290,8 +290,8 @@ Status ReadScore(const ConfigReader& read, Preset* preset) {
     preset->route = selected.route;
     preset->in_model_type = selected.in_model_type;
   }
-  // SmallThinker's weights are a softmax of the selected logits, or sigmoids of
-  // the selected logits divided by their sum.
+  // SmallThinker's weights are a softmax of the selected logits, or the
+  // sigmoids of the selected logits, divided by the sum of these sigmoids.
   if (read.Get(FIELD(moe_primary_router_apply_softmax)).value_or(false)) {
     preset->route.weight_of = WeightOf::kSoftmaxOfSelected;
     preset->route.renormalize = false;

@@ -131,8 +131,8 @@ class ConfigFields {
 
 // The fields of config.json that a family uses, and how it uses some of them.
 struct FamilyFields {
-  ConfigFields needs;  // a configuration without one is refused
-  ConfigFields reads;  // a configuration without one keeps the default
+  ConfigFields needs;  // every configuration must have all of these fields
+  ConfigFields reads;  // a configuration may leave out these fields
   // routed_scaling_factor sets CombineScales::routed, not RouteOptions.
   bool scales_sum = false;
   // Weights are divided by top_k, and their sum is multiplied by top_k.

@@ -74,7 +74,7 @@ class Tbb final : public Executor {
     return Status();
   }
 
-  // If workers are awake, work from 3 us on is faster on two threads. On
+  // If workers are awake, work of 3 us or more is faster on two threads. On
   // sixteen cores, data in other caches costs more: pieces of 10 us take 27 us.
   size_t ForkNs() const noexcept override {
     if (!InQuickSuccession()) return kForkNs;
@@ -121,7 +121,7 @@ class Tbb final : public Executor {
   }
 
   tbb::task_arena arena_;
-  // When the last call ended that forked or had more than 10 us of work.
+  // The end of the last call that forked or had more than 10 us of work.
   std::atomic<Clock::rep> last_end_{Clock::duration::min().count() / 2};
 };
 

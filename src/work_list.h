@@ -61,8 +61,9 @@ inline size_t TileCost(const WorkListOptions& options, size_t rows) {
 }
 
 // How tiles are cut. The largest tile costs `halves` half shares of a worker in
-// the remaining cost. The smallest tile has `smallest` times the least number
-// of rows that are worth a tile's cost. If `halves` is 0, experts are not cut.
+// the remaining cost. A tile has at least `smallest` * max(min_rows, tile_cost
+// / row_cost) rows, or all that its expert has left. If `halves` is 0, experts
+// are not cut.
 struct CutPlan {
   size_t halves, smallest;
 };
@@ -178,12 +179,11 @@ inline size_t CutTilesByTrial(const WorkListInputs& inputs,
 //
 // With a tile_cost, fewer cuts may be better. For up to 1024 workers, four
 // lists are tried, from whole experts to tiles with rows that cost as much as
-// tile_cost, and MakeWorkList() takes the list with the earliest end of the
-// last worker.
+// tile_cost, and MakeWorkList() takes the list whose last worker ends first.
 //
-// Without tile_cost and min_rows, the last worker ends less than the time of
-// tile_rows rows after the mean of all workers (in simulations of uniform ids
-// and of Zipf's law, 2 to 256 workers).
+// Without tile_cost and min_rows, the last worker ends later than the mean of
+// all workers, but by less than the time of tile_rows rows (in simulations of
+// uniform ids and of Zipf's law, 2 to 256 workers).
 //
 // The function is serial and uses no vectors. A tile takes about 25 ns, most of
 // it for sorting, and four times as long with tile_cost.

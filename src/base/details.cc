@@ -81,8 +81,8 @@ Details& Details::Put(float value) noexcept {
     const float read = std::strtof(text, nullptr);
     if (std::memcmp(&read, &value, sizeof(read)) == 0) break;
   }
-  // Puts "." as decimal point, because the program's locale may have another
-  // one, even of several bytes.
+  // Puts "." as decimal point, because the program's locale may use another
+  // decimal point, even one of several bytes.
   bool was_point = false;
   for (const char* c = text; *c != '\0'; ++c) {
     const bool is_point = std::strchr("0123456789+-einfa", *c) == nullptr;

@@ -57,8 +57,9 @@ constexpr bool GrowsFromZero(Score score) {
   X(kScore, "score", options.score)                             \
   X(kSoftmaxOfSelected, "softmax_of_selected", Score::kSoftmax) \
   X(kSigmoidOfSelected, "sigmoid_of_selected", Score::kSigmoid)
-// For each Divisor: its name, and whether it uses eps. (With softmax, other
-// divisors need no sum over all experts, because it cancels in the quotient.)
+// For each Divisor: its name, and whether it uses eps. (With softmax and a
+// divisor without eps, exp(x - max) is not divided by the sum over all experts,
+// because this sum cancels in the weights.)
 #define SWITCHYARD_DIVISORS(X)                        \
   X(kMaxOfSumAndShare, "max_of_sum_and_share", false) \
   X(kSum, "sum", false)                               \

@@ -54,7 +54,8 @@ class DefaultFpEnv {
   }
   uint64_t saved_;
 #else
-  // Elsewhere, FE_DFL_ENV turns off only flush-to-zero modes that libc knows.
+  // On other CPUs, FE_DFL_ENV turns off only the flush-to-zero modes that libc
+  // knows.
   DefaultFpEnv() noexcept {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);

@@ -26,8 +26,9 @@ constexpr size_t kPiecesOfShare = 3;
 // This bounds the number of parts for each worker.
 constexpr size_t kMostPieces = 16;
 
-// Returns the number of rows of a tile, which begins at a multiple of it. It is
-// at most max_rows, because callers size their own memory by max_rows.
+// Returns the number of rows of a tile. Tiles begin at multiples of this
+// number. It is at most max_rows, because callers size their own memory by
+// max_rows.
 inline size_t TileRows(const ExpertsPlanOptions& options) {
   return std::min(options.tile_rows, options.max_rows);
 }
@@ -50,14 +51,16 @@ inline size_t MostBlocks(size_t tokens, size_t pairs,
   return std::min(pairs, options.num_experts) + pairs / TileRows(options) +
          pairs / MostBlockRows(options) + SharedBlocks(tokens, options);
 }
-// Returns the most tasks of this number of blocks: one for a whole block, two
-// for a block that is cut, and one for each further part. There are at most 2 *
-// kMostPieces further parts for each worker:
-//  - in equal turns, each product has kMostPieces parts;
-//  - if gate and up take one turn, they have one part, and a part of the down
-//    product costs at least half of an eighth of the worker's share;
-//  - otherwise a further part costs at least
-//    max(1, total_cost / (kMostPieces * workers)), rounded down.
+// Returns the most tasks that this number of blocks can have: one for a whole
+// block, two for a block that is cut, and one for each further part. There are
+// at most 2 * kMostPieces further parts for each worker:
+//  - if layer_plan.cc cuts all blocks evenly, a worker has at most kMostPieces
+//    parts of each product;
+//  - if it cuts them for one turn, a worker has one part of gate and up, and a
+//    part of the down product costs at least a sixteenth of a worker's share of
+//    this product;
+//  - otherwise a further part costs at least max(1, total_cost / (kMostPieces *
+//    workers)), rounded down.
 inline size_t MostTasks(size_t blocks, const ExpertsPlanOptions& options) {
   return 2 * blocks + 2 * kMostPieces * options.workers;
 }
@@ -75,7 +78,7 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
                              &most)) {
     return SIZE_MAX;
   }
-  // A shared expert's row may cost less than a routed row, its block more.
+  // A shared expert's row may cost less than a routed row, and its block more.
   const size_t shared = options.shared_intermediate;
   const size_t intermediate = options.intermediate;
   if (shared != 0) {

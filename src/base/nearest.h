@@ -23,7 +23,8 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
                                   : c;
   };
   b = b.substr(0, kLongestName);
-  // Element i: distance of the first i letters of `b` to the read part of `a`.
+  // Element i: the distance between the first i letters of `b` and the letters
+  // of `a` that are read so far.
   size_t distances[kLongestName + 1];
   for (size_t i = 0; i <= b.size(); ++i) distances[i] = i;
   for (size_t j = 0; j < a.size(); ++j) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts a caller's memory into pieces. The same function runs twice: without
-// memory, to compute the size, and then with memory, to get the pieces.
+// Cuts a caller's memory into pieces. A function that takes pieces runs twice:
+// first without memory, to compute the size, and then with memory.
 
 #ifndef SWITCHYARD_SRC_BASE_TAKE_H_
 #define SWITCHYARD_SRC_BASE_TAKE_H_

@@ -52,7 +52,7 @@ namespace switchyard::internal {
 
 // The kinds of types. Codes have separate scales: integer codes have f32 scales
 // and may have sums, and float codes have f32 or e8m0 scales. Blocks contain
-// their scales. Only records of routing have the type of a recorded id.
+// their scales. kRecordedId: only ids in a record of routing have such a type.
 enum class TypeKind : uint8_t {
   kFloat,
   kId,

@@ -18,7 +18,7 @@
 
 namespace switchyard::internal {
 
-// Returns the bytes of `elements` elements of a view.
+// Returns the size in bytes of `elements` elements of a view.
 template <class T>
 constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
   return elements * sizeof(T);
@@ -64,10 +64,11 @@ bool Given(const Span<T>& s) {
   return s.data != nullptr || s.size != 0;
 }
 
-// The fast path, which accepts ordinary views by a few bits. An ordinary view
-// is not null, has fewer than 2^30 rows and a stride below 2^30 (so fewer than
-// 2^63 bytes), and is in the lower half of the address space. The exact checks
-// take six times as long: for all views of a call, as long as a small kernel.
+// The fast path, which recognises ordinary views by testing a few bits. An
+// ordinary view is not null, has fewer than 2^30 rows and a stride below 2^30
+// (so fewer than 2^63 bytes), and is in the lower half of the address space.
+// The exact checks take six times as long: for all views of a call, as long as
+// a small kernel.
 static_assert(sizeof(size_t) == 8, "IsPlain counts on 64 bits");
 template <class M>
 bool IsPlain(const M& m) {
@@ -100,7 +101,7 @@ bool RowsOverlap(const Span<T>&) {
 }
 
 // True if the last byte's offset fits in ptrdiff_t and the address does not
-// wrap. Only check.cc has this check and others for unusual views, because
+// wrap. Checks for unusual views, such as this one, are in check.cc, because
 // inlining them into each front end took 50 KB of the archive.
 bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
@@ -154,9 +155,9 @@ struct Interval {
 // views are assumed to overlap.
 bool MayOverlap(Region a, Region b);
 
-// True if the interval of `view` is disjoint from the intervals of all others,
-// which is almost always true. The call then needs no MayOverlap(), which takes
-// as long as a small kernel for all pairs of a call's views.
+// True if the interval of `view` is disjoint from the intervals of all others.
+// This is almost always true, and the call then needs no MayOverlap(). For all
+// pairs of a call's views, MayOverlap() takes as long as a small kernel.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {

@@ -40,11 +40,12 @@ constexpr const uint8_t* NibbleCodes(WeightCoding coding) {
   return coding == WeightCoding::kE2M1 ? kE2M1Codes : nullptr;
 }
 
-// A line for each WeightFormat: X(name, text, coding, the unsigned code minus
-// the signed code, the columns of a block, then bytes of one row's block: of
-// the stored block, of its part before the codes, of its codes, and of its
-// packed scales; then the packed byte for a code of 0). int8 has one scale for
-// a whole row, not for blocks. Rows of int8 and floats may end within a block.
+// A line for each WeightFormat: X(enumerator, the members of its WeightTraits).
+// These are: the name; the coding; the unsigned code minus the signed code; the
+// columns of a block; the bytes of a stored block of one row, of its part
+// before the codes, of its codes, and of its packed scales; the packed byte for
+// a code of 0. int8 has one scale for a whole row, not for blocks. Rows of int8
+// and floats may end within a block.
 #define SWITCHYARD_WEIGHT_FORMATS(X)                                 \
   X(kInt8, "int8", WeightCoding::kBytes, 128, 32, 32, 0, 32, 0, 128) \
   X(kQ8_0, "q8_0", WeightCoding::kBytes, 128, 32, 34, 2, 32, 2, 128) \

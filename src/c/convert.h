@@ -78,7 +78,8 @@ inline void Convert(const uint8_t* from, int32_t* to) { *to = *from; }
 inline void Convert(const Type* from, int32_t* to) {
   *to = static_cast<int32_t>(*from);
 }
-// Counts come from a swy_optional_count, or SetField() limits them to 2^31 - 1.
+// The cast is exact, because counts come from a swy_optional_count, or
+// SetField() limits them to 2^31 - 1.
 inline void Convert(const std::optional<size_t>* from, swy_optional_count* to) {
   *to = {from->has_value(), static_cast<uint32_t>(from->value_or(0))};
 }
@@ -126,7 +127,7 @@ void ToCpp(const Field& field, const void* c, void* cpp);
 void ToC(const Field& field, const void* cpp, void* c);
 
 // True if a field's flag, or the is_set of an optional field, is 0 or 1. Also
-// true for fields without flags, which the C++ functions check.
+// true for a field without a flag, because the C++ functions check its value.
 template <class T>
 bool IsFlagOrOther(const T*, const void*, int32_t*) {
   return true;
@@ -150,7 +151,7 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
 
 // The caller's struct may be shorter or longer than this library's. A shorter
 // struct may end where the caller's memory ends. So the code has only pointers
-// to it, and no references, which would promise a whole struct.
+// to it, because a reference would promise a whole struct.
 template <class C>
 bool HasSize(const C* given) {
   return given->size >= sizeof(given->size);

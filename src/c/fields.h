@@ -3,8 +3,8 @@
 
 // Says which struct of switchyard.h belongs to which struct of the C++ API, and
 // which fields both have. The structs of calls are in the tables of src/calls,
-// all other structs in the tables here. Code with a field that is in no table,
-// and does not count as extra (see Extra), does not compile.
+// all other structs in the tables here. A field that is in no table does not
+// compile, unless Extra counts it.
 
 #ifndef SWITCHYARD_SRC_C_FIELDS_H_
 #define SWITCHYARD_SRC_C_FIELDS_H_
@@ -185,9 +185,9 @@ constexpr size_t NumFields() {
 template <class C>
 using CppOf = typename std::decay_t<decltype(kTable<C>)>::Cpp;
 
-// The numbers of fields that only C has, and that only C++ has: `size`;
-// token_order, which is a part of RowIndex in C++; names, which SetAny()
-// copies; and structs to which the C struct has pointers.
+// The numbers of fields, in C and in C++, that are not in the struct's table:
+// `size`; token_order, which is a part of RowIndex in C++; names, which
+// SetAny() copies; and structs to which the C struct has pointers.
 struct Extra {
   size_t c, cpp;
 };
@@ -256,8 +256,8 @@ inline constexpr std::array<size_t, 8> kOtherEnds<swy_layer_weights> = {
     END(swy_layer_weights, shared_down)};
 #undef END
 
-// The size of a struct's first version, or less. Only the structs below had
-// fewer than 12 bytes, so for all other structs a size of 8 is refused, which
+// The least size that a struct may state. Only the structs below had fewer than
+// 12 bytes in their first version. All other structs refuse a size of 8, which
 // is the size of a pointer to a struct.
 template <class C>
 inline constexpr size_t kLeastSize = 12;

@@ -193,7 +193,7 @@ constexpr uint32_t Values(E... values) {
   }
 
 // A shape, and the calls to which it applies. Each size in the shape is a
-// number, one of the call's sizes, or two of these joined by * or +.
+// number, one of the call's sizes, or two such terms joined by * or +.
 //
 //  - a matrix: "[tokens, top_k]", or two such shapes joined by " or "
 //  - a span: "num_experts + 1", or ">= " and the least size
@@ -228,7 +228,8 @@ struct Argument {
   // The argument is needed only if this condition holds.
   When when = {};
   // Names, separated by spaces, of outputs that may be the same view as this
-  // input. Only the first of them that a call has may be in place.
+  // input. If a call has several of these outputs, only the first may be in
+  // place.
   const char* in_place = "";
 };
 
@@ -307,8 +308,8 @@ struct Rule {
     kSpecial = 2,
     kSpecialBeforeShapes = 3
   } flags = kAlways;
-  // Writes the message's numbers. If `put` is null, these are the numbers of
-  // everything that `words` names.
+  // Writes the numbers for the message. If `put` is null, RefuseByRule() writes
+  // the numbers of the arguments, options and sizes that `words` names.
   void (*put)(const Args&, internal::Details*) = nullptr;
 };
 

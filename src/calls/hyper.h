@@ -67,8 +67,8 @@ struct HyperCall
   static bool Collapses(const Args& c) {
     return internal::Given(c.out.out) || internal::Given(c.out.normed);
   }
-  // True if a row of `streams` has all streams of a token, as the arguments
-  // with one row per token show.
+  // True if a row of `streams` has all streams of a token. The shapes of the
+  // arguments with one row per token (block, out, normed) show this.
   static bool HasStreamsSideBySide(const Args& c) {
     const ConstAnyMatrix& m = c.in.streams;
     const size_t n = c.sizes.num_streams;

@@ -65,8 +65,9 @@ template <class C>
 inline constexpr auto kViews = MakeViews<C>();
 
 // True if the checks look for an overlap of two views, and the message names
-// `written`, which is written. If both are written, the message names an output
-// rather than scratch. Parts of one argument are different views.
+// the view `written`, to which the call writes. If the call writes to both
+// views, the message names an output rather than scratch. Parts of one argument
+// are different views.
 template <class C>
 constexpr bool IsPair(size_t written, size_t other) {
   if (written == other || !IsWritten<C>(kViews<C>[written].argument)) {

@@ -3,7 +3,8 @@
 
 // The enumerators of every enumeration in calls, each with its name as text:
 // "sqrt_softplus" is Score::kSqrtSoftplus and SWY_SCORE_SQRT_SOFTPLUS. An
-// enumerator without a name does not compile, and checks refuse the value.
+// enumerator without a name does not compile, and checks refuse a value that
+// has no name.
 
 #ifndef SWITCHYARD_SRC_CALLS_NAMES_H_
 #define SWITCHYARD_SRC_CALLS_NAMES_H_

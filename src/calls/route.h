@@ -111,7 +111,8 @@ struct RouteCall
     return internal::Given(c.in.correction_bias);
   }
   static bool HasIds(const Args& c) { return internal::Given(c.in.given_ids); }
-  // True if the type of `ids` has values for all experts and the mark.
+  // True if the type of `ids` has a value for each expert, and one more as the
+  // mark for "no expert".
   template <class M>
   static bool HasRoomForIds(const M& ids, const Args& c) {
     return c.sizes.num_experts <= (ids.type == Type::kU8    ? UINT8_MAX

@@ -82,8 +82,8 @@ struct InterleavedRow {
   }
 };
 
-// Computes elements [begin, end) of a row, and stores them from `to` on. `to`
-// may point to the gates or ups: so it has no HWY_RESTRICT, and each vector is
+// Computes elements [begin, end) of a row, and stores them at `to`. `to` may
+// point to the gates or ups: so it has no HWY_RESTRICT, and each vector is
 // loaded before it is stored.
 // kFar: the inputs come from memory, so they are prefetched.
 // kStreaming: `streaming` stores floats to `to`, which is aligned to vectors.
@@ -102,7 +102,7 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   constexpr size_t kLine = Row::kLine;
   constexpr size_t kAhead = 32 * kLine;
   size_t i = begin;
-  // Computes four vectors at a time: each is a chain of ten operations.
+  // Computes four vectors at a time, because each is a chain of ten operations.
   for (; i + 4 * N <= end; i += 4 * N, to += 4 * N) {
     if (kFar) {
       for (size_t line = 0; line < 4 * N; line += kLine) {

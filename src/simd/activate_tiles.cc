@@ -72,7 +72,7 @@ HWY_INLINE void Map(const F& f, const T* a, const T* b, size_t n, T* to) {
 
 // ApplyToBoth() applies an activation to gates and ups of one type.
 // ApplyToGate() applies the gate's function to floats, which its caller
-// multiplies by up. It does not exist for activations that do more with up.
+// multiplies by up. It exists only for activations of the form f(gate) * up.
 using TileFunction = void (*)(const ActivateOptions& options, const void* gate,
                               const void* up, size_t n, void* to);
 template <class T, class F>
@@ -269,7 +269,7 @@ struct TiledRow {
       apply_to_both = FindApplyToBoth(options.activation, false, Type::kF32);
     }
     // Clamps up to both limits, but the gate only to the limit before the
-    // activation. InSteps() clamps the gate to the limit after it.
+    // activation. InSteps() clamps the activated gate to the other limit.
     const float up_limit = HWY_MIN(before, after);
     Prepare(tile.gate, bias.gate, scale, -HUGE_VALF, before, n,
             tile.buffers[0]);

@@ -25,11 +25,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sets counts to 0. memset is slower: from 512 bytes on, glibc's memset takes
-// 11 ns to start (rep stosb), and loads of the cleared bytes have to wait. With
-// kPairs, an iteration stores two vectors, which is faster for a single token.
-// Functions with other loops must not use kPairs, because it takes registers
-// from these loops: on AVX-512, packing pairs would take 10 % longer.
+// Sets counts to 0. memset is slower: for 512 bytes or more, glibc's memset
+// takes 11 ns to start (rep stosb), and loads of the cleared bytes have to
+// wait. With kPairs, an iteration stores two vectors, which is faster for a
+// single token. Functions with other loops must not use kPairs, because it
+// takes registers from these loops: on AVX-512, packing pairs would take 10 %
+// longer.
 template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
@@ -59,7 +60,8 @@ HWY_INLINE bool Contiguous(const M& m) {
   return m.stride == m.cols || m.rows <= 1;
 }
 
-// Counts an id in [0, num_experts). As unsigned, other ids are too large.
+// Counts an id if it is in [0, num_experts). A negative id becomes a large
+// unsigned number, so it is not counted.
 template <class Id>
 HWY_INLINE void CountOne(Id id, uint32_t num_experts, int32_t* counts) {
   const auto e = static_cast<std::make_unsigned_t<Id>>(id);
@@ -144,8 +146,8 @@ HWY_INLINE bool AreFew(size_t num_experts, size_t pairs) {
 // CountRun() would increment a counter again before the previous increment has
 // left the store buffer. On AVX2, CountFew() saves 0.1 ns a pair for 16
 // experts, or 0.3 if ids follow Zipf's law. With vectors of 16 bytes, it is
-// faster for up to 8 experts. For 64 experts, it takes 1.0 to 1.5 times as
-// long.
+// faster for up to 8 experts. For 64 experts, it takes 1.0 to 1.5 times as long
+// as CountRun().
 inline HWY_NOINLINE void CountFew(const int32_t* HWY_RESTRICT ids, size_t n,
                                   uint32_t num_experts,
                                   int32_t* HWY_RESTRICT counts) {
@@ -315,9 +317,9 @@ HWY_INLINE void PlaceRun(const Id* HWY_RESTRICT ids, size_t n,
     }
     if (kRowIndex) {
       // Prefetches the line that later stores to row_index need. The hardware
-      // does not, because stores do not train the prefetcher of the L1 cache,
-      // and leave the store buffer in order. If row_index is larger than the L1
-      // cache, this halves the time.
+      // does not prefetch it: stores do not train the prefetcher of the L1
+      // cache, and they leave the store buffer in order. If row_index is larger
+      // than the L1 cache, this halves the time.
       __builtin_prefetch(reinterpret_cast<const char*>(row_index + i) + 256, 1);
     }
   }

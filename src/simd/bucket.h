@@ -56,9 +56,9 @@ RowFunction<BucketArgs> BucketSerial() noexcept;
 RowFunction<BucketArgs> BucketCount() noexcept;
 // Computes totals and, if given, offsets. Without claims, it first sets
 // tokens_per_expert to the sum of the cursors of blocks [0, end), and replaces
-// each cursor by the sum of the earlier blocks' cursors of its expert. With
-// claims, tokens_per_expert is complete already: after BucketCount(), or after
-// BucketPlace() in strided rows.
+// each block's cursor of an expert by the sum of this expert's cursors in
+// earlier blocks. With claims, tokens_per_expert is complete already: after
+// BucketCount(), or after BucketPlace() in strided rows.
 RowFunction<BucketArgs> BucketScan() noexcept;
 // Places the pairs of the tokens in blocks [begin, end). With claims, a block
 // claims room by adding its counts to shared counters. For strided rows, these

@@ -78,9 +78,10 @@ HWY_NOINLINE bool AmongMore(size_t few, const ConstAnyMatrix& topk_ids,
 // Places pairs as PlaceRows() does, without row_index, in rows that collide. It
 // packs a tile of pairs first, and then copies it to the rows, so that each
 // line of a row is written once or twice. PlaceRows() would write it for each
-// pair, and the line might leave the cache each time: up to 10 ns a pair, not
-// 0.8 to 1.2. (Writing full lines once is as fast while the branch predictor
-// knows the ids, but takes 1.1 to 1.4 times as long for new ids.)
+// pair, and the line might leave the cache each time. A pair would take up to
+// 10 ns instead of 0.8 to 1.2. (Writing full lines once is as fast while the
+// branch predictor knows the ids, but takes 1.1 to 1.4 times as long for new
+// ids.)
 template <class Id>
 HWY_NOINLINE void PlaceInTiles(const ConstAnyMatrix& topk_ids,
                                size_t num_experts, size_t first_pair,

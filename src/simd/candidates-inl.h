@@ -71,8 +71,8 @@ using TopKIntVec = hn::Vec<TopKIntTag>;
 // candidates: sorting 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// The list has more room, because whole vectors are stored to it from any
-// candidate on, and because a vector of pads follows the candidates.
+// The list has more room, because whole vectors are stored at any candidate,
+// and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
 // Keys are integers that compare like logits: -0 equals +0, NaN is least.
@@ -86,8 +86,8 @@ struct Candidates {
   HWY_ALIGN int32_t ranks[kTopKRoom];
 };
 
-// The k best, then other elements and pads, so that a vector that is loaded
-// from any of the first k on has defined values.
+// The k best, then other elements and pads, so that a vector loaded at any of
+// the first k has defined values.
 struct TopK {
   HWY_ALIGN int32_t keys[kTopKRoom];
   HWY_ALIGN int32_t ids[kTopKRoom];

@@ -30,9 +30,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each adds a row to four vectors of a sum: AddTermFour() computes v = fma(w,
-// row[i..], v), AddFour() computes v = row[i..] + v. AddTermFour() leaves sums
-// of 16-bit rows in the order of LoadShuffled().
+// AddTermFour() and AddFour() add a row to four vectors of a sum. AddTermFour()
+// computes v = fma(w, row[i..], v), and leaves sums of 16-bit rows in the order
+// of LoadShuffled(). AddFour() computes v = row[i..] + v.
 template <class T, class D, class V>
 SWITCHYARD_PIECE void AddTermFour(D d, V w, const T* HWY_RESTRICT row, V& v0,
                                   V& v1, V& v2, V& v3) {
@@ -60,7 +60,7 @@ SWITCHYARD_PIECE void AddFour(D d, const T* row, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Add(Storage<T>::Load(d, row + 2 * N), v2);
   v3 = hn::Add(Storage<T>::Load(d, row + 3 * N), v3);
 }
-// Loads n <= Lanes(d) elements from column i on, and zeros behind them.
+// Loads n <= Lanes(d) elements, beginning at column i, and zeros behind them.
 template <class D>
 SWITCHYARD_PIECE hn::Vec<D> LoadAny(D d, Type type, const void* row, size_t i,
                                     size_t n) {
@@ -109,7 +109,7 @@ SWITCHYARD_PIECE void ScaleFour(D d, float factor, V& v0, V& v1, V& v2, V& v3) {
   v2 = hn::Mul(v2, factors);
   v3 = hn::Mul(v3, factors);
 }
-// Computes the first n elements of one vector of a sum, from column i on. Also
+// Computes n elements of a sum, beginning at column i: one vector or less. Also
 // stores them to `values`, followed by zeros, because behind the row's end an
 // infinite weight times 0 gives NaN. (The function is not inlined, because each
 // kind of sum calls it from eight places.)

@@ -107,7 +107,8 @@ struct NormedRow {
   }
 };
 
-// Writes a token's sum to `out` unless it is there, and with kNorm, `normed`.
+// Writes a token's sum to `out`, unless it is already there. With kNorm, also
+// writes `normed`.
 template <bool kNorm>
 HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
                          const RowSource& sum, const float* in_place,
@@ -137,12 +138,12 @@ HWY_INLINE void PutToken(const CombineArgs& args, size_t token,
 // in registers, slot by slot. The bytes of these rows bound the time.
 //
 // With kNorm, the pass also sums the squares, in 32 lanes. A second pass
-// multiplies the sum, which is 8-28 KB and still in L1. Bytes bound this, too:
-// a token from memory takes 3 us (H = 2048, top_k = 8), 1.01 times as long as a
-// loop that only moves its bytes. A single token in L2 takes 1.12 times as long
-// as that loop (0.74 us), because the fold, the root and the divisions are a
-// chain of 70 cycles between the passes, and the second pass reads the sum
-// again.
+// multiplies the sum, which is 8-28 KB and still in L1. The bytes still bound
+// the time: a token from memory takes 3 us (H = 2048, top_k = 8), 1.01 times as
+// long as a loop that only moves its bytes. A single token in L2 takes 1.12
+// times as long as that loop (0.74 us), because the fold, the root and the
+// divisions are a chain of 70 cycles between the passes, and the second pass
+// reads the sum again.
 //
 // Only sum_listed is compiled for each type of rows.
 template <bool kNorm>
@@ -190,8 +191,8 @@ struct StagedToken {
   SumFunction sum_listed, sum_squares;
   Terms* terms;
 
-  // Computes columns [begin, begin + n) from the terms to phase `last`, in
-  // whole vectors of `block`.
+  // Computes columns [begin, begin + n): sums the terms, then runs all phases
+  // up to phase `last`. Writes whole vectors to `block`.
   StageTile Make(size_t last, size_t begin, size_t n, float* block) const {
     size_t skipped;
     SumSlowly(args, token, begin, n, skipped, block);

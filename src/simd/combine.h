@@ -17,7 +17,7 @@
 //                                      next norm, on one tile after the other
 //   stages, more columns             CombineStaged() keeps no row. In each
 //                                      phase StagedToken::Make() computes
-//                                      each tile again, from the terms on
+//                                      each tile again from its terms
 //
 // A call without stages has terms of one type, at most kMaxTerms of them, and
 // may have the four scales, a residual and the final norm. Stages are: a norm

@@ -55,7 +55,8 @@ struct Tail {
   const void* residual = nullptr;
   Type residual_type = Type::kF32;
   const CombineScales* scales = nullptr;
-  // How many of the last terms (shared experts) scales.routed leaves alone.
+  // The number of terms at the end (shared experts) that scales.routed does not
+  // scale.
   size_t unscaled = 0;
 };
 
@@ -94,8 +95,8 @@ struct TermCursor {
   size_t skipped = 0;  // row indices out of range so far
 };
 
-// Replaces `terms` by as many of the token's terms as fit, from the cursor on.
-// Returns true if the token's last term is among them.
+// Replaces `terms` by the token's terms that begin at the cursor, as many as
+// fit. Returns true if the token's last term is among them.
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms& terms) {
   const CombineInputs& in = args.inputs;

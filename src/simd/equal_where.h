@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the bytes of two structs that a mask selects, with registers that
+// Compares two structs in the bytes that a mask selects, with registers that
 // every CPU of the architecture has.
 
 #ifndef SWITCHYARD_SRC_SIMD_EQUAL_WHERE_H_

@@ -27,7 +27,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // 1 if the target has instructions for f16 (F16C on x86, or Arm's). On all 2^32
-// floats, they give the bits of integer arithmetic, but for payloads of NaNs.
+// floats, they give the bits of integer arithmetic, except for payloads of
+// NaNs.
 #undef SWITCHYARD_NATIVE_F16
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)) || \
     HWY_ARCH_ARM_A64
@@ -141,7 +142,8 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
 }
 
 // Converts floats of 8 bits: a sign, kMantissa bits of mantissa, and the
-// exponent in the other bits. They are in the low bytes of 32-bit lanes.
+// exponent in the other bits. Each 8-bit float is in the low byte of a 32-bit
+// lane.
 template <int kMantissa, int kBias>
 struct Float8 {
   // The exponent of the smallest normal number, as float stores it.

@@ -39,7 +39,8 @@ HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {
   return sum;
 }
 
-// The next two are for formats with codes in one matrix and scales in another.
+// RatioScales and PowerScales are for formats with codes in one matrix and
+// scales in another.
 
 // The scale is the largest magnitude, divided by kMax.
 template <class Code>

@@ -30,8 +30,9 @@ constexpr float kGeluFlush = -13.146247f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   const V t = hn::Min(hn::Abs(x), hn::Set(d, -kGeluFlush));
-  // The square is in two parts. In one part, its error of 2^-17 would be its
-  // exponential's relative error. 2^-100 avoids denormal squares.
+  // The square is in two parts. A square in one part would have an error of
+  // 2^-17, which would become the relative error of the exponential. 2^-100
+  // avoids denormal squares.
   const V square = hn::MulAdd(t, t, hn::Set(d, 0x1p-100f));
   const V e = ExpReduced<NegatedHalf>(d, square, hn::MulSub(t, t, square));
   // p is twice the numerator and q twice the denominator, so that the

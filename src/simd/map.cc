@@ -68,9 +68,9 @@ HWY_INLINE const int32_t* BucketsOf(const MapArgs& args,
   return tile;
 }
 
-// Returns the buckets of n pairs of a token (or of several tokens), from slot i
-// on. It branches on the type of the ids for each tile, because compiling each
-// pass for each type would double the code.
+// Returns the buckets of n pairs of a token (or of several tokens), beginning
+// at slot i. It branches on the type of the ids for each tile, because
+// compiling each pass for each type would double the code.
 HWY_NOINLINE const int32_t* Buckets(const MapArgs& args, size_t token, size_t i,
                                     size_t n, int32_t* HWY_RESTRICT tile) {
   const ConstAnyMatrix& ids = args.topk_ids;
@@ -84,9 +84,10 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
 }
 
 // Calls visit(buckets, n, token, i) for all pairs of a block. A call has n
-// pairs of a token from slot i on or, if all rows are contiguous, n pairs of
-// the block from pair i on. With keeps_buckets, the counting pass stores
-// buckets in row_index; the placing pass reads them, then stores positions.
+// pairs of a token, beginning at slot i. If all rows are contiguous, it has n
+// pairs of the block instead, beginning at pair i. With keeps_buckets, the
+// counting pass stores buckets in row_index; the placing pass reads them, then
+// stores positions.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;
@@ -188,8 +189,8 @@ struct PlaceTokens {
   int32_t* cursors;
   Token<Seen> token;
 
-  // A token that is the bucket's last one already is written again. That avoids
-  // a branch that no branch predictor can predict.
+  // If the token is already the last token in the bucket, it is written again,
+  // to avoid a branch that no branch predictor can predict.
   HWY_INLINE void operator()(const int32_t* HWY_RESTRICT buckets, size_t n,
                              size_t row, size_t from) {
     int32_t* HWY_RESTRICT index = IndexRow(args.row_index, row, from);
@@ -216,7 +217,8 @@ struct PlaceTokens {
   }
 };
 
-// Separate functions, so that each keeps its visitor in registers.
+// CountTokensOf() and PlaceTokensOf() are separate functions, so that each
+// keeps its visitor in registers.
 template <class Seen>
 HWY_NOINLINE void CountTokensOf(const MapArgs& args, size_t block,
                                 int32_t* counts) {

@@ -24,7 +24,8 @@ class Divider {
   uint32_t operator()(uint32_t n) const {
     return static_cast<uint32_t>((n * factor_) >> shift_);
   }
-  // Returns the smallest multiple of the divisor >= n, which must be < 2^31.
+  // Returns n, rounded up to a multiple of the divisor. The result must be
+  // below 2^31.
   int32_t RoundUp(int32_t n) const {
     const size_t above = static_cast<size_t>(n) + divisor_ - 1;
     return static_cast<int32_t>((above * factor_ >> shift_) * divisor_);

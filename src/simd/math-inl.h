@@ -126,10 +126,10 @@ HWY_INLINE V Silu(D d, V x) {
 }
 
 // Computes tanh(x) = numerator / denominator, for callers that combine this
-// with another division. With t = |x|, tanh(t) = (1 - e^-2t) / (1 + e^-2t).
-// Written as e^-2t = 2^n (1 - p) with n <= 0, nothing cancels: 1 - e^-2t = (1 -
-// 2^n) + 2^n p, and the first term is 0 for n = 0. The ratio is at most 1. If x
-// is NaN, the numerator is NaN.
+// with another division. With t = |x|, tanh(t) = (1 - e^-2t) / (1 + e^-2t). The
+// code writes e^-2t as 2^n (1 - p) with n <= 0, to avoid cancellation: 1 -
+// e^-2t = (1 - 2^n) + 2^n p, and the first term is 0 for n = 0. The ratio is at
+// most 1. If x is NaN, the numerator is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TanhParts(D d, V x, V& numerator, V& denominator) {
   const hn::RebindToSigned<D> di;

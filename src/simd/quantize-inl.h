@@ -183,7 +183,8 @@ struct CodeI8Away {
   static constexpr float kMax = 127.0f;
   static HWY_INLINE QuantizeIntVec Encode(QuantizeVec v) {
     const QuantizeTag d;
-    // Just below 1/2, which would round up values just below 1/2.
+    // `half` is just below 1/2, because 1/2 would round up values just below
+    // 1/2.
     const QuantizeVec half = hn::Set(d, 0x1.fffffep-2f);
     return TruncateSmallInt(d, hn::Add(v, hn::CopySignToAbs(half, v)));
   }

@@ -35,7 +35,8 @@ void ClampF16(Float16* value) {
 }
 
 // Quantises 32 values with the largest f16 as d, rounding halves away from
-// zero. Returns the sum of the codes. Scalar, because such blocks are rare.
+// zero. Returns the sum of the codes. The code is scalar, because such blocks
+// are rare.
 int32_t PutClamped(const float* x, int8_t* codes) {
   int32_t sum = 0;
   for (size_t i = 0; i < 32; ++i) {

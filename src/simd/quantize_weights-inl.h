@@ -86,7 +86,7 @@ HWY_NOINLINE void QuantizeQ4_0(const float* from, uint8_t* to) {
   if (!(inverse >= -kMaxFloat && inverse <= kMaxFloat)) inverse = 0.0f;
   PutF16(d + 0.0f, to);
   const auto code = [&](float x) {
-    // The sum is from 0.5, for the value of the largest magnitude, to 16.5.
+    // The sum is between 0.5 (for the value of the largest magnitude) and 16.5.
     const int c = inverse == 0.0f ? 8 : static_cast<int>(x * inverse + 8.5f);
     return static_cast<uint8_t>(HWY_MIN(c, 15));
   };

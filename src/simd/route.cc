@@ -129,8 +129,8 @@ class Router {
     for (size_t i = 0; i < n && plan_.drops_groups; ++i) {
       DropGroups(options_, experts, tile_ + i * plan_.columns);
     }
-    // (The members are chosen one by one. A choice between two views would copy
-    // a view that was just made: the copy loads `type` with its padding, which
+    // (Each member is chosen separately. A choice between two views would copy
+    // a view that was just made: the copy loads `type` with its padding, so it
     // waits until the one-byte store of `type` has reached the cache. This
     // would cost a single row 15 ns.)
     const ConstAnyMatrix& logits = args_.inputs.logits;
@@ -235,7 +235,8 @@ class Router {
       if (p.kept != nullptr) p.kept->Drop(begin, n, to);
     }
   };
-  // Computes kSparsemixer's weights, because they are sums over the keys.
+  // Selects the two experts of a row with kSparsemixer, and computes their
+  // weights from sums over the whole row.
   void PutRounds(const Pieces& keys, size_t row, RowFacts& facts) {
     TopK best;
     SelectNext(keys, plan_.experts, INT32_MAX, -1, 2, best);

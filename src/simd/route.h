@@ -11,7 +11,7 @@
 //   weights_by_select: softmax of the   SelectRows(logits) -> ids, weights
 //     selected or of all experts, and
 //     nothing after it
-//   values_by_select: the same, then    SelectRows(logits or x) -> ids, v
+//   values_by_select: softmax, then     SelectRows(logits or x) -> ids, v
 //     masks, maps, scales or rounding     -> weights
 //   selection by x (most scores)        SelectRows(logits or x) -> ids, x
 //                                         -> v -> weights

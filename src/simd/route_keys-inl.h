@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes x from a row's logits, keys from x, which selection compares, and
-// facts about the row that its weights need. Each step is a pass over a piece
-// of the row that stays in the L1 cache. All choices are outside of the loops.
+// Turns a row's logits into x, and x into the keys that selection compares.
+// Also finds facts about the row that its weights need. Each step is a pass
+// over a piece of the row that stays in the L1 cache. All choices are outside
+// of the loops.
 
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_ROUTE_KEYS_INL_H_
@@ -114,8 +115,8 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
 }
 
 // Computes the rounded scores of x, plus a bias of floats if kBias. kEasy (see
-// route_scores-inl.h) is for scores that do not need the maximum: it returns
-// true if the whole row was easy, otherwise false, and `to` is garbage.
+// route_scores-inl.h) is for scores that do not need the maximum. With kEasy,
+// returns false if the row was not easy; `to` then has garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
                           const float* HWY_RESTRICT bias, float* to) {
@@ -506,7 +507,8 @@ class RowMaker {
     return true;
   }
 
-  // The terms of a sum over a row: scores or, for kInRounds, NearTo's.
+  // The terms of a sum over a row: scores or, for kInRounds, the results of
+  // NearTo.
   struct Terms {
     const RowMaker& maker;
     size_t row;

@@ -127,7 +127,8 @@ struct Selector {
     return SimdgroupSum(experts, SumOfExps<true, In>{from, max});
   }
 
-  // Writes n ids of a row from slot `first` on, by store(int32_t* to).
+  // Writes n ids of a row to its slots, beginning at slot `first`. store(to)
+  // stores them to `to`, an int32_t*.
   template <class Store>
   SWITCHYARD_PIECE void PutIds(size_t row, size_t first, size_t n,
                                const Store& store) const {
@@ -156,7 +157,8 @@ struct Selector {
     });
   }
 
-  // Returns the keys or exps of a vector of selected experts, from the i-th on.
+  // Returns the keys or exps of a vector of selected experts, beginning at the
+  // i-th.
   HWY_INLINE TopKVec Terms(const TopK& best, size_t i, float max) const {
     const TopKTag d;
     const TopKVec key = LogitFromKey(d, hn::Load(TopKIntTag(), best.keys + i));
@@ -216,7 +218,8 @@ struct Selector {
   }
 
 #if SWITCHYARD_TOPK_ONE
-  // Selects from a row with k <= kTopKOneMax. False if it needs Block().
+  // Selects from a row with k <= kTopKOneMax. Returns false if the row needs
+  // Block().
   template <bool kGivesKeys>
   HWY_INLINE bool One(size_t row) const {
     const TopKTag d;
@@ -294,7 +297,7 @@ struct Selector {
   }
 
   // Selects from at most a vector of rows with k <= kTopKMax, all at once. Hard
-  // rows are selected from again, by Block().
+  // rows then go to Block().
   template <bool kAll>
   SWITCHYARD_PIECE void Lanes(size_t begin, size_t end) const {
     const TopKTag d;

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights. For the slots of some rows, on the stack, it goes from the ids of
-// the selected experts to x, to v, to weights, and to the outputs. Rows may
-// have any number of slots, because it handles a limited number at a time.
+// Computes weights. WeightMaker keeps the slots of some rows on the stack. It
+// goes from the ids of the selected experts to x, to v, to weights, and to the
+// outputs. Rows may have any number of slots, because WeightMaker handles a
+// limited number at a time.
 
 #if defined(SWITCHYARD_SRC_SIMD_ROUTE_WEIGHTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
@@ -224,7 +225,8 @@ struct WeightMaker {
   const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Rows from `token` on. `ids` is only read if the slots have no ids yet.
+  // Rows [token, token + rows). `ids` is only read if the slots have no ids
+  // yet.
   struct Rows {
     size_t token, rows;
     ConstAnyMatrix ids;

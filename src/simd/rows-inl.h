@@ -59,8 +59,8 @@ class StreamingStores {
   const bool wanted_;
 };
 
-// Writes row `row` of `to`, in any format. It bypasses the caches if
-// `streaming` wants it to, and if the format allows it.
+// Writes row `row` of `to`, in any format. If streaming->wanted(), and if the
+// format allows it, the stores bypass the caches.
 void PutRow(const RowSource& from, const AnyRows& to, size_t row,
             const StreamingStores* streaming = nullptr);
 // Writes a row of zeros: codes for 0, and scales and sums of 0.
@@ -79,9 +79,9 @@ struct StoredRow {
   RowSource Source() const { return {Get, this}; }
 };
 
-// For matrices of f32, bf16 or f16. RowToFloats() converts a row to floats,
-// FloatsToRow() converts floats to a row's columns from `col` on, and
-// ScalarAt() returns one element.
+// RowToFloats() converts a row to floats, FloatsToRow() converts floats to
+// columns [col, col + n) of a row, and ScalarAt() returns one element. The
+// matrices are f32, bf16 or f16.
 void RowToFloats(const ConstAnyMatrix& m, size_t row, float* to);
 void FloatsToRow(const float* from, size_t n, const AnyMatrix& m, size_t row,
                  size_t col);

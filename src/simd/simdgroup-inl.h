@@ -53,11 +53,11 @@ HWY_INLINE float FoldVector(D /* tag */, hn::Vec<D> v) {
 // it in ascending order, as one of
 //   body.Four(d, i, a, b, c, e): adds the vectors at i, i + N, i + 2N, i + 3N
 //       to a, b, c and e, in this order (they may be the same variables);
-//   body.One(d, i, count, a): adds the first count <= N elements from i on; the
+//   body.One(d, i, count, a): adds count <= N elements, beginning at i; the
 //       other lanes of `a` must not change, or get + 0.
 // Accumulators stay in registers. In memory, their chain of stores and loads,
 // ten cycles a block, would take longer than the work of two 512-bit loads. For
-// SSE, with eight loads, it would not take longer, so accumulators are in
+// SSE, whose eight loads take as long as this chain, accumulators are in
 // memory, which makes SSE code 0.3 MB smaller.
 template <class Body>
 HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {

@@ -34,7 +34,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct Storage;
 
-// The base of types for which memory order is cheapest. Self loads and stores.
+// The base of types for which memory order is cheapest. The derived class
+// `Self` has Load() and Store().
 template <class T, class Self>
 struct StoredInOrder {
   // Stores 2 * Lanes(d) elements.

@@ -170,9 +170,9 @@ bool IsCompiled(const char* name) {
   return false;
 }
 
-// Other names for Highway's targets, without '-', '_' and '.'. The first entry
-// that a given name begins with counts. "avx512" is in the list because the
-// nearest name is AVX2, two letters away, which is not meant.
+// Other names for Highway's targets, without '-', '_' and '.'. A given name
+// means the first entry that it begins with. "avx512" is in the list because
+// otherwise it would mean the nearest name, AVX2, which is two letters away.
 struct OtherName {
   std::string_view begin;
   std::string_view isa;

@@ -76,7 +76,7 @@ inline void RecordTarget(int64_t target) noexcept {
 
 // Inlines a piece of a large kernel, except with sanitizers, which add calls to
 // every memory access: Clang would take 5.9 GB for the router in one function.
-// HWY_MAYBE_UNUSED, because some ISAs do not call all pieces.
+// Pieces are HWY_MAYBE_UNUSED, because some ISAs do not call all of them.
 #if HWY_IS_ASAN || HWY_IS_MSAN || HWY_IS_TSAN
 #define SWITCHYARD_PIECE HWY_MAYBE_UNUSED HWY_NOINLINE
 #else

@@ -54,7 +54,8 @@ void RoundTile(Type type, size_t n, float* tile);
 // lane 0. The lanes are aligned.
 void AddSquares(const float* tile, size_t n, float* lanes);
 
-// Returns the scale of an RMSNorm of `count` elements from their squares' sum.
+// Returns the scale of an RMSNorm of `count` elements. `squares` is the sum of
+// their squares.
 HWY_INLINE float NormScale(float squares, size_t count, float eps) {
   return 1.0f / std::sqrt(squares / static_cast<float>(count) + eps);
 }

@@ -63,8 +63,9 @@ SWITCHYARD_PIECE void GroupMaxima(const Row& row, size_t n, size_t groups,
                                   const Store& store) {
   const TopKTag d;
   const size_t N = hn::Lanes(d);
-  // Loads four vectors at a time. If N is large, these have too many groups,
-  // which are joined below. If N is small, there are several passes.
+  // Loads four vectors at a time, which gives the maxima of 4 * N groups. If
+  // these are too many, they are joined below. If they are too few, there are
+  // several passes.
   const size_t step = HWY_MAX(groups, 4 * N);
   for (size_t first = 0; first < step; first += 4 * N) {
     TopKVec m0, m1, m2, m3;

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Selects the k best of as many rows as a vector has lanes, with a row per
-// lane. topk-inl.h ranks the candidates of one row, moves them to their slots,
-// adds up and divides. Here, the same number of instructions does this for all
-// rows. Rows are loaded through 4x4 transposes within 128-bit blocks, because
-// this is the only shuffle that is cheap on every ISA.
+// lane. For one row, topk-inl.h ranks the candidates, moves them to their
+// slots, adds up and divides. This file does so for all rows at once, with as
+// many instructions as one row takes there. Rows are loaded through 4x4
+// transposes within 128-bit blocks, because this is the only shuffle that is
+// cheap on every ISA.
 //
 // To find the bounds, a network sorts the group maxima of all rows at once. The
 // k-th maximum is a row's bound, and the filter of topk-inl.h collects the
@@ -32,7 +33,8 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-// Targets with one lane have no such code, because it would not be faster.
+// Targets with one lane do not compile this code, because it would not be
+// faster.
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -59,8 +61,8 @@ struct TopKOfLanes {
 };
 
 // A row's candidates. The arrays have twice the size, because whole vectors are
-// stored from any candidate on: Collect() appends vectors, and the padding of
-// short lists follows their last candidate.
+// stored at any candidate: Collect() appends vectors, and the padding of short
+// lists follows their last candidate.
 struct LanesCandidates {
   HWY_ALIGN float logits[2 * kLanesRoom];
   HWY_ALIGN int32_t ids[2 * kLanesRoom];
@@ -90,8 +92,8 @@ SWITCHYARD_PIECE void TransposeBlocks(D d, T* HWY_RESTRICT p) {
   hn::Store(hn::InterleaveUpper(d, even_high, odd_high), d, p + 3 * N);
 }
 
-// Puts v, elements of row r from the i-th on, where TransposeBlocks() needs
-// them. It may put more than the row has, up to a block boundary.
+// Puts v, which has elements i, i + 1, ... of row r, where TransposeBlocks()
+// needs them. It may put more than the row has, up to a block boundary.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, size_t N, size_t r, size_t i,
                           T* HWY_RESTRICT columns) {
@@ -178,9 +180,10 @@ SWITCHYARD_PIECE void MergeColumns(float* HWY_RESTRICT columns, size_t count) {
     }
   }
 }
-// Returns the k-th largest of two sorted runs of `count` columns. For some i,
-// it is the smallest of i of the first run and k - i of the second, which are
-// the k largest. For other i, the smallest is not larger.
+// Returns the k-th largest of two sorted runs of `count` columns. The k largest
+// are the first i of one run and the first k - i of the other, for some i, and
+// the smallest of these is the k-th largest. For other i, the smallest is not
+// larger. So the result is the maximum over all i.
 SWITCHYARD_PIECE TopKVec KthOfRuns(const float* HWY_RESTRICT columns,
                                    size_t count, size_t k) {
   const TopKTag d;

@@ -54,7 +54,7 @@ struct TopKOne {
 // Returns four times the rank of each lane. The caller uses it as a shift
 // count, to put 4 bits at the rank's place. A lane's rank is the number of
 // lanes that come before it: lanes with a larger key and, among equal keys,
-// lanes to its left. The lanes from `count` on come behind all others, in any
+// lanes to its left. Lanes `count` and above come behind all others, in any
 // order. See Rank() in candidates-inl.h.
 HWY_INLINE TopKIntVec RankOfLanes(TopKIntVec key, size_t count) {
   const TopKIntTag di;

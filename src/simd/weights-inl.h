@@ -33,7 +33,8 @@ struct StoredWeights {
 template <WeightFormat kFormat>
 using WeightFormatTag = std::integral_constant<WeightFormat, kFormat>;
 
-// The rows that TransposeRows() takes: 4 vectors, each of every fourth row.
+// The number of rows that TransposeRows() takes. It loads them as 4 vectors,
+// each with every fourth row.
 #if HWY_CAP_GE512
 constexpr size_t kTransposedRows = 16;
 #elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
@@ -42,8 +43,9 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
-// Takes 16 bytes of each row, from its offset on. Stores dword q of row i to
-// to[stride * q + 4 * i], after inverting the bits that are set in `flip`.
+// Takes 16 bytes of each row, which begin at the row's offset. Stores dword q
+// of row i to to[stride * q + 4 * i], after inverting the bits that are set in
+// `flip`.
 HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
                               const size_t* HWY_RESTRICT offsets, uint32_t flip,
                               uint8_t* HWY_RESTRICT to, size_t stride) {
@@ -142,9 +144,9 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
   }
 }
 
-// Packs one block of 16 rows, which are at from + offsets[i]. If given, `next`
-// is the same block of 16 rows that are needed later, and is prefetched to L2 a
-// few lines at a time, because many prefetches at once stall the core.
+// Packs one block of 16 rows, which are at from + offsets[i]. If `next` is not
+// null, prefetches as many bytes from it to L2. It prefetches a few lines at a
+// time, because many prefetches at once stall the core.
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
@@ -171,10 +173,10 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
   PackScales<Format>(from, offsets, scales);
 }
 
-// Packs blocks [begin, end) of the 16 rows from `row` on to codes and scales,
-// as in kPacked. Repeats the last row behind it: PackGroups() zeroes these
-// copies, and products do not read them. If `next` is given, it is the first of
-// 16 rows that are needed later.
+// Packs blocks [begin, end) of 16 rows, of which `row` is the first, to codes
+// and scales, as in kPacked. Behind the last row of the matrix, repeats this
+// row: PackGroups() zeroes these copies, and products do not read them. If
+// `next` is not null, it is the first of 16 rows that are needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
                              size_t begin, size_t end, uint8_t* codes,

@@ -21,7 +21,7 @@ struct Steps {
   double dispatch = 0, products = 0, back = 0;
 };
 
-// Steps and messages of the nodes for some of the tokens.
+// The steps and messages of all nodes, for some of the batch's tokens.
 struct Traffic {
   Steps steps;
   size_t rows = 0;        // rows that go to another node

@@ -14,12 +14,13 @@ namespace swy {
 
 // The network between nodes, and the bytes of its messages.
 struct ClusterOptions {
-  std::vector<size_t> nodes;  // the numbers of nodes, one for each line
+  std::vector<size_t> nodes;  // the numbers of nodes; each number gets a line
   size_t workers = 8;         // of each node
   double latency_us = 100;    // of a message
   double gb_per_s = 1.25;     // the rate at which a node sends or receives
-  // Bytes of a row to the experts and of a row back. In the first, 0 stands
-  // for int8 with a scale and the expert's number; in the second, for bf16.
+  // The bytes of a row that goes to an expert, and of a row that comes back. A
+  // row_bytes of 0 stands for int8 with a scale and the expert's number, a
+  // back_bytes of 0 for bf16.
   size_t row_bytes = 0, back_bytes = 0;
   // True if each token is sent once to a node, not once for each of its
   // experts there.

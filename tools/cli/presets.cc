@@ -95,8 +95,8 @@ void PutForm(const switchyard::CombineForm& form, std::string* text) {
   }
 }
 
-// Returns the fields of config.json that this family reads in another way
-// than most. "x" is required, "[x]" is optional, and "-x" is ignored.
+// Returns the fields of config.json that this family treats differently from
+// most families. "x" is required, "[x]" is optional, and "-x" is ignored.
 std::string FieldsOf(const Family& family) {
   const switchyard::families::Recipe most(switchyard::Score::kSoftmax);
   std::string text;

@@ -8,7 +8,8 @@
 LIBRARY is the shared library made of tools/parity/parity.cc. It says which configuration of a
 family has a case's options. Each case of a family is answered by the family's class, and each other
 case by the first class that has such a configuration. With --family, one class answers all
-cases that it can compute. With --each FOLDER, each class does this, in a file of its own.
+cases that it can compute. With --each FOLDER, every class answers all cases that it can compute,
+in a file of its own in FOLDER.
 
 The case's logits replace the result of the router's last linear(). The slots are in the
 case's order, because most of these routers call topk(sorted=False).
@@ -54,7 +55,7 @@ def used(options, softmax_of_selected):
     return left
 
 
-# These describe a preset, and are no options of a call.
+# Names that describe a preset. They are not options of a call.
 NOT_COMPARED = {"correction_bias", "expert_scale", "norm_topk_prob", "in_model_type",
                 "num_experts", "top_k"}
 

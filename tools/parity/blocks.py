@@ -41,10 +41,11 @@ _SAYS = {
     "longcat_flash": {"num_layers": 2, "num_hidden_layers": 4, "zero_expert_num": 5},
     "qwen3_moe": {"norm_topk_prob": True},
 }
-# The comparison covers the part of the layer after its attention. If another part of the model uses
-# the block's output, the comparison only covers mlp(norm), with the norm of this name.
+# The comparison covers the part of the layer after its attention. In these families, another part
+# of the model uses the block's output, so the comparison only covers mlp(norm). The name is that of
+# this norm.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
-# How many values the attention returns. Other families return 2.
+# The number of values that the attention returns, in families where it is not 2.
 _ATTENTION = {"glm_moe_dsa": 3}
 
 _BIAS = ("e_score_correction_bias", "expert_bias")

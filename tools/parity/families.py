@@ -22,7 +22,7 @@ class Family:
     has_layer: bool = False  # moe_layer runs the family
     router: str = ""  # the class of the router, if no class has the line
     config: str = ""  # the class in configuration_<folder>.py, if none has the preset as model_type
-    # The method of routers.py that runs the router, if its class differs from most.
+    # The key in _HOW (routers.py) of the function that runs the router. Most routers need "tuple".
     how: str = "tuple"
     # Values that the configuration needs in addition to experts, top_k and width.
     config_says: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -82,7 +82,7 @@ class Library:
 
     def route(self, family, config, options, routed):
         """Runs RouteTopK with the preset, `config` and then `options` on a router's inputs. Returns
-        ids and weights [rows, slots], like those of `routed`, and identity weights [rows].
+        ids and weights in the shape of routed.ids, [rows, slots], and identity weights [rows].
         """
         ids = torch.empty(routed.ids.shape, dtype=torch.int64)
         weights = torch.empty(routed.ids.shape, dtype=routed.weights.dtype)

@@ -130,9 +130,9 @@ extern "C" const char* SwitchyardPreset(const char* family,
   return text.c_str();
 }
 
-// Returns all options of RouteTopK and Combine after `settings` changed their
-// defaults, as SwitchyardPreset() does, or "!" and the error. Enumerators
-// become numbers.
+// Changes defaults as `settings` says, and returns all options of RouteTopK and
+// Combine, as SwitchyardPreset() does, or "!" and the error. Enumerators become
+// numbers.
 extern "C" const char* SwitchyardOptions(const char* settings) {
   static std::string text;
   switchyard::Preset preset;

@@ -45,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def configuration(family, preset, odd):
-    """The family's configuration, its number of experts with zero experts, and top_k."""
+    """The family's configuration, its number of experts (zero experts included), and top_k."""
     config = routers.Configuration(family)
     if odd is None:
         experts = family.experts or config.get("num_experts")
@@ -112,8 +112,8 @@ def compare(theirs, ours, zero_experts, bound):
 
 def check_default(name, preset, applied):
     """Raises unless the default configuration leaves the preset as it is."""
-    # needs_config differs, because a configuration was applied to `applied` only. In a preset, a
-    # value is 0 if only a configuration has it.
+    # needs_config differs, because a configuration was applied to `applied` only. A preset's
+    # num_experts or top_k is 0 if only a configuration has it.
     differ = {n: v for n, v in applied.items() if v != preset[n] and n != "needs_config"
               and not (n in ("num_experts", "top_k") and preset[n] == 0)}
     if differ:
