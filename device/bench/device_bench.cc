@@ -6,7 +6,7 @@
 // with residual and norm) of Qwen3-30B-A3B.
 //
 // Then measures users' kernels, as ports to kernel.h and as .metal text. The
-// results show the cost of checked mode, and the cost of a text compared with
+// results show the cost of checked mode, and how much slower the text is than
 // its port. Each side uses one thread.
 
 #include <chrono>

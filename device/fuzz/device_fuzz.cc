@@ -181,8 +181,9 @@ class Script {
     work.commands->commit();
     work.committed = true;
   }
-  // Commits or drops buffers that hold places in queues. Call this before a
-  // wait, because other threads may wait for these places.
+  // Commits or drops all enqueued command buffers. Call this before a wait,
+  // because other threads may wait for buffers that are later in the same
+  // queue.
   void Settle() {
     for (Work& work : works_) {
       if (work.commands == nullptr || work.committed) continue;
@@ -260,9 +261,9 @@ class Script {
         return e.dispatchThreadgroups(grid, PerGroup());
       }
       case 4: {
-        // The words in a buffer may describe a grid that takes years.
-        // Built-in kernels limit the grid to their shapes, but users' kernels
-        // do not.
+        // The words in a buffer may describe a grid so large that it takes
+        // years. Built-in kernels limit the grid to their shapes, but users'
+        // kernels do not.
         if (work.own_kernel) return;
         const auto buffer = AnyBuffer(work);
         const size_t offset = Offset();

@@ -22,8 +22,8 @@ struct MetalOptions {
   std::string json;  // the JSON file of `swy metal` itself
   bool checked = false;
 };
-// Adds the argument for the file and the compile options to `app`. The help
-// text of that argument is `what`.
+// Adds the file argument and the compile options to `app`. The help text of
+// the file argument is `what`.
 void AddCompileOptions(CLI::App& app, const char* what, MetalOptions& options);
 // Returns the library's options. Throws InputError if an option is wrong.
 switchyard::device::CompileOptions CompileOptionsOf(

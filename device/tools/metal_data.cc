@@ -194,7 +194,8 @@ Data ReadNumpy(const std::string& where, const std::string& path) {
   return data;
 }
 
-// A form of values that may follow the type, and the number of its arguments.
+// A way to describe values, such as "zeros" in "f32:zeros:256", and how many
+// arguments it takes.
 struct Form {
   const char* name;
   const char* arguments;
@@ -349,8 +350,8 @@ Data ReadData(const std::string& where, const std::string& spec,
   }
   Data data;
   for (size_t begin = 0; begin < spec.size();) {
-    // A plus sign ends a piece only if a type follows it. In 1e+5 no type
-    // follows.
+    // A plus sign separates two pieces only if a type follows it. In 1e+5 no
+    // type follows.
     size_t end = begin;
     do {
       end = spec.find('+', end + 1);

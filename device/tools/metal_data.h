@@ -19,8 +19,8 @@ namespace swy {
 // types exactly.
 struct ScalarType {
   const char* name;   // "f32"
-  const char* metal;  // "float"; null: not in Metal
-  const char* numpy;  // "f4"; null: not in NumPy
+  const char* metal;  // "float"; null if Metal does not have the type
+  const char* numpy;  // "f4"; null if NumPy does not have the type
   switchyard::device::DataType data_type;
   size_t bytes;
   bool is_integer;
@@ -46,8 +46,8 @@ struct Data {
     long double value() const { return type->read(bytes); }
     std::string text() const;
   };
-  // The parts of the data. A struct with several types has one piece for
-  // each, in their order.
+  // The parts of the data in their order. A struct with values of several
+  // types has a piece for each type.
   std::vector<Piece> pieces;
   std::vector<unsigned char> bytes;
   bool is_written = true;  // false if the host leaves the buffer unwritten

@@ -618,7 +618,7 @@ class Runner {
 
   // Returns how many schedules run at the same time. The number is limited,
   // because each schedule has a copy of the buffers, and checked mode's
-  // records take several times that memory.
+  // records take several times the memory of the copy.
   size_t Workers() const {
     constexpr size_t kMostBytes = size_t{256} << 20;
     size_t bytes = 1;

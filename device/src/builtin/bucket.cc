@@ -51,9 +51,9 @@ Status ComputeIdsTpe(const Operands& o) {
     return Status();
   }
 
-  // The scratch has room for the sort and for a copy of tpe. The copy is
-  // needed because BucketStrided overwrites tpe even if row_stride turns out
-  // to be too small.
+  // The scratch has room for the sort, and for a copy of tpe (the tokens per
+  // expert). If row_stride turns out to be too small, BucketStrided() has
+  // already overwritten tpe, and the copy restores it.
   int32_t* const tpe = o[1].As<int32_t>().data;
   const size_t sort = BucketScratchSize(pairs, experts, running.executor);
   const bool may_fail = row_stride < pairs;
@@ -95,8 +95,8 @@ constexpr BuiltIn kKernels[] = {
      {SWITCHYARD_DIMENSION(P, num_experts), SWITCHYARD_DIMENSION(P, row_stride),
       SWITCHYARD_DIMENSION(P, total_pairs), SWITCHYARD_DIMENSION(P, m_gate_up),
       SWITCHYARD_DIMENSION(P, m_down)},
-     {// Treats each pair of a token and a selected expert as a token with one
-      // selected expert: the indices are the same.
+     {// Binds selected_ids as one column. A pair (a token and one of its
+      // selected experts) is then a row with one expert, and keeps its index.
       {0, "selected_ids", Type::kI32, kPairs, kOne},
       {1, "tpe", Type::kI32, kOne, kExperts, Usage::kWrite},
       {2, "ids", Type::kI32, kExperts, kRowStride, Usage::kWrite},

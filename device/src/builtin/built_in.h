@@ -75,12 +75,12 @@ constexpr Dimension::Kind kKindOf =
 #define SWITCHYARD_DIMENSION_OF(Params, field, kind) \
   Dimension { #field, offsetof(Params, field), kind }
 
-// The sizes in shapes are products of factors. A factor is the index of a
-// value: below kMaxDimensions an index into BuiltIn::dimensions, otherwise
-// one of the following constants.
+// The sizes in shapes are products of factors. Each factor is stored as an
+// index: an index below kMaxDimensions selects a value of
+// BuiltIn::dimensions, and each of the constants below selects another value.
 constexpr size_t kMaxDimensions = 5;
 constexpr uint8_t kOne = kMaxDimensions;
-// The number of arguments of an indirect dispatch.
+// Stands for 3, the number of arguments of an indirect dispatch.
 constexpr uint8_t kThree = kOne + 1;
 constexpr uint8_t kGridWidth = kThree + 1;  // the grid's width in threadgroups
 constexpr uint8_t kUnlimited = kGridWidth + 1;  // stands for SIZE_MAX
@@ -106,9 +106,9 @@ struct Argument {
 };
 constexpr size_t kMaxArguments = 6;
 
-// Says which part of the shapes a grid covers. `rows` and `cols` are factors.
-// The grid limits the values of these two factors in every argument that uses
-// them.
+// Says which part of the shapes a grid covers. The grid limits the values of
+// the factors `rows` and `cols`, and so the shape of each argument that uses
+// these factors.
 struct Grid {
   enum Kind : uint8_t {
     kRows,   // one threadgroup per row, in x
@@ -149,8 +149,8 @@ struct BuiltIn {
   Status (*call)(const Operands& operands);
 };
 
-// Returns one array with the kernels of kernels_over(type) for each type of
-// kRowTypes.
+// Calls kernels_over(type) for each type of kRowTypes, and returns all
+// kernels in one array.
 template <size_t N>
 constexpr auto OverEveryRowType(
     std::array<BuiltIn, N> (*kernels_over)(Type type)) {

@@ -12,9 +12,9 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// The size of an OS thread's stack, because a kernel of kernel.h may need
-// much: a variable with one copy per thread of the threadgroup takes 4 KB or
-// more.
+// As large as the stack of an OS thread. A kernel of kernel.h may need a
+// large stack, because a variable with one copy per thread of the threadgroup
+// takes 4 KB or more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {
@@ -160,9 +160,9 @@ void CheckedThreadgroup::CheckWords(const View& view, const Element& element) {
 // * 1 or 2 bytes: true if any byte was never written.
 // * 3 or 4 bytes: true if both bytes of a half word were never written.
 // * more than 4 bytes: true if all bytes of the word were never written.
-// A word of a buffer was never written if the command buffer has not written
-// it and it holds the pattern of never written memory. If it holds another
-// value, the host has written it, which the checker cannot see.
+// In a buffer, a word counts as never written if the command buffer has not
+// written it and it holds the pattern of never written memory. A word with
+// another value was written by the host, whose writes the checker cannot see.
 bool CheckedThreadgroup::IsFresh(const View& view, size_t at, size_t size,
                                  uint32_t bytes) const {
   const unsigned char* const data = view.data + at;

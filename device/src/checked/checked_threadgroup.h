@@ -25,7 +25,8 @@
 namespace switchyard::device::kernel_internal {
 
 // The number of accesses that waiting loops may make while no threadgroup
-// makes progress. A loop that gives up by itself does so long before.
+// makes progress. A loop with a limit of its own reaches that limit long
+// before.
 constexpr size_t kMostWaits = size_t{1} << 22;
 
 // The values of View::kind.
@@ -45,7 +46,8 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   // GiveWay(). Returns true if the function has returned.
   bool Resume(const std::function<void()>& function);
   // If the threadgroup has stopped at GiveWay(), returns the number of
-  // accesses that its waiting loops made before; otherwise 0.
+  // accesses that its waiting loops have made since the last GiveWay();
+  // otherwise 0.
   size_t waits() const { return waits_; }
   // Makes GiveWay() return false from now on.
   void WaitsInVain() { in_vain_ = true; }
@@ -74,9 +76,10 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   void Barrier(const Threads& threads, bool simdgroup, uint32_t flags);
   void SimdFunction();
   const uint16_t* OrderOfThreads(size_t count);
-  // Fail() and FailThread() add a finding "threadgroup (..): what" and throw
-  // an exception that ends the threadgroup. FailThread() is for findings
-  // about the current thread, Fail() for findings about several threads.
+  // Fail() and FailThread() add a finding with the text "threadgroup (..): " +
+  // what, and throw an exception that ends the threadgroup. FailThread() is
+  // for findings about the current thread, Fail() for findings about several
+  // threads.
   [[noreturn]] void Fail(FindingKind kind, const std::string& what,
                          const std::string& help = std::string());
   [[noreturn]] void FailThread(FindingKind kind, const std::string& what,
@@ -164,9 +167,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   static uint64_t PieceOf(const View& view) {
     return uint64_t{view.kind} << 32 | view.index;
   }
-  // Returns true if the element is read and lies before the offset at which a
-  // buffer is bound. Reports such a read; the caller does not check its
-  // bytes.
+  // If this is a read of an element that lies in a bound buffer, but before
+  // the bound offset, reports the read and returns true. The caller then does
+  // not check the element's bytes.
   bool IsBeforeOffset(const View& view, const Element& element);
   [[noreturn]] void FailBounds(const View& view, const Element& element);
   void NoteNeverWritten(const View& view, const Element& element);

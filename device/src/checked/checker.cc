@@ -91,8 +91,8 @@ void Checker::Finish() {
   for (NeverWritten& output : outputs_) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(output.data);
     const uintptr_t end = begin + output.length;
-    // Adds the two bytes from `address` on to the ranges, or only those of
-    // the two that are bound.
+    // Adds the half word at `address` to the ranges. A byte outside of the
+    // binding is not added.
     const auto add = [&](uintptr_t address) {
       const uintptr_t first = std::max(begin, address);
       const uintptr_t last = std::min(end, address + 2);

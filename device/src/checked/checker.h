@@ -38,8 +38,8 @@ class Random {
   // Returns a number below n; n must not be 0.
   size_t Below(size_t n) {
     const uint64_t bits = (*this)();
-    // Avoids a division, which would take longer than the rest of a small
-    // thread.
+    // For an n of 32 bits, multiplies to avoid a division, which would take
+    // longer than all other work of a small thread.
     return static_cast<size_t>(n <= UINT32_MAX ? (bits >> 32) * n >> 32
                                                : bits % n);
   }
@@ -126,12 +126,12 @@ class Checker : public CheckedMode {
   Random& random() { return random_; }
 
  private:
-  // RunInOrder() runs threadgroups one after the other. RunShuffled() runs up
-  // to 8 of them in turns.
+  // RunInOrder() runs threadgroups one after the other. RunShuffled() runs 8
+  // of them in turns, or up to 64 while all of these wait in loops.
   void RunInOrder(GridRunner& runner, size_t count);
   void RunShuffled(GridRunner& runner, size_t count);
-  // Returns the i-th object for a threadgroup; each of the threadgroups that
-  // take turns needs its own.
+  // Returns the i-th CheckedThreadgroup. Each of the threadgroups that take
+  // turns has its own CheckedThreadgroup.
   CheckedThreadgroup& Threadgroup(size_t i);
   bool FindFresh(const Rows& rows, bool all, size_t* offset) const;
   const Places* PlacesOf(uint32_t dispatch) const {

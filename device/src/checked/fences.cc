@@ -15,8 +15,8 @@ void ThreadgroupFences::Add(std::vector<Known>& known, const Acquired& what,
                             const ThreadSet& threads) {
   for (Known& k : known) {
     if (k.what.releases != what.releases) continue;
-    // Another thread may have seen this word's releases when there were
-    // fewer, so the counts may differ.
+    // Threads that have read this word at different times know different
+    // numbers of its releases.
     if (k.what.count == what.count) {
       k.threads |= threads;
       return;
@@ -104,8 +104,8 @@ bool ThreadgroupFences::Orders(size_t thread, size_t threadgroup,
   for (const Known& known : acquired_) {
     if (known.threads[thread]) left.push_back(known.what);
   }
-  // Follow the releases further: each also passes on the releases that its
-  // threadgroup had acquired.
+  // An acquired release also passes on the releases that its threadgroup had
+  // acquired before, and so on.
   while (!left.empty()) {
     const Acquired acquired = left.back();
     left.pop_back();

@@ -91,10 +91,10 @@ class ThreadgroupFences {
   // that met knows every release that one of them knew.
   void Barrier();
   void Meet(size_t simdgroup);
-  // True if fences order the accesses that another threadgroup made in
-  // `phase` before the next access of `thread`. If `by_others` is true, this
-  // must hold for the accesses of all its threads, otherwise only for those
-  // of `by_thread`.
+  // True if fences order the next access of `thread` after the accesses of
+  // threadgroup `threadgroup` in phase `phase`. If `by_others` is true, this
+  // must hold for all threads of that threadgroup, otherwise only for thread
+  // `by_thread`.
   bool Orders(size_t thread, size_t threadgroup, uint32_t phase,
               size_t by_thread, bool by_others) const;
 
@@ -108,9 +108,10 @@ class ThreadgroupFences {
                   const ThreadSet& threads);
 
   size_t threadgroup_ = 0;
-  Release own_;  // fences since the last barrier; each counts for its thread
+  Release own_;  // fences since the last barrier, made by own_.threads
   Release all_;  // fences before the last barrier; they count for every thread
-  // Releases that threads have read, without a fence since.
+  // Releases at words that threads have read. A thread's next fence acquires
+  // the releases that it has read.
   std::vector<Known> seen_;
   // Releases that threads have read and then acquired by a fence.
   std::vector<Known> acquired_;

@@ -57,9 +57,10 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
   fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
-// The fast path of Access() for the common cases: kernels with places, and
-// accesses to whole words and halves. Returns false if a part of the access
-// needs the slow path. The parts before that part are then already noted.
+// The fast path of Access(), for accesses to whole words and halves that are
+// not atomic. It always notes the address of the code, which only kernels
+// with source places need. Returns false if a part of the access needs the
+// slow path. The parts before that part are then already noted.
 bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {
@@ -119,8 +120,8 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
   } else {
     last = &cell->read;
     if (*last != stamp && *last >= space.first) {
-      // True if this read adds nothing to the cell, because `last` has the
-      // mark `others` and covers the read's bytes.
+      // True if the cell need not change: *last covers the bytes of this read,
+      // and its mark `others` says that it stands for more threads.
       const auto stand_for = [&](uint64_t others) {
         return (*last & (others | kAtomic)) == others && (~*last & bytes) == 0;
       };

@@ -137,9 +137,9 @@ bool WordAccess::CheckHalves(const WordCells& cells, bool write,
     conflict->at = 0;
     found = true;
   }
-  // If the cells of both halves say the same, one cell for the whole word is
-  // enough again. It keeps the phase and the bytes of the last write, because
-  // they show which bytes were written.
+  // If the cells of both halves agree, one cell for the whole word is enough
+  // again. It keeps the phase and the bytes of the last write, because they
+  // show which bytes were written.
   const Cell &low = cells.halves[0], &high = cells.halves[1];
   const auto over = [this](uint64_t a, uint64_t b) {
     return To(a) == Relation::kOver && To(b) == Relation::kOver;
@@ -219,11 +219,11 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   constexpr uint64_t kNamed = ~(kAtomic | kAllBytes | kMarks);
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
-  // If this access gives the cell a new mark (the first by another thread,
-  // simdgroup or threadgroup), the first trail gets the one of the two stamps
-  // that the cell does not name. NoteConflict() reports the stamp in the
-  // trail if the access that the cell names does not conflict itself, for
-  // example because the same thread made it.
+  // A cell gets a new mark at the first access by another thread, simdgroup or
+  // threadgroup. The first trail then stores the stamp that the cell does not
+  // name: the earlier one or this access's. NoteConflict() reports the stamp
+  // in the trail if the access that the cell names does not conflict itself,
+  // for example because the same thread made it.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

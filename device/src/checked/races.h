@@ -17,9 +17,9 @@
 
 namespace switchyard::device::kernel_internal {
 
-// Each stretch of a threadgroup between barriers has a phase number, and so
-// has each dispatch of a built-in kernel. `log` describes the phases back to
-// `first`, the oldest phase that can still conflict.
+// Numbers the phases. A phase is the work of a threadgroup from one barrier
+// to the next, or a dispatch of a built-in kernel. `log` describes the phases
+// that can still conflict; the oldest of these is `first`.
 struct Phases {
   struct Phase {
     uint32_t dispatch;
@@ -66,13 +66,14 @@ struct Meetings {
     bool barrier;
   };
   uint32_t now = 0;  // the current epoch
-  // The simdgroup's next accesses cannot conflict with its reads in epochs
-  // before `reads`, nor with its reads and writes in epochs before `barrier`.
+  // The simdgroup's next accesses cannot conflict with two groups of its own
+  // accesses: reads in epochs below `reads`, and all accesses in epochs below
+  // `barrier`.
   uint32_t reads = 0;
   uint32_t barrier = 0;
-  // The last threadgroup_barrier and the last simdgroup_barrier that lacked
-  // the flag for this memory. Skipped holds the epoch that began there, and
-  // the barrier's flags.
+  // A barrier without the flag for this memory: the epoch that began at the
+  // barrier, and the barrier's flags. skipped[0] is the last
+  // threadgroup_barrier of this kind, skipped[1] the last simdgroup_barrier.
   struct Skipped {
     uint32_t epoch = 0;
     uint32_t flags = 0;
@@ -84,9 +85,9 @@ struct Meetings {
 };
 
 // A special value of Cell::write. It says that an access has touched only one
-// half of the word, so each half now has its own cell. Read as a stamp, it
-// names other threadgroups in a phase that never comes, so the fast paths of
-// kernel_memory.h do not apply to the word.
+// half of the word, so each half now has its own cell. The fast paths of
+// kernel_memory.h take the value for a stamp of other threadgroups in a phase
+// that never comes, so they leave the word to the slow path.
 constexpr uint64_t kSplit = UINT64_MAX;
 
 // The cells of a word. Each half can have its own cell, because different
@@ -115,8 +116,8 @@ struct WordCells {
 struct Conflict {
   uint64_t last = 0;  // the stamp in the cell
   bool was_read = false;
-  // The stamp of one of the accesses that the cell stands for, if possible by
-  // another thread.
+  // The stamp of the access that the report names. The cell may stand for
+  // several accesses; an access by another thread is preferred.
   uint64_t named = 0;
   const void* where = nullptr;  // the code address of the access `named`
   size_t at = 0;                // the first byte in the word that conflicts
@@ -134,9 +135,9 @@ struct WordAccess {
   // The fences of the thread's threadgroup; null if it has none.
   const ThreadgroupFences* fences = nullptr;
 
-  // Notes the access in the word's cells. If it conflicts with an access
-  // noted there, replaces that access, describes it in *conflict and returns
-  // true.
+  // Notes the access in the word's cells. If it conflicts with an earlier
+  // access in a cell, describes the conflict in *conflict, replaces the
+  // earlier access, and returns true.
   bool Check(const WordCells& cells, bool write, Conflict* conflict) const;
 
  private:
@@ -158,9 +159,9 @@ struct WordAccess {
   // True if fences order the last access, which another threadgroup made,
   // before this access.
   bool IsAcquired(uint64_t last) const;
-  // True if the accesses that `last` stands for, all in this phase, are over:
-  // this simdgroup made all of them before its last barrier, or, if they are
-  // reads, before its last simd function.
+  // True if this access comes after all accesses that `last` stands for. They
+  // are in this phase, and this simdgroup has made them before its last
+  // barrier or, if they are reads, before its last simd function.
   bool Follows(uint64_t last, bool read) const;
   bool FollowsInPart(uint64_t last, bool read) const;
 };

@@ -131,8 +131,8 @@ bool CheckedThreadgroup::IsBeforeOffset(const View& view,
   if (element.kind != kReads || view.kind != kBufferView) return false;
   const uintptr_t address = reinterpret_cast<uintptr_t>(view.data) +
                             static_cast<uintptr_t>(element.offset);
-  // `view` is the view nearest to the address, but another buffer may hold
-  // the address, before the offset at which it is bound.
+  // `view` is the view nearest to the address. But the address may belong to
+  // another buffer, and lie before that buffer's bound offset.
   for (const View& own : buffers_) {
     if (own.data == nullptr) continue;
     const auto* const buffer = running_->bindings[own.index].buffer;
@@ -260,8 +260,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   const size_t other_thread = ThreadOf(named);
   Finding finding;
   finding.thread = ThreadOf(clash.stamp);
-  // The cell may not name the other thread, but only record that another
-  // thread made an access.
+  // If the cell names this thread, the other thread is unknown: the cell only
+  // records that another thread made an access.
   const bool known = other_thread != finding.thread;
   const bool same_simdgroup =
       known && (conflict.last & kOtherSimdgroups) == 0 &&
@@ -321,8 +321,8 @@ void CheckedThreadgroup::NoteClash(const Clash& clash, bool same_value,
   } else {
     const size_t i = phase.threadgroup;
     if (i == index_) {
-      // The cell does not name the other threadgroup, but only records that
-      // another one made an access.
+      // The cell names this threadgroup, and only records that another
+      // threadgroup made an access.
       text +=
           "another threadgroup or dispatch" + did + at + " at the same time";
     } else {

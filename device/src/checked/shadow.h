@@ -28,9 +28,9 @@ class Shadow {
   // Makes cells for `length` bytes. May move the cells of other memory.
   // Throws std::bad_alloc.
   void Cover(const void* data, size_t length);
-  // Base() returns the address that the cell of word 0 would have,
-  // HalvesBase() the address for half 0. The cell of a word or half lies its
-  // number times sizeof(Cell) behind. The memory must be covered.
+  // The cell of word i lies at Base() + i * sizeof(Cell), the cell of half i
+  // at HalvesBase() + i * sizeof(Cell). Word i is the memory at address 4 * i,
+  // half i the memory at 2 * i. The memory at `data` must be covered.
   uintptr_t Base(const void* data) const;
   uintptr_t HalvesBase(const void* data) const;
   size_t Trails(const void* data) const;  // WordCells::trails
@@ -49,9 +49,8 @@ class Shadow {
     }
   }
   void Clear();
-  // Returns the size in bytes that the cells of all words have, even if few
-  // of them were touched. The cells of halves and the trails are not counted,
-  // because few of them are touched.
+  // Returns the size in bytes of the cells of all covered words. The cells of
+  // halves and the trails are not counted, because few of them are touched.
   size_t bytes() const { return bytes_; }
 
  private:

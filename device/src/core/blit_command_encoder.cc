@@ -36,8 +36,8 @@ const Pipeline& PipelineOf(Blit blit) {
 struct BlitCommandEncoder::State : CommandEncoder::State {
   using CommandEncoder::State::State;
 
-  // Returns a Binding for `length` bytes of the buffer from `offset` on.
-  // After an error, its data is null.
+  // Returns a Binding for the `length` bytes at `offset` in the buffer. After
+  // an error, the Binding's data is null.
   Binding Bind(const char* call, const char* what, const Buffer* b,
                size_t offset, size_t length, bool writes) {
     if (b == nullptr) {

@@ -52,15 +52,15 @@ class CheckedFibers {
   // later dispatch may race with this one.
   virtual void Begin(size_t threads, const Places* places) = 0;
   // Returns the order in which threads run until the next barrier, or null if
-  // they run by their numbers. Each call returns a new order.
+  // they run in the order of their indices. Each call returns a new order.
   virtual const uint16_t* Order() = 0;
 
   // Call this when thread `thread` continues: checked mode attributes all
   // accesses to this thread until the next call.
   virtual void SwitchTo(size_t thread) = 0;
-  // Call this before the thread accesses `size` bytes of the view from
-  // `offset` on. `kind` is an AccessKind. `where` is the address of the code,
-  // or null if it is not known.
+  // Call this before the thread accesses the `size` bytes at `offset` in the
+  // view. `kind` is an AccessKind. `where` is the address of the code, or null
+  // if it is not known.
   virtual void Access(const kernel_internal::View& view, ptrdiff_t offset,
                       size_t size, uint32_t kind, const void* where) = 0;
   // Call this when the current thread executes a fence of device memory that
@@ -85,8 +85,9 @@ class CheckedFibers {
 
   // Call this when all threads that have not returned wait at a
   // threadgroup_barrier with the mem_flags `flags`. Call it on the stack that
-  // called KernelFunction::checked: with a schedule_seed, other threadgroups
-  // run on this OS thread before it returns. Call SwitchTo() afterwards.
+  // called KernelFunction::checked, because with a schedule_seed other
+  // threadgroups run on this OS thread during the call. Call SwitchTo()
+  // afterwards.
   virtual void ThreadgroupBarrier(uint32_t flags) = 0;
   // Lets other threadgroups run, as at a barrier. Call this when some threads
   // loop until another thread writes a value, and all other threads of the

@@ -11,10 +11,10 @@ CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
 CommandBuffer::~CommandBuffer() = default;
 
-// Retains the Handle that all of the user's references share, because the
-// Handle also keeps the queue alive. If the user has released all references,
-// which is possible while a handler runs, the Handle is gone, and this
-// retains only the buffer.
+// Retains the Handle, because it also keeps the queue alive. All of the
+// user's references share the Handle. While a handler runs, the user may have
+// released all references. Then the Handle is gone, and retain() retains only
+// the buffer.
 CommandBuffer* CommandBuffer::retain() noexcept {
   if (auto handle = state_->handle.lock()) {
     Keep(std::move(handle));

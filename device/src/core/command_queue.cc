@@ -23,8 +23,8 @@ CommandQueue::CommandQueue(std::shared_ptr<Device> device,
       }) {}
 
 CommandQueue::~CommandQueue() {
-  // This thread does work of a queue, so it must not join another queue's
-  // thread: see AtWork.
+  // While this thread runs work of any queue (see AtWork), it must not join
+  // the thread of this queue.
   const bool orphan = AtWork::Here();
   if (orphan) Orphans::Add();
   queue_->Close(orphan);

@@ -61,8 +61,8 @@ struct CommandEncoder::State {
   }
 
   // Keeps a buffer or pipeline alive until the command buffer has run. An
-  // object is usually stored once per command buffer; it is stored again if
-  // another command buffer has retained it in between.
+  // object is usually stored once per command buffer. It is stored again if
+  // another command buffer has retained it since.
   template <class T>
   void Retain(const T& object) {
     const uint64_t id = buffer->state_->id;

@@ -22,8 +22,8 @@ size_t AtEdge(size_t position, size_t per, size_t threads) {
   return std::min(per, threads - position * per);
 }
 
-// Returns the number of threadgroups that run as long as the executor's fork
-// takes. threadgroup_ns comes from the user and can be any double.
+// Returns the number of threadgroups that together take as long as one fork
+// of the executor. threadgroup_ns comes from the user and can be any double.
 size_t Grain(size_t fork_ns, double threadgroup_ns) {
   constexpr double kMost = 0x1p40;
   const double fork = static_cast<double>(fork_ns);
@@ -79,8 +79,8 @@ Status GridRunner::RunAll(size_t count) {
     return Status();
   }
   // A worker takes several threadgroups at once, because taking them costs 10
-  // ns each time. With an eighth of the grain this cost is small, and all
-  // workers finish at about the same time.
+  // ns each time. The number is an eighth of `grain`: then this cost is small,
+  // and all workers finish at about the same time.
   taken_at_once_ = std::max<size_t>(1, grain / 8);
   return executor.ParallelFor(
       workers, 1,
@@ -106,7 +106,8 @@ void GridRunner::RunWorker() {
 void GridRunner::RunRange(size_t begin, size_t end, void* local) {
   const Size& grid = running_.threadgroups;
   // The position is computed by division only once and then incremented,
-  // because a division takes as long as the rest of an empty threadgroup.
+  // because a division takes as long as all other work of an empty
+  // threadgroup.
   Size position;
   if (begin != 0) position = PositionOf(begin);
   for (size_t i = begin; i < end; ++i) {

@@ -14,8 +14,8 @@
 namespace switchyard::device {
 namespace {
 
-// How long a thread polls for work before it sleeps. Waking a sleeping thread
-// takes the thread that commits work 12 us.
+// How long a thread polls for work before it sleeps. The thread that commits
+// work needs 12 us to wake a sleeping thread.
 constexpr std::chrono::microseconds kSpin{50};
 
 // For this time, the queue's thread leaves new work to the thread that
@@ -73,14 +73,14 @@ void Queue::Offer() {
   runnable_.store(committed && idle, std::memory_order_release);
   if (!committed) return;
   if (idle && thread_sleeps_) work_.notify_one();
-  // While a handler runs, wake the waiting threads too: the handler may be
-  // waiting for a buffer, which its thread then runs.
+  // While a handler runs, also wake the threads in Wait(): the handler itself
+  // may be in Wait(), and its thread then runs the buffer.
   if ((idle || in_handler_) && waiters_asleep_ != 0) done_.notify_all();
 }
 
 void Queue::RunThread(std::shared_ptr<Queue> queue) {
-  // This thread is at work until the executor is released, because the
-  // executor may hold a queue.
+  // This thread counts as at work until it has released the executor, because
+  // the executor may own a queue.
   const AtWork at_work;
   const bool orphan = queue->RunUntilClosed();
   queue.reset();
@@ -331,8 +331,8 @@ void Queue::RunFront(Lock& lock) {
   bool out_of_memory = false;
   double start, end;
   {
-    // The default floating-point state also covers the timestamps, because
-    // the waiting thread may trap floating-point exceptions.
+    // The timestamps are also computed in the default floating-point state,
+    // because the waiting thread may trap floating-point exceptions.
     const internal::DefaultFpEnv fp_env;
     start = Now();
     try {

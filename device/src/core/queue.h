@@ -33,7 +33,7 @@ struct CommandBuffer::State {
   std::vector<std::string> groups;
   // True after commit(); encoders read it without the mutex.
   bool closed = false;
-  // Marks retained objects, so that each is stored only once.
+  // Marks retained objects, so that each is usually stored only once.
   const uint64_t id;
   const std::shared_ptr<Queue> queue;
   // Encoders hold this handle. So an open encoder keeps the command buffer
@@ -47,8 +47,8 @@ struct CommandBuffer::State {
   // True if the buffer failed before commit(), so it does not run.
   bool rejected = false;
   std::string error;  // the first error; empty if memory ran out
-  // A list with this buffer's node. enqueue() or commit() moves the node into
-  // Queue::order_, which therefore needs no memory.
+  // A list that has only this buffer. enqueue() or commit() moves the list's
+  // node into Queue::order_, so that no memory has to be allocated.
   std::list<std::shared_ptr<CommandBuffer>> place;
   std::string label;
   std::vector<ScheduledHandler> scheduled_handlers;
@@ -132,8 +132,8 @@ class Queue {
 
   static void FailLocked(State& state, const char* error, const char* what = "",
                          const char* why = "") noexcept;
-  // Returns when the queue is closed, with the value `orphan` that Close()
-  // got.
+  // Runs buffers until the queue is closed. Returns the `orphan` that was
+  // passed to Close().
   bool RunUntilClosed();
   bool EnqueueLocked(State& state);
   bool FrontIsCommitted() const;

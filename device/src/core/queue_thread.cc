@@ -15,8 +15,8 @@ namespace switchyard::device {
 namespace {
 
 struct Counted {
-  // WaitAtExit() compares this process, because a forked child inherits the
-  // count but not the threads.
+  // The process in which the count is valid. In a forked child, WaitAtExit()
+  // does not wait, because the child inherits the count but not the threads.
   const pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable none;

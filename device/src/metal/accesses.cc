@@ -179,8 +179,8 @@ class AccessReader {
     }
   }
 
-  // True for accesses that Clang always replaces with calls, so the text
-  // should contain no such access.
+  // True for accesses that Clang always replaces with calls. If the text still
+  // has one, Line() refuses the text.
   static bool IsUnknownAccess(std::string_view code) {
     return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");

@@ -58,9 +58,9 @@ class CommentReader {
     return file == 0 ? name_ : text_.files()[file];
   }
 
-  // Sets the comment's place to that of byte `at`. The search starts at
-  // `begin`, a byte before `at` on line `line`, which begins at byte
-  // `line_begin`.
+  // Sets the comment's line and column to those of byte `at`. The search for
+  // newlines starts at byte `begin`, which is on line `line`; this line begins
+  // at byte `line_begin`.
   void SetPlace(size_t at, size_t begin, size_t line_begin, uint32_t line,
                 AllowComment& comment) const {
     for (size_t i = begin; i < at; ++i) {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kMagic = "SWYMTLB1";
 
-// Writes numbers as 8 bytes in this machine's order, and a text behind its
-// length.
+// Writes a number as 8 bytes in this machine's order, and a text as its
+// length and its bytes.
 class Writer {
  public:
   void operator()(uint64_t number) {

@@ -41,7 +41,7 @@ class Cache {
   // Returns the module with exactly this key, or null.
   std::shared_ptr<const CachedModule> Find(const std::string& key) const;
   // Moves the two files into the folder. If the folder is then too large,
-  // deletes the modules that were not used for longest.
+  // deletes the least recently used modules.
   std::shared_ptr<const CachedModule> Add(const std::string& key,
                                           const std::string& module,
                                           const std::string& key_file) const;

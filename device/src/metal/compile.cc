@@ -287,8 +287,9 @@ Arguments OptimisationArguments(bool checked) {
             "-mllvm", "-tsan-distinguish-volatile"};
   }
   // Clang vectorises only after the kernels were cut into regions (see
-  // regions.h), because a region is a loop, too. Two passes without source
-  // places take less time than one pass with source places.
+  // regions.h), because a region is a loop, too. So Clang compiles the kernels
+  // in two passes. These take less time without source places than one pass
+  // takes with source places.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
@@ -305,15 +306,15 @@ Arguments OptimiseArguments(bool checked) {
 Arguments CodeArguments(bool checked) {
   Arguments arguments = {
       "-x", "c++", "-std=c++17", "-fPIC",
-      // Like the library, shaders keep the order of operations that their
-      // code has.
+      // Clang must not contract a product and a sum to an fma. Switchyard's
+      // own kernels are compiled by this rule, too.
       "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
       "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-w",
       // These are Metal's rules: 2.0 is a float, and char is signed.
       "-cl-single-precision-constant", "-fsigned-char",
       // When threads meet in a call, the place of the call identifies the
-      // meeting. So Clang must not duplicate the call, as it would otherwise
-      // do between two ifs.
+      // meeting. So Clang must not duplicate such a call, for example a call
+      // between two ifs.
       "-Xclang", "-fconvergent-functions", "-fno-color-diagnostics",
       "-ferror-limit=20",
       // Source places name files exactly as the text does. They must not
@@ -353,8 +354,9 @@ Arguments RegionArguments() {
   // depend on each other, either. Where it joins accesses with a stride, it
   // moves loads in front of stores: in one kernel each of 64 threads missed
   // its own write. This option, which Clang 14 to 22 know, turns the joining
-  // off. A tiled product, a reduction tree, a softmax and complex products of
-  // float2 then take at most 1.04 times as long.
+  // off. Without joining, a tiled product, a reduction tree, a softmax and
+  // complex products of float2 take at most 1.04 times their time with
+  // joining.
   return {"-mllvm", "-enable-interleaved-mem-accesses=false"};
 }
 
@@ -454,8 +456,8 @@ class Compilation {
         // compile without an #include.
         "-include", "metal_stdlib", "-D__METAL__=1", "-D__METAL_MACOS__=1",
         "-D__METAL_VERSION__=" + std::to_string(request_.language_version),
-        // Warnings are off, because a binary file would get one for each of
-        // many bytes, which takes minutes.
+        // Warnings are off, because Clang would warn of many single bytes of a
+        // binary file, which takes minutes.
         "-w", "-fno-color-diagnostics", "-fno-crash-diagnostics",
         "-fno-digraphs"};
     if (request_.checked) arguments.push_back("-DSWITCHYARD_METAL_CHECKED=1");

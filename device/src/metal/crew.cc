@@ -17,8 +17,8 @@ namespace {
 
 namespace abi = switchyard_metal;
 
-// The size of a thread's stack. The shim knows it as kStackBlockBits, and
-// recognises accesses to the thread's own stack by it.
+// The size of a thread's stack: 2^kStackBlockBits bytes. The shim uses this
+// size to recognise accesses to the thread's own stack.
 constexpr size_t kStackSize = size_t{128} << 10;
 constexpr size_t kNobody = SIZE_MAX;
 
@@ -393,8 +393,9 @@ void Crews::Give(std::unique_ptr<Crew> crew) {
 namespace {
 
 // The return address of the call identifies the place where threads meet.
-// These are functions and not lambdas, because the pointer to a lambda may
-// add a call in between.
+// These are functions and not lambdas, because a lambda's function pointer may
+// lead to a function that only calls the lambda. The return address would then
+// be wrong.
 void CallThreadgroupBarrier(uint32_t flags) {
   Crew::Here().ThreadgroupBarrier(flags, __builtin_return_address(0));
 }

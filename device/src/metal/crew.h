@@ -40,8 +40,8 @@ class Crew {
   void Run(const switchyard_metal::Kernel& kernel,
            const ThreadgroupContext& context);
 
-  // A function constant without a value, or a constant that was computed from
-  // such a function constant.
+  // Describes a function constant without a value, or a constant that was
+  // computed from such a function constant.
   struct Unset {
     uintptr_t begin, end;
     const char* name;
@@ -81,9 +81,9 @@ class Crew {
   // is not bound.
   [[noreturn]] void NotBound(uint32_t index);
   // In checked mode, ends the threadgroup with a finding about a SIMD-group
-  // function. If lanes are meeting, returns and lets the threadgroup end
-  // later, because the call is then on the host's stack. Without checked
-  // mode, does nothing.
+  // function. While lanes meet, this is called on the host's stack: then it
+  // returns, and the threadgroup ends later. Without checked mode, does
+  // nothing.
   void Fail(const char* what, const void* where);
   // Reports a division that divides by zero or overflows.
   void Divides(bool by_zero, const void* where);
@@ -98,12 +98,12 @@ class Crew {
     kAtBarrier,
     kDone,
   };
-  // This is a class, because GCC would export the functions of a vector of a
-  // hidden enumeration.
+  // A struct around the enumeration, because GCC exports the functions of
+  // std::vector<State> although State is hidden.
   struct Progress {
     State state;
   };
-  // The call in which a thread waits: its place and its arguments.
+  // Describes the call in which a thread waits: its place and its arguments.
   struct Call {
     const void* where;
     uint32_t flags;
@@ -192,9 +192,10 @@ class Crew {
   const ThreadgroupContext* context_ = nullptr;
   switchyard_metal::Group group_;
   size_t count_ = 0;
-  // A barrier reads and writes only the members from here to stacks_, nine
-  // bytes per thread, and the thread's stack. With a Fiber object and a call
-  // for each thread instead, a reduction tree took 1.4 times as long.
+  // A barrier reads and writes only the members from here to stacks_ (nine
+  // bytes per thread) and the thread's stack. With a Fiber object and a call
+  // for each thread, a reduction tree took 1.4 times as long as with these
+  // members.
   size_t running_ = 0;  // the index of the running thread
   size_t end_ = 0;  // threads below this index switch directly to the next one
   void* host_ = nullptr;
@@ -205,8 +206,8 @@ class Crew {
   CheckedFibers* checked_ = nullptr;  // null for an unchecked module
   Surroundings around_;
   std::vector<Range> ranges_;
-  // The last atomic or volatile access, and how often in a row the thread has
-  // repeated it and found the same value.
+  // The last atomic or volatile access. `count` is how many times in a row the
+  // thread has made this access and found the same value.
   struct {
     const void* address;
     uint64_t value;

@@ -29,8 +29,8 @@ void Crew::AddRange(const kernel_internal::View& view, const char* name,
 }
 
 const Crew::Range* Crew::NearestRange(uintptr_t address) const {
-  // Ranges further away than this are ignored. An index that is wrong by a
-  // row or a matrix stays below this distance.
+  // Ranges further away than this are ignored. If an index is wrong by a row
+  // or by a matrix, the access is nearer than this.
   constexpr uintptr_t kFar = uintptr_t{16} << 20;
   const Range* nearest = nullptr;
   uintptr_t least = kFar;
@@ -85,7 +85,7 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
   const auto in = [at](const void* data, size_t size) {
     return at - reinterpret_cast<uintptr_t>(data) < size;
   };
-  // The shim reads the memory of these objects.
+  // The shim reads kRuntime, group_ and threads_ itself.
   if (ranges_.empty() || in(&kRuntime, sizeof(kRuntime)) ||
       in(&group_, sizeof(group_)) ||
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {

@@ -62,8 +62,8 @@ class NormalizedNames {
   void AddParameters(uint32_t first, uint32_t last) {
     for (const Piece& p : text_.SplitAtCommas(first, last)) {
       const uint32_t name = text_.FindDeclaredName(p.first, p.last);
-      // If a parameter has only one name, that is the name of its type. A
-      // name behind `const` may be a type's, too.
+      // If a parameter has only one name, this is the name of its type. A name
+      // behind `const` may be the name of a type, too.
       if (name == kNone || name == p.first) continue;
       const std::string_view before = text_.word(name - 1);
       if (before != "::" && before != "const" && before != "struct" &&

@@ -29,8 +29,9 @@ struct Expression {
     uint32_t begin, question, colon;
   };
   // True in [], where conditionals are not marked. Expressions in [] contain
-  // only integers, so they need no marks. In a local class, marks would be
-  // errors, because they bind references to the function's constants.
+  // only integers, so they need no marks. In a local class a mark would even be
+  // an error, because it takes references to constants of the surrounding
+  // function.
   bool is_left_alone = false;
   uint32_t begin = kNone;  // kNone if no conditional in it may be marked
   std::vector<Conditional> conditionals;

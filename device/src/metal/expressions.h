@@ -12,7 +12,7 @@
 
 namespace switchyard::device::metal {
 
-// Rewrites swizzles that C++ reads differently:
+// Rewrites swizzles that mean something else in C++ than in Metal:
 // * A swizzle of a swizzle becomes one swizzle: v.xyz.xy becomes v.xy.
 // * If `auto` or a template parameter takes its type from a swizzle, a plus
 //   before the swizzle makes it a vec: auto a = +v.xy, f(+v.xy).

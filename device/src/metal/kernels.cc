@@ -63,8 +63,8 @@ const char* NameUnsupportedType(const Text& text, uint32_t i) {
   return nullptr;
 }
 
-// Returns the name of the unsupported feature, such as "vertex functions",
-// that has functions with this attribute, or null.
+// Returns the name of the unsupported feature, such as "vertex functions", to
+// which a function with this attribute belongs, or null.
 const char* NameUnsupportedFunction(std::string_view attribute) {
   if (attribute == "vertex") return "vertex functions";
   if (attribute == "fragment") return "fragment functions";
@@ -117,8 +117,8 @@ KernelParameters ReadParameters(const Text& text, const Constants& constants,
       if (text.IsOfClang(a)) continue;
       const Input input = FindInput(word);
       if (input == Input::kUnsupported) {
-        // The types of textures and samplers are unsupported, so they were
-        // refused before.
+        // For a texture or a sampler this changes nothing, because the loop
+        // above has already refused its type.
         refuse(a.name, "[[" + std::string(word) + "]]");
         continue;
       }

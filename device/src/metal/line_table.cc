@@ -55,7 +55,8 @@ class ByteReader {
     return value;
   }
   uint64_t Leb() { return Leb128(false); }
-  // Returns the number in two's complement, for sums that wrap around.
+  // Returns a signed number in two's complement. The caller adds it with
+  // wraparound.
   uint64_t SignedLeb() { return Leb128(true); }
   std::string Text() {
     const void* const nul = std::memchr(at_, 0, left());
@@ -217,8 +218,8 @@ class LineProgram {
                                    int64_t{adjusted % line_range_});
     Emit(false);
   }
-  // Ends a piece of code. Drops its rows if the linker has left the piece
-  // out: its address is then outside of all sections with code.
+  // Ends a piece of code. If the linker has left the piece out, the piece's
+  // address is outside of all sections with code. Its rows are then dropped.
   void EndPiece() {
     Emit(true);
     std::vector<LineTable::Row>& rows = table_->rows_;
@@ -303,8 +304,8 @@ std::string LineTable::Read(const unsigned char* bytes, size_t size) {
     files_.clear();
     return error;
   }
-  // If one piece of code ends where the next begins, the row that ends the
-  // first piece comes first.
+  // At an address where one piece of code ends and another begins, the row
+  // that ends a piece comes first.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return a.address != b.address ? a.address < b.address : a.end && !b.end;
   });

@@ -45,8 +45,8 @@ class LineTable {
   std::vector<std::string> files_;
 };
 
-// Finds source places in a module that is loaded at `base`. Reads the
-// module's file when it is first asked.
+// Finds source places in a module that is loaded at `base`. The first call of
+// PlaceOf() reads the module's file.
 class ModulePlaces : public Places {
  public:
   ModulePlaces(std::string path, const void* base,

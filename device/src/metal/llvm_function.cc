@@ -128,8 +128,8 @@ bool LlvmFunction::ReadAll(
       add(std::string(line.substr(2, line.find(' ', 2) - 2)));
   });
   std::unordered_map<std::string, size_t> starts, ends;
-  // If the first block has no label, its number is the one that follows the
-  // parameter's number.
+  // A first block without a label has the next free number: 1 if the parameter
+  // is %0, and 0 if the parameter has a name.
   blocks_.push_back({thread == "%0" ? "1" : "0", {}, nullptr, {}});
   starts[blocks_[0].label] = 0;
   std::string label = blocks_[0].label;
@@ -197,8 +197,8 @@ bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
     line = line.substr(end + 3);
   }
   std::string code(line);
-  // The loop drops the instruction's source place, and statements about
-  // aliases that hold only within one thread.
+  // The loop drops the instruction's source place, and also its metadata about
+  // aliases, because these are true only within one thread.
   for (const char* const name :
        {", !dbg !", ", !noalias !", ", !alias.scope !", ", !tbaa !"}) {
     const size_t at = code.find(name);

@@ -124,9 +124,9 @@ class MessageReader {
         if (is_of_shim)
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
-        // An error in the shim is shown at its use in the shader. The first
-        // note with a place in the shader names that use, so the error's text
-        // replaces the note's.
+        // An error in the shim is shown at the place in the shader that led to
+        // it. The first note with a place in the shader names this place, so
+        // the error's text replaces the text of the note.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {
@@ -138,7 +138,7 @@ class MessageReader {
       } else if (line.compare(0, 17, "In file included ") == 0) {
         Flush();
         skipped = fresh = is_of_shim = false;
-        includes_ += line + "\n";  // dropped later if they begin at the shim
+        includes_ += line + "\n";  // dropped later if they name <built-in>
       } else if (line.find(" generated.") != std::string::npos) {
         Flush();
         FlushShim();
@@ -220,8 +220,9 @@ class MessageReader {
   std::string result_;
   std::map<std::string, std::vector<std::string>> files_;
   std::string includes_;
-  // An error in the shim for which no note has given a place in the shader
-  // yet: its lines and its text.
+  // The current error in the shim, until a note gives a place in the shader:
+  // in_shim_ has all lines of the message, in_shim_text_ only the text of its
+  // first line.
   std::string in_shim_, in_shim_text_;
   Head head_;
   bool has_head_ = false;

@@ -205,8 +205,8 @@ class RegionPlanner {
                        [&](size_t v) { return plan_.is_uniform[v]; });
   }
 
-  // Returns for each block the ends that the paths from it reach first. An
-  // end is the end of a region or of the function.
+  // For each block, returns the ends that come first on the paths from this
+  // block. An end is a block that ends a region, or the end of the function.
   std::vector<std::set<size_t>> FindNextEnds() const {
     constexpr size_t kReturned = kNoIndex;
     std::vector<std::set<size_t>> next(blocks_.size());
@@ -243,8 +243,8 @@ class RegionPlanner {
       const std::vector<std::set<size_t>> next = FindNextEnds();
       for (size_t b = 0; b < blocks_.size(); ++b) {
         const std::vector<size_t>& to = blocks_[b].successors;
-        // If the successors' next ends differ, this branch chooses the
-        // barrier.
+        // If the paths from the successors come to different ends first, this
+        // branch decides which barrier is next.
         if (plan_.ends_region[b] || to.empty() ||
             std::all_of(to.begin(), to.end(), [&](size_t s) {
               return next[s] == next[to[0]] || next[s].empty();

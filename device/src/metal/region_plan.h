@@ -39,8 +39,8 @@ struct RegionPlan {
     // thread.
     kSpilled,
   };
-  // This is a class, because GCC would export the functions of a vector of a
-  // hidden enumeration.
+  // A struct around the enumeration, because GCC exports the functions of
+  // std::vector<Transfer> although Transfer is hidden.
   struct LiveValue {
     Transfer transfer = Transfer::kNone;
   };

@@ -95,9 +95,9 @@ class RegionWriter {
     return true;
   }
 
-  // Returns a type like `type` whose alignment is `bytes`, also as the
-  // element of an array. Clang's accesses rely on this alignment, for example
-  // with "align 16".
+  // Returns a struct type that contains `type` and has an alignment of
+  // `bytes`, so that each element of an array of it is aligned, too. Clang's
+  // accesses rely on this alignment, for example with "align 16".
   static std::string AlignType(const std::string& type, size_t bytes) {
     const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
                                         : "<" + Number(bytes / 8) + " x i64>";
@@ -145,9 +145,9 @@ class RegionWriter {
   std::string EmitUses(std::string_view text) {
     return f_.Replace(text, [this](size_t v) { return EmitUse(v); });
   }
-  // Returns the address of a uniform live value. There are two copies: for
-  // each row of threads, a region reads the values from one at its start, and
-  // writes new values to the other.
+  // Returns the address of a uniform live value in the copy `of`. These values
+  // have two copies, because a region runs once for each row of threads: each
+  // run reads the old values from %shared, and writes the new values to %made.
   std::string EmitSharedSlot(size_t field, const char* of = "%made") {
     const std::string name = "%p." + Number(next_++);
     Emit(name + " = getelementptr inbounds " + shared_type_ + ", " +
@@ -229,7 +229,8 @@ class RegionWriter {
     out_ += "}\n";
   }
 
-  // Emits the function's head, and its entry block up to the live values.
+  // Emits the function's head and the beginning of its entry block. The loads
+  // of live values follow.
   void EmitHead(size_t r) {
     const std::string i8 = PointerTo("i8"),
                       thread = PointerTo(names_.thread_type);

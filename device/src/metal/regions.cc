@@ -133,8 +133,8 @@ std::string_view FindAttributes(std::string_view define) {
   return define.substr(at, define.find_first_of(" {", at) - at);
 }
 
-// Returns an attribute group with `more` and with the quoted attributes of
-// `all`, such as "target-cpu".
+// Returns an attribute group that consists of `more` and of those attributes
+// in `all` that have quotes, such as "target-cpu".
 std::string SelectAttributes(std::string_view all, const std::string& more) {
   std::string kept = "{ " + more;
   for (const std::string_view word :

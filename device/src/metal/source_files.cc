@@ -125,7 +125,7 @@ class IncludeChecker {
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
     Look(text, path, name);
-    // A loop, because files may include each other to a depth at which a
+    // This is a loop, because files may include each other so deeply that a
     // recursion would need too much stack.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());

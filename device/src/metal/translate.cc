@@ -75,7 +75,8 @@ void ReplaceVectorType(Text& text, uint32_t i) {
   }
   const uint32_t end = text.match(i + 1) + 1;
   if (!text.OpensParentheses(i + 4)) return;
-  // The number of tokens in which the type is searched.
+  // The type is searched for in this many tokens on each side of the
+  // attribute.
   constexpr uint32_t kMost = 8;
   const auto is_type = [&](uint32_t at) {
     return text.Is(at, "half") || text.Is(at, "bfloat");
@@ -187,9 +188,9 @@ void EraseUnrollCounts(Text& text) {
 }
 
 // Returns an error for a directive that a macro makes, such as `H include`
-// where H is #. Besides pragmas, the preprocessor leaves no other directives.
-// Clang would take the line for a directive when it reads the text again, and
-// look for the file.
+// where H is #. The preprocessor itself leaves only the directives #pragma and
+// #ident in its output. Clang would take the line for a directive when it
+// reads the text again, and look for the file.
 std::string FindMadeDirective(const Text& text) {
   for (const Pragma& pragma : text.pragmas()) {
     std::string_view word =

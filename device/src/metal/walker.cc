@@ -327,9 +327,9 @@ uint32_t Walker::TranslateThreadgroupVariables(uint32_t first, uint32_t last) {
   uint32_t end = first;
   bool has_braces = false;
   for (; end < last && !text_.Is(end, ";"); end = text_.Skip(end)) {
-    // These tokens show that this is not a declaration. A second
-    // `threadgroup` also stops the loop, so that a list of many takes linear
-    // time.
+    // A : or a second `threadgroup` shows that this is not a declaration. If
+    // the loop went on there, a long list of `threadgroup` without a ; would
+    // take quadratic time.
     if (text_.Is(end, ":") || (has_braces && text_.Is(end, "threadgroup"))) {
       return first;
     }

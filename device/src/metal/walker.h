@@ -50,7 +50,7 @@ class Walker {
   struct KernelTemplate {
     std::vector<TemplateParameter> arguments;
     KernelParameters parameters;
-    std::string max_threads;  // a template that has the value
+    std::string max_threads;  // a class template; its value is the maximum
   };
 
   // The following functions are defined in walker.cc.

@@ -56,8 +56,8 @@ struct Group {
   u32 threads_per_grid[3];
   u32 threads_per_threadgroup[3];
   u32 dispatch_threads_per_threadgroup[3];
-  // The bound buffers, each from its offset on. An entry is null if nothing
-  // is bound.
+  // The address of each bound buffer plus its offset. An entry is null if
+  // nothing is bound.
   void* buffers[kMaxBuffers];
   void* threadgroup_memory[kMaxThreadgroupMemory];
 };

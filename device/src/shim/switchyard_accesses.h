@@ -16,8 +16,8 @@
 
 namespace switchyard_metal {
 
-// The stack of each running thread lies in a block of this many address bits,
-// which is aligned to its size.
+// The stack of each running thread lies in a block of 2^kStackBlockBits
+// bytes, which is aligned to its size.
 constexpr u32 kStackBlockBits = 17;
 
 // Ignores accesses to the thread's own stack. Most accesses go there, and no

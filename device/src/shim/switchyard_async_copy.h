@@ -27,7 +27,7 @@ struct TileCopy {
   bool edge;  // true if elements outside repeat the edge; otherwise they are 0
 };
 
-// The number of one lane among the `of` lanes that copy.
+// A lane's share of a copy: the lane's number among the `of` lanes that copy.
 struct Share {
   u32 number, of;
 };

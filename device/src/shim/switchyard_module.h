@@ -10,7 +10,7 @@
 
 #include "switchyard_abi.h"
 
-// In Metal, a brace initializer may have an int for a short.
+// In Metal, the brace initializer of a short may contain an int.
 #pragma clang diagnostic ignored "-Wc++11-narrowing"
 
 #define __HAVE_BFLOAT__ 1
@@ -42,20 +42,20 @@
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MEMORY_SCOPE_SIMDGROUP__ 4
 
-// For functions of this runtime that are not the shader's code: in checked
+// Marks functions of this runtime that are not the shader's code. In checked
 // modules their memory accesses are not reported. The second attribute keeps
 // Clang from inlining them into instrumented code. (It has no effect on
 // always_inline functions.)
 #define SWITCHYARD_NOT_CHECKED                       \
   __attribute__((disable_sanitizer_instrumentation)) \
   __attribute__((no_sanitize("thread")))
-// For functions in which threads meet. They are inlined, because the place of
-// the call in the shader identifies the meeting, and findings name that
+// Marks functions in which threads meet. They are inlined, because the place
+// of the call in the shader identifies the meeting, and findings name that
 // place.
 #define SWITCHYARD_MEETS __attribute__((always_inline))
 #ifdef SWITCHYARD_METAL_CHECKED
-// For functions that read the address of their caller, and therefore must not
-// be inlined.
+// Marks functions that read the address of their caller, and therefore must
+// not be inlined.
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED __attribute__((noinline))
 #else
 #define SWITCHYARD_CALLED SWITCHYARD_NOT_CHECKED
@@ -242,7 +242,7 @@ inline constexpr bool kPoints<T* const> = true;
 template <class T>
 inline constexpr bool kPoints<T&> = true;
 
-// Says where an argument comes from: its `input`, and for memory an index.
+// Says from which input an argument comes, and for memory at which index.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
 

@@ -20,7 +20,7 @@ def _is_tensor(value) -> bool:
 
 
 def _array(position: int, value, cast: str | None):
-    """Returns the array to bind for an argument. It is a tensor's own memory, or has a constant's value."""
+    """Returns the array to bind for an argument. The array of a tensor shares the tensor's memory."""
     if value is None or isinstance(value, np.ndarray):
         return value
     if _is_tensor(value):
