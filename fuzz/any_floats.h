@@ -18,7 +18,8 @@
 
 namespace switchyard::fuzz {
 
-// A test makes these choices. A fuzzer leaves them to the bytes.
+// Choices for the numbers and types of a case. A test makes these choices. A
+// fuzzer leaves them to the bytes.
 struct Asked {
   bool tame = false;  // numbers are from -1.5 to 1.5
   size_t hidden = 0;
@@ -66,8 +67,8 @@ class AnyFloats {
   }
 
   // Expects that an output, if the call has it, has the bits of `fixed` on
-  // ISAs with FMA. If the call is tame and does not round in between, the
-  // output also has to be close to `exact`.
+  // ISAs with FMA. If the call is tame and does not round intermediate
+  // results, the output also has to be close to `exact`.
   void Expect(const AnyMatrix& output, std::vector<float> fixed,
               std::vector<double> exact) {
     if (output.data == nullptr) return;
