@@ -88,7 +88,7 @@ TEST(OneRow, OverlapsWhateverItsStride) {
                 "Activate: out: overlaps gate without being the same view");
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6, stride}},
                        {{f + 6, 1, 6, stride}}));
-    // `out` is the gate.
+    // `out` is the same row as the gate, but may have another stride.
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6}}, {{f, 1, 6}}));
   }
 }

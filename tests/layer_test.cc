@@ -112,7 +112,8 @@ struct QuantisedWeights {
 
 // Gate and up read blocks of q8_0. The down product reads int8 with one scale
 // per row, so `intermediate` need not be a multiple of a block. The layer has
-// to equal single steps that compute one token and one expert at a time.
+// to give the same bits as calls that compute one token and one expert at a
+// time.
 TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   constexpr size_t kTokens = 21, kTopK = 2, kExperts = 3;
   constexpr size_t kHidden = 64, kInter = 45, kShared = 70;
@@ -600,11 +601,11 @@ TEST(Plan, RowsInPartsAreBounded) {
   }
 }
 
-// With at least four tiles of work per worker, the last worker finishes
-// within 1.05 times the mean. With less work it finishes within 1.15 times,
-// because a tile is a part of an expert. The exception is 1.25 times, for two
-// or more tokens on 128 workers: some experts have one row and others two,
-// and these do not divide evenly.
+// With at least four tiles of work per worker, the last worker finishes within
+// 1.05 times the mean. With less work it finishes within 1.15 times the mean,
+// because a tile is a part of an expert. With two or more tokens on 128
+// workers, the limit is 1.25 times the mean: some experts have one row and
+// others two, and these do not divide evenly.
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {

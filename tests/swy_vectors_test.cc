@@ -192,7 +192,7 @@ TEST(VectorsFamilies, EachIsInOneCase) {
   }
 }
 
-// The cases of known bugs fail a router that has the bug.
+// A router that has a known bug fails the bug's case.
 TEST(VectorsKnownBugs, AreFound) {
   const auto case_of = [](const std::string& name) {
     const auto found =
@@ -268,7 +268,7 @@ ConstAnyRows CodesOf(const testing_support::FormatRows& rows) {
   return view;
 }
 
-// Expects the bits of the definition, which adds the products of one weight
+// Expects the bits of the definition, which multiplies and adds one weight
 // after the other.
 void ExpectDefinition(const testing_support::WeightBytes& weights,
                       const testing_support::FormatRows& codes,

@@ -49,9 +49,9 @@ class FailingExecutor final : public Executor {
 
 constexpr Shape kShape = {64, 32, 4, 40};
 
-// Lets each kernel fail after each possible number of ranges, after the
-// kernels before it have run. The status must come through uncopied, so the
-// test compares the pointer of its message.
+// Tests each kernel with executors that fail after 0, 1, 2 or more ranges. The
+// earlier kernels of the layer run without errors. The call must return the
+// executor's own status, so the test compares the pointer of its message.
 TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   size_t failures = 0;
   for (const uint64_t seed : {1u, 2u, 3u}) {

@@ -172,8 +172,8 @@ const char* Dropped(Random& random, const Shared& shared) {
     last->commit();
     ++committed;
   }
-  // The queue runs command buffers in order, so when this one ends, all
-  // earlier ones are complete.
+  // The queue runs command buffers in order. So when `end` completes, all
+  // earlier command buffers are complete.
   const auto end = (queue != nullptr ? queue : shared.queue)->commandBuffer();
   end->commit();
   end->waitUntilCompleted();
