@@ -26,8 +26,8 @@ struct Asked {
   std::optional<Type> type;  // the type of all arguments
   bool coarse = false;       // numbers are multiples of 1/16
 };
-// The choices for case i of a test. One case in four has any numbers, and one
-// case in two has a single type.
+// The choices for case i of a test. Three of four cases are tame, and every
+// second case has a single type.
 inline Asked AskedFor(size_t i) {
   Asked asked;
   asked.tame = i % 4 != 3;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that Status::details() has the numbers of its own error, and never
-// those of another error.
+// Tests that Status::details() describes its own error, and never another
+// error.
 
 #include "src/base/details.h"
 

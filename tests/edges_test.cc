@@ -31,8 +31,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A pool that divides by the grain. The library must not call it if there is
-// no work.
+// A pool that divides by the grain. The library must not call this pool if a
+// call has no work.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }

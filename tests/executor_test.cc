@@ -164,8 +164,8 @@ TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
 }
 
 // After a call of at least 10 us, the workers stay awake for 20 us, and the
-// next fork costs less. The machine may pause after any call, so it is enough
-// if ForkNs() falls after one of many calls.
+// next fork costs less. The machine may pause after any call, so the test
+// makes up to 1000 calls until ForkNs() falls.
 TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
   using Clock = std::chrono::steady_clock;
   for (const int threads : {2, 3}) {

@@ -577,8 +577,9 @@ TEST(PlanSize, IsNoneOfBadOptions) {
   expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
-// The number of rows that a plan cuts into parts has a bound, which does not
-// grow with the number of rows. So the scratch for any plan is bounded, too.
+// A plan cuts some rows into parts. The number of these rows has a bound that
+// does not grow with the number of tokens. So the scratch for any plan is
+// bounded, too.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {

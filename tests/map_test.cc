@@ -136,8 +136,8 @@ struct Map {
   Report report = kUnwritten;
 };
 
-// Makes a table in which some experts have no destination, or one that is out
-// of range.
+// Makes a table in which some experts have no destination, or an invalid
+// destination.
 std::vector<int32_t> MakeTable(size_t experts, size_t destinations,
                                uint64_t seed) {
   Random random(seed);

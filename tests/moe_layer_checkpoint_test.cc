@@ -199,9 +199,9 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const BlockResults& want = serial.block.results();
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
-    // The threads can meet only if the first section has work for all of
-    // them. A norm of few rows has too little work, and on some machines a
-    // conversion has too little as well.
+    // The threads can meet only if the first section has work for all of them.
+    // A norm of few rows has too little work. On some machines a conversion
+    // has too little work, too.
     const bool meet = weights.vectors[kRouterNorm].data == nullptr &&
                       dtype().rows == switchyard::Type::kF32 &&
                       dtype().operands == switchyard::Type::kF32;

@@ -425,8 +425,8 @@ TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
         RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
-    // If there was no file before, there is none now. Otherwise the file has
-    // its old content.
+    // A file that existed before has its old content. Otherwise no file
+    // exists.
     EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
     EXPECT_EQ(std::filesystem::exists(path), is_there);
   }

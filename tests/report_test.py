@@ -66,7 +66,7 @@ class Report(unittest.TestCase):
         at = lines.index("## activate: ns a row")
         self.assertEqual(lines[at + 2], "| shape | AVX3_DL | AVX2 | fastest peer | ours / peer | "
                          "fastest probe | ours / probe |")
-        # With a single process, the spread of the ratio is that of the repetitions: [100/200, 300/200].
+        # With a single process, the ratios of its repetitions give the spread: [100/200, 300/200].
         self.assertEqual(lines[at + 4], "| 8x768 | 110 ±91% | 150 ±0% | ggml, 200 ±0% | ~ [0.5, 1.5]"
                          " | probe, 50 ±0% | ~ [2, 6] |")
         self.assertEqual(lines[at + 5], "| 8x768@bf16-i8 | 121 ±0% |  |  |  |  |  |")

@@ -113,8 +113,8 @@ void CheckRecordOfLayers(size_t slack) {
   const auto layer = [&](size_t i) {
     return AnyMatrix(record.data() + i * kTopK, kTokens, kTopK, kStride);
   };
-  // The layers are recorded in this order. Until it is recorded, a layer has
-  // canaries.
+  // Records the layers in this order. A layer has canaries until it is
+  // recorded.
   for (const size_t l : {size_t{1}, size_t{0}, size_t{2}}) {
     const std::vector<float> logits =
         Random(l + 1).Uniforms(kTokens * kExperts, -4.0f, 4.0f);

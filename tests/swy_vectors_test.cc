@@ -335,7 +335,8 @@ TEST(VectorsLayers, HaveTheBitsOfDefinitionAndRunExperts) {
       ExpectDefinition(layer.down, layer.activated_codes, layer, 1,
                        layer.down_product);
       EXPECT_EQ(CanonicalBits(RunLayer(layer)), CanonicalBits(layer.output));
-      // Every expert has a token, and activations are not all saturated.
+      // Every expert has a token. The gate's values are moderate and of both
+      // signs, so that the activations are not all saturated.
       EXPECT_EQ(std::set<int32_t>(layer.ids.begin(), layer.ids.end()).size(),
                 Layer::kExperts);
       size_t negative = 0;

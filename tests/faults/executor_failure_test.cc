@@ -89,7 +89,7 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
 
 // Lets each product of a layer's experts fail, on every executor. No thread
 // may hang. The other workers may finish the block of rows that they have
-// begun, but may begin no other.
+// begun, but may not begin another block.
 TEST(ExecutorFailure, ProductsThatFail) {
   constexpr size_t kTokens = 20, kOfABlock = 2 * kTokens;
   size_t failures = 0;
@@ -118,8 +118,8 @@ TEST(ExecutorFailure, ProductsThatFail) {
   EXPECT_GT(failures, 100u);
 }
 
-// Bucketing writes in several passes. If the counts are only partly written,
-// this must not lead to writes outside the views.
+// Bucketing writes in several passes. Partly written counts must not lead to
+// writes outside the views.
 TEST(ExecutorFailure, NothingOutsideTheViews) {
   constexpr size_t kTokens = 300, kExperts = 24, kTopK = 3, kHidden = 13;
   constexpr size_t kPairs = kTokens * kTopK;

@@ -38,8 +38,8 @@ class Layer {
   // Draws values and options from the seed.
   Layer(const Shape& shape, uint64_t seed);
 
-  // The kernels, in an order in which each kernel finds its inputs. The
-  // kernels neither throw nor allocate.
+  // The kernels in the order of their calls, so that each kernel finds its
+  // inputs. The kernels neither throw nor allocate.
   using Step = Status (Layer::*)(Executor&);
   static constexpr size_t kSteps = 8;
   static const Step* Steps();
