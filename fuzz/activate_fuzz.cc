@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares Activate on every ISA with its formulas in double precision: in
-// place and not, in every layout, with limits, biases, row scales and
-// padding. Also checks that invalid calls are refused.
+// Compares Activate on every ISA with its formulas in double precision. The
+// calls have any layout, with limits, biases, row scales and padding. The
+// output is separate or in place. Also checks that invalid calls are refused.
 
 #include "fuzz/any_activate.h"
 

@@ -185,8 +185,9 @@ struct AnyActivate : AnyFloats {
   size_t rows = 0, cols = 0, width = 0, first = 0;
   const Memory* written = nullptr;
   std::vector<int32_t> list, expert_of;  // for each row; -1: not computed
-  // The gates and ups after biases and scales, the factors of the results
-  // (empty if the gates have them), and the output before the call.
+  // `prepared_gate` and `prepared_up` are gate and up after biases and scales.
+  // `scale` has the factors of the results, or is empty if the gates already
+  // have these factors. `old` is the output before the call.
   std::vector<float> prepared_gate, prepared_up, scale, old;
 };
 

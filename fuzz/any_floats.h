@@ -18,15 +18,16 @@
 
 namespace switchyard::fuzz {
 
-// A test makes these choices. A fuzzer leaves them to the bytes.
+// Choices for the numbers and types of a case. A test makes these choices. A
+// fuzzer leaves them to the bytes.
 struct Asked {
   bool tame = false;  // numbers are from -1.5 to 1.5
   size_t hidden = 0;
   std::optional<Type> type;  // the type of all arguments
   bool coarse = false;       // numbers are multiples of 1/16
 };
-// The choices for case i of a test. One case in four has any numbers, and one
-// case in two has a single type.
+// The choices for case i of a test. Three of four cases are tame, and every
+// second case has a single type.
 inline Asked AskedFor(size_t i) {
   Asked asked;
   asked.tame = i % 4 != 3;
@@ -66,8 +67,8 @@ class AnyFloats {
   }
 
   // Expects that an output, if the call has it, has the bits of `fixed` on
-  // ISAs with FMA. If the call is tame and does not round in between, the
-  // output also has to be close to `exact`.
+  // ISAs with FMA. If the call is tame and does not round intermediate
+  // results, the output also has to be close to `exact`.
   void Expect(const AnyMatrix& output, std::vector<float> fixed,
               std::vector<double> exact) {
     if (output.data == nullptr) return;

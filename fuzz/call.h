@@ -171,14 +171,15 @@ class Memory {
     return ids;
   }
 
-  // Takes the current content as the content before the call.
+  // Remembers the current content. Restore() restores it, and the checks
+  // compare with it.
   void Keep() { kept_.assign(data_.get(), data_.get() + size_); }
   void Restore() { std::copy(kept_.begin(), kept_.end(), data_.get()); }
   bool Holds(const void* p) const {
     return p >= data_.get() && p < data_.get() + size_;
   }
-  // CheckUntouched() checks that nothing has changed, CheckOnlyViewWritten()
-  // that nothing outside of the view has.
+  // CheckUntouched() checks that no byte has changed. CheckOnlyViewWritten()
+  // checks that no byte outside of the view has changed.
   void CheckUntouched(const char* name) const { Check(name, true); }
   void CheckOnlyViewWritten(const char* name) const { Check(name, false); }
 
@@ -296,9 +297,9 @@ inline std::string& ExpectedText() {
   return text;
 }
 
-// Adds an error to a valid call: any error that the call's table in src/calls
-// rejects. Sometimes adds further errors. Each of these makes the call
-// invalid, independently of the other errors.
+// Makes a valid call invalid, by breaking one rule of the call's table in
+// src/calls. Sometimes breaks further rules. Each of these makes the call
+// invalid on its own.
 class Spoiler {
  public:
   // Reads its bytes before the call's data. Otherwise short inputs, which end

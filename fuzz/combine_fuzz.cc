@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs Combine with every choice of its parts, in place and not, on every
-// ISA. On ISAs with FMA, the results have to have the reference's bits. Also
-// checks that invalid calls are refused.
+// Runs Combine on every ISA, with any of its optional arguments. The output is
+// separate or in place. On ISAs with FMA, the results have to have the
+// reference's bits. Also checks that invalid calls are refused.
 
 #include <cmath>
 
@@ -173,10 +173,10 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
       continue;
     }
     const reference::Sum& sum = expected.sums[t][h];
-    if (!(sum.magnitude < 1e38)) continue;  // the sum overflows, or may
-    // The sigmoid has an error of 2.5 ulp, which adds up to 5 units of 2^-24
-    // to its term. The rest is for ISAs without FMA. There the sigmoid has a
-    // few more ulps, and products and sums may be denormal.
+    if (!(sum.magnitude < 1e38)) continue;  // the sum may overflow
+    // The sigmoid has an error of 2.5 ulp, which is at most 5 * 2^-24 of its
+    // term. The rest of the 20 is for ISAs without FMA. There the sigmoid has
+    // a few more ulps, and products and sums may be denormal.
     const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
     const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
     // If the sigmoid is below 2^-125, it may be 0.

@@ -20,7 +20,8 @@
 namespace switchyard::fuzz {
 
 struct SortCase {
-  // Draws the number of buckets, minus one, from `sizes`, or below `most`.
+  // Draws a size from `sizes`, or below `most`. The number of buckets is one
+  // more than this size.
   SortCase(Bytes& b, std::initializer_list<size_t> sizes, size_t most,
            bool may_have_table = true)
       :  // Seldom draws enough tokens for several threads, which is slow.

@@ -4,8 +4,9 @@
 // Tests the accuracy of functions that are built from several functions of
 // math-inl.h, against the bounds in activate.h and route.h. (math_test tests
 // the single functions.) The tests call the public API on every ISA. The
-// inputs are one in 2,048 floats (8 times SWITCHYARD_MATH_STRIDE), and the
-// floats around each threshold.
+// inputs are the floats around each threshold, and one of every 2,048 floats.
+// (The step is 8 times that of math_test, so SWITCHYARD_MATH_STRIDE changes
+// it.)
 
 #include <algorithm>
 #include <cmath>
@@ -134,8 +135,8 @@ std::vector<float> Ups(size_t n) {
   return ups;
 }
 
-// True if x, as a float, is neither denormal nor infinite. There is a margin
-// to both limits.
+// True if x, as a float, is neither denormal nor infinite. Values just inside
+// these limits do not count as normal.
 bool IsNormal(double x) {
   return std::fabs(x) > 0x1.1p-126 && std::fabs(x) < 0x1.fp127;
 }
@@ -219,11 +220,10 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
   }
 }
 
-// Tests conversions between f32 and the small floats (bf16, f16 and others)
-// on every ISA against the reference. One in SWITCHYARD_MATH_STRIDE floats, as
-// in math_test.cc, and all floats next to a tie are converted to bf16 and f16.
-// Every code is converted back to f32. ReferenceTest tests the reference
-// itself.
+// Tests conversions between f32 and the small floats (bf16, f16 and others) on
+// every ISA against the reference. Converts all floats next to a tie to bf16
+// and f16, and one of every SWITCHYARD_MATH_STRIDE floats, as in math_test.cc.
+// Converts every code back to f32. ReferenceTest tests the reference itself.
 
 using reference::SmallFloat;
 
@@ -265,8 +265,8 @@ TEST(ReferenceTest, RoundsToTheNearestCode) {
   for (const Small& small : kSmall) {
     const SmallFloat& f = small.format;
     SCOPED_TRACE(testing::Message() << f.mantissa_bits << " bits");
-    // Numbers rise with their codes. Between two powers of two they are
-    // evenly spaced.
+    // The numbers increase with their codes. Between two powers of two they
+    // are evenly spaced.
     ASSERT_EQ(f.Decode(0), 0.0f);
     for (uint32_t code = 0; code < f.largest; ++code) {
       const double low = f.Decode(code), high = f.Decode(code + 1);

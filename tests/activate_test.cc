@@ -158,8 +158,7 @@ TEST_P(ActivateTest, EveryLengthAndMisalignment) {
 }
 
 // Tests streaming stores in rows that begin and end at every position in a
-// cache line. Also tests the output in place, where the kernel does not
-// stream.
+// cache line. Also tests calls in place, where the kernel does not stream.
 TEST_P(ActivateTest, StreamingStoresGiveTheSameBits) {
   const ActivateOptions streaming = {Activation::kSilu, GateUpLayout::kSplit,
                                      ActivateStores::kStreaming};
@@ -275,8 +274,8 @@ TEST_P(ActivateTest, LayoutsGiveTheSameBitsAsSplit) {
   }
 }
 
-// Writes the output over gate or over up. The call gets a row with gate and
-// up as one view, or as two views of its halves.
+// Writes the output over gate or over up. Gate and up are the halves of each
+// row. The call gets one view of whole rows, or two views of the halves.
 TEST_P(ActivateTest, InPlaceOnEitherHalf) {
   constexpr GateUpLayout kLayouts[] = {GateUpLayout::kConcatenated,
                                        GateUpLayout::kSplit};
@@ -364,8 +363,8 @@ TEST_P(ActivateTest, SameBitsInFlushToZeroMode) {
 // pair of types.
 TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(6);
-  // The work is more than seven grains of 30 us, for each thread of the
-  // largest pool.
+  // The work exceeds seven grains of 30 us, one for each thread of the largest
+  // pool.
   const size_t rows = 1021, cols = 1001;
   const std::vector<float> gate = random.Uniforms(rows * cols, -60.0f, 60.0f);
   const std::vector<float> up = random.Uniforms(rows * cols, -2.0f, 2.0f);
@@ -720,11 +719,11 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
 }
 
 // The outputs are so large that Activate() chooses streaming stores itself.
-// Only the last rows belong to an expert. If all rows did, the call would
-// take 10 ms, and a caller that shares the core would not be running when it
-// ends. Rows end in the middle of a cache line. The test stores nothing to
-// the other half of that line, because a full line would be written to memory
-// at once.
+// Only the last rows belong to an expert. If all rows did, the call would take
+// 10 ms, and a caller that shares the core would not be running when the call
+// ends. Rows end in the middle of a cache line. The test stores nothing to the
+// other half of that line, because a full line would be written to memory at
+// once.
 TEST_P(ActivateVisibleTest, AfterLargeOutputs) {
   constexpr size_t kCols = 280, kStride = 288, kComputed = 2;
   constexpr size_t kRows = kActivateStreamingBytes / (3 * 4 * kCols) + 1;

@@ -32,7 +32,8 @@ inline std::vector<int32_t> MakeIds(size_t pairs, size_t experts, Load load,
     if (load == Load::kOneExpert) e = experts / 2;
     int32_t id = static_cast<int32_t>(e);
     if (load == Load::kStrangers && random.Below(4) == 0) {
-      // Some of these would be valid ids if they were cut to 8 or 16 bits.
+      // Some of these values would be valid ids if they were cut to 8 or 16
+      // bits.
       const int32_t strangers[] = {-1,        static_cast<int32_t>(experts),
                                    INT32_MIN, INT32_MAX,
                                    -256,      65536 * 3,
@@ -134,8 +135,8 @@ inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
   ExpectPacked(ids, s, b, order == BucketOrder::kAscending);
 }
 
-// Checks `ids`, the table of BucketStrided(): row e has the pairs of expert e
-// in `r`, and then `behind` up to its end.
+// Checks `ids`, the table of BucketStrided(). Row e has to begin with the
+// pairs of expert e in `r`. All other elements of the row have to be `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
                           uint32_t behind, bool ordered = true) {

@@ -42,8 +42,8 @@ TEST_P(BucketTest, PackedLikeTheReference) {
                                       ids);
       CheckPacked({topk_ids.view()}, ids, s, slack);
     }
-    // Sorts again without row_index and report. kClaim on a single thread
-    // keeps the order of pairs, too.
+    // Sorts again without row_index and report. On a single thread, kClaim
+    // keeps the order of pairs.
     Packed b(s);
     PackedBuckets out = b.Out();
     out.row_index = {};
@@ -267,8 +267,8 @@ TEST_P(BucketTest, DroppedIdsAreAnErrorUnlessAllowed) {
 TEST_P(BucketTest, NoTokens) {
   std::vector<int32_t> counts(4, -1), offsets(5, -1), none;
   Report report = kUnwritten;
-  // Ids that are not given are an error. An empty view is given, because it
-  // has a type.
+  // The ids have to be given, even without tokens. An empty view counts as
+  // given if it has a type.
   ExpectError(BucketPacked({}, {counts, offsets, none, {}, &report}),
               "BucketPacked: topk_ids: not given");
   EXPECT_EQ(report, kUnwritten);
@@ -380,8 +380,9 @@ size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 TEST_P(BucketCollideTest, LikeTheReference) {
   uint64_t seed = 2000;
-  // The shapes have less than a tile of pairs, one tile, or more; more slots
-  // than pairs in a tile; or more experts than tiles support.
+  // Most shapes have fewer pairs than a tile (8192 pairs), exactly a tile, or
+  // more. One shape has 9000 slots per token, more than a tile has pairs. One
+  // shape has 1025 experts, one more than tiles support.
   for (const Shape& s :
        {Shape{16, 8, 17}, Shape{500, 2, 64}, Shape{512, 8, 128},
         Shape{1024, 8, 128}, Shape{1025, 8, 128}, Shape{3001, 7, 300},
@@ -455,8 +456,9 @@ TEST_P(BucketCollideTest, ATooShortStrideLeavesTheRowsAlone) {
   EXPECT_EQ(report, BucketReport(r, r.max_rows));
 }
 
-// Several blocks of tokens write each row, so most blocks start in the middle
-// of it. The scratch ranges from none to more than enough.
+// Several blocks of tokens write to each row of the table, so most blocks
+// begin in the middle of a row. The scratch has no elements, one too few,
+// exactly enough, or more.
 TEST_P(BucketCollidePoolTest, InBlocks) {
   uint64_t seed = 3000;
   for (const Shape& s : {Shape{12001, 8, 128}, Shape{40009, 3, 300}}) {
@@ -494,8 +496,8 @@ constexpr BucketOrder kOrders[] = {BucketOrder::kAscending,
                                    BucketOrder::kClaim};
 
 TEST_P(BucketPoolTest, SameBitsAsSerialOnEveryThread) {
-  // The pairs are several grains of 30 us for each of 7 threads, at about 1
-  // ns a pair.
+  // At about 1 ns per pair, each of 7 threads gets more than two grains of 30
+  // us.
   const Shape s = {60013, 8, 128};
   for (const Load load : {Load::kUniform, Load::kZipf, Load::kStrangers}) {
     const std::vector<int32_t> ids = MakeIds(s, load, 11);
@@ -598,8 +600,8 @@ TEST_P(BucketPoolTest, OddSizes) {
   }
 }
 
-// Sizes are near a change of the number of blocks, or make the last block
-// short.
+// Tests numbers of pairs around those at which the number of blocks changes,
+// and numbers that make the last block short.
 TEST_P(BucketPoolTest, BlockBoundaries) {
   const size_t most = 8 * executor().Concurrency();
   for (const size_t pairs :
@@ -668,7 +670,8 @@ TEST(BucketOrders, OnlyClaimsDependOnTheExecutor) {
     ExpectPacked(ids, s, b, ordered);
     const reference::Buckets r = reference::Bucket(ids, s.experts);
     EXPECT_EQ(b.pairs.Values() == r.pairs, ordered);
-    // With kClaim the threads sort without scratch, too.
+    // With kClaim, a call without scratch gives the same pairs as a call with
+    // scratch.
     if (!ordered) {
       Packed c(s);
       ASSERT_OK(BucketPacked({View(ids, s)}, c.Out(), {order}, backwards));

@@ -92,7 +92,7 @@ class CallErrors : public testing::Test {
     EXPECT_EQ(report_, kUnwritten) << message;
   }
   // Checks details(). If the message is about a shape, `details` has to give
-  // the actual shape and the required one, and these differ.
+  // the actual shape and the required shape. The two must differ.
   static void ExpectDetails(const std::string& message,
                             const std::string& details) {
     const auto has = [&](const char* words) {
@@ -116,8 +116,8 @@ class CallErrors : public testing::Test {
                   details.find("num_rows 0") != details.npos)
           << message << ": " << details;
     } else if (at == details.npos) {
-      // The message states a rule in words, and `details` has the sizes and
-      // options in the rule.
+      // The message states the rule in words. `details` has only the sizes or
+      // options to which the rule applies.
       const bool is_rule = is_range || message.rfind("Activate: ", 0) == 0 ||
                            has(": correction_bias: ");
       EXPECT_TRUE(!is_stride && is_rule &&
@@ -132,8 +132,8 @@ class CallErrors : public testing::Test {
     }
   }
 
-  // Breaks each rule for call_ in turn. The type C, of src/calls/, lists the
-  // rules of the call.
+  // Breaks each rule of the call in turn. C is the type in src/calls/ that
+  // lists the rules.
   template <class C>
   void ExpectSpoiltCallsAreRefused() const {
     SpoiltCalls<
@@ -148,8 +148,8 @@ class CallErrors : public testing::Test {
     }).All();
   }
 
-  // An error of the executor has to be returned unchanged, and the report may
-  // not be written.
+  // Expects that the call returns an executor's error unchanged, and does not
+  // write the report.
   void ExpectExecutorErrorsAreReported() const {
     BackwardsExecutor executor(0);
     ExpectError(Run(call_, executor), "no memory", StatusCode::kOutOfMemory);

@@ -423,7 +423,7 @@ TEST_F(GatherPartsErrors, FormatsThatNothingConverts) {
 // Tests every invalid argument of bucket.h and its message. The call must
 // write nothing.
 
-// A call with 4 tokens of 2 pairs and 3 experts, for BucketPacked and
+// A call with 4 tokens, 2 pairs per token and 3 experts, for BucketPacked and
 // BucketStrided.
 template <class Out>
 class BucketErrors : public CallErrors<BucketInputs, Out, BucketOptions> {
@@ -560,7 +560,7 @@ TEST(DispatchArgs, TilesMatter) {
 // Tests every invalid argument of BucketAligned and MapPairs, and its
 // message. The calls must write nothing.
 
-// A call with 4 tokens of 2 pairs and 3 experts.
+// A call with 4 tokens, 2 pairs per token and 3 experts.
 class AlignedErrors
     : public CallErrors<AlignedInputs, AlignedBuckets, AlignedOptions> {
  protected:
@@ -660,8 +660,8 @@ TEST_F(AlignedErrors, Options) {
   }
 }
 
-// A call with 4 tokens of 2 pairs and 2 destinations. It lists both pairs and
-// tokens.
+// A call with 4 tokens, 2 pairs per token and 2 destinations. The call asks
+// for a list of pairs and a list of tokens.
 class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
  protected:
   MapErrors()
@@ -674,8 +674,8 @@ class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
     table_.Fill({0, 1, 1, 0, 0});
     int32_t* at = ints_.data();
     int64_t* at64 = longs_.data();
-    // The views are so far apart that a view may begin at the address of
-    // another without overlapping a third.
+    // The gaps between views are wide, so that a view that begins at the
+    // address of another view does not reach a third view.
     const auto span = [&](size_t size) {
       at += size + 16;
       return Span<int32_t>(at - size, size);
@@ -750,8 +750,9 @@ TEST_F(MapErrors, Indices) {
                c.out.copy_index = {});
 }
 
-// The call has no other index besides pair_index. Several indices would
-// agree, and the message would name another argument.
+// pair_index is the only index of this call. If the call had other indices,
+// they would agree with each other, and the message would name another
+// argument.
 TEST_F(MapErrors, BlamesATransposedOutput) {
   EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);
@@ -796,7 +797,8 @@ TEST_F(MapErrors, TokensGoToAtMost65536Destinations) {
   EXPECT_EQ(token_offsets.back(), 7);
 }
 
-// A call with 4 tokens of 2 pairs, and 3 experts with at most 2 replicas.
+// A call with 4 tokens, 2 pairs per token, and 3 experts with at most 2
+// replicas each.
 class ReplicaErrors
     : public CallErrors<ReplicaInputs, ReplicaOutputs, ReplicaOptions> {
  protected:
@@ -867,7 +869,7 @@ TEST_F(ReplicaErrors, NamesTheCountThatIsWrong) {
   EXPECT_STREQ(status.details(), "got 3 of 8");
 }
 
-// A call of rank 1 of 3.
+// A call by rank 1 of 3 ranks.
 class CountsErrors
     : public CallErrors<CountsInputs, CountsOutputs, CountsOptions> {
  protected:

@@ -32,7 +32,7 @@ class Family:
 
 
 def weight(*shape, scale=1.0, dtype=np.float32):
-    """Weights [.., in]. Their products with inputs around 1 have a size of about `scale`."""
+    """Random weights [.., in]. If inputs are around 1, products are around `scale`."""
     return (rng.standard_normal(shape) * scale / np.sqrt(shape[-1])).astype(dtype)
 
 
@@ -85,7 +85,7 @@ class Mlps:
         return hidden @ down.T + bias[2]
 
     def sum(self, x, ids, weights, act=swiglu, weighs_input=False):
-        """Returns the weighted sum of the experts `ids`; an id past the last expert returns its input."""
+        """Returns the weighted sum of the experts `ids`. Experts past the last one return their input."""
         out = np.zeros(x.shape)
         for t, (row_ids, row_weights) in enumerate(zip(ids, weights)):
             for e, w in zip(row_ids, row_weights):
@@ -125,8 +125,9 @@ def model(tensors, last_norm=None, root="model.", number=1):
 
 def layer(said, tensors, norm, router, experts, weigh, select=top_k, act=swiglu, bias=0.0,
           shared=lambda x: 0.0, residual=1.0, scale=1.0, weighs_input=False, **more):
-    """A family whose block is residual * hidden + scale * (experts and shared), after one norm.
-    `weigh` computes the experts' weights from logits and ids.
+    """A family whose block is residual * hidden + scale * (routed + shared). Router, routed experts
+    and shared expert read `hidden` after one norm. `weigh` computes the experts' weights from logits
+    and ids.
     """
     def logits(hidden):
         return rms_norm(hidden, norm) @ router.T + bias
@@ -214,8 +215,8 @@ def gpt_oss():
 
 
 def llama4():
-    """Inside another model; transposed, gate then up; sigmoid of the selected logits, which
-    multiplies the experts' input."""
+    """Inside another model; transposed, gate then up; each selected expert's input is multiplied by
+    the sigmoid of its logit."""
     norm, following = around(1, HIDDEN), around(1, HIDDEN)
     router, experts, shared = weight(EXPERTS, HIDDEN, scale=2), Mlps(), Mlps(INTER, 1)
     text = config("llama4_text", intermediate_size=INTER, num_local_experts=EXPERTS,
@@ -233,8 +234,9 @@ def llama4():
 
 
 def gemma4():
-    """One tensor for all experts, gate then up; separate norms before and after each part, and
-    after both; the tanh form of GELU; scales of the experts and of the layer."""
+    """One tensor for all experts, gate then up; norms before and after the experts, before and after
+    the dense MLP, and after their sum; the tanh form of GELU; scales of the experts and of the
+    layer."""
     names = ("pre_feedforward_layernorm_2", "pre_feedforward_layernorm",
              "post_feedforward_layernorm_2", "post_feedforward_layernorm_1",
              "post_feedforward_layernorm")

@@ -134,8 +134,9 @@ inline std::vector<CombineTypes> EveryMix() {
       AllOf(kF32),
       AllOf(kBF16),
       AllOf(kF16),
-      // First weights, norm_weight and gate are f32. Then residual and out
-      // are f32 as well. In the last row all inputs are f32.
+      // In the first two rows, weights, norm_weight and gate are f32. In the
+      // third row, residual and out are f32 as well. In the fourth row, all
+      // inputs are f32.
       {kBF16, kF32, kBF16, kF32, kBF16, kF32, kBF16, kBF16},
       {kF16, kF32, kF16, kF32, kF16, kF32, kF16, kF16},
       {kBF16, kF32, kF32, kF32, kBF16, kF32, kF32, kBF16},
@@ -187,8 +188,9 @@ class TypedCombine {
     r.normed = Rounded(types_.normed, r.normed);
     return r;
   }
-  // Returns the same case for the f32 kernel, with the stored numbers. The
-  // weights are multiplied by the scales of quantised rows.
+  // Returns the case that the f32 kernel computes for comparison. It has the
+  // stored numbers, and weights that are multiplied by the scales of quantised
+  // rows.
   const CombineCase& f32() const { return f32_; }
 
   CombineInputs in;

@@ -33,8 +33,8 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      // The sigmoid has an error of 2.5 ulp, which adds up to 5 units of
-      // 2^-24 to its term.
+      // The sigmoid has an error of 2.5 ulp, which is at most 5 * 2^-24 of its
+      // term.
       const double bound =
           (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
           exact[h].magnitude;
@@ -137,7 +137,7 @@ TEST_P(CombineTest, SkippedSlotsAreNotReadAndStrangersAreCounted) {
   const std::vector<float> allowed = out;
   std::fill(out.begin(), out.end(), kNaN);
   // Without allow_skipped, stale rows give an error, but the call writes the
-  // same results as with it.
+  // same results as with allow_skipped.
   ExpectError(Combine(c.Inputs(), outputs),
               "Combine: row_index: outside [-1, num_rows), and "
               "options.allow_skipped is not set",

@@ -19,7 +19,8 @@ sys.path.insert(0, str(COMPARE.parent))
 import compare  # pylint: disable=wrong-import-position
 import spread  # pylint: disable=wrong-import-position
 
-# A fake moe_layer: plain loops take RATIO times as long, and rounds vary by SCATTER.
+# A fake moe_layer: plain loops take RATIO times the time of the library, and their rounds vary by
+# SCATTER.
 MOE_LAYER = """#!{python}
 import json, random, sys
 draw = random.Random(1)
@@ -48,8 +49,8 @@ print("| 1 | 9.0 | 9.0 | 1.00 | 0.99 | 1.01 | 0.990 to 1.010 |")
 print("| 32 | 9.0 | 8.0 | 1.12 | 1.10 | 1.13 | 1.110 to 1.130 |")
 print("| 512 | 18.0 | 9.0 | 2.00 | 1.90 | 2.10 | 1.950 to 2.050 |")
 """
-# A fake switchyard_bench: on one thread, ggml takes RATIO times as long as our AVX2 kernel, and
-# oneDNN half as long. ggml's rounds vary by SCATTER on one thread; nothing else varies.
+# A fake switchyard_bench: on one thread, ggml takes RATIO times the time of our AVX2 kernel, and
+# oneDNN half that time. ggml's rounds vary by SCATTER on one thread; nothing else varies.
 BENCH = """#!{python}
 import json, random, sys
 draw = random.Random(1)
@@ -97,7 +98,7 @@ class Load(unittest.TestCase):
         self.stat = pathlib.Path(folder.name, "stat")
 
     def shares(self, **ticks):
-        """Returns the shares that a spread.Load measures if /proc/stat grows by `ticks` meanwhile."""
+        """Returns the shares that a spread.Load measures while /proc/stat grows by `ticks`."""
         names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
         self.stat.write_text("cpu  " + " ".join(["100"] * 8) + " 0 0\ncpu0 1\n")
         load = spread.Load(self.stat)
@@ -176,8 +177,8 @@ class Table(unittest.TestCase):
                       " 2.00 [1.95, 2.05] (9) |", lines)
 
     def test_repeat_takes_the_median_of_runs(self):
-        # A run starts six processes. Each process adds a letter to a file. The size of the file
-        # tells the process its run, and so the run's ratio.
+        # A run starts six processes. Each process adds a letter to a file. From the file's size, a
+        # process computes the number of its run, which selects the ratio.
         counter = self.folder / "count"
         text = MOE_LAYER.replace("draw = random", f"""
 import os, pathlib

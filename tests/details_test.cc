@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that Status::details() has the numbers of its own error, and never
-// those of another error.
+// Tests that Status::details() describes its own error, and never another
+// error.
 
 #include "src/base/details.h"
 
@@ -88,7 +88,8 @@ TEST_F(DetailsTest, AreTheNumbersOfTheMessage) {
   ExpectDetails(Combine(sums, {{f + 4000, 16, 8}}),
                 "Combine: rows: is not [tokens * top_k, hidden]",
                 "got [31, 8], needs [32, 8]");
-  // Quantised rows add the sizes of blocks and of scales.
+  // For quantised rows, details() has the size of a block, or the valid shapes
+  // of scales.
   std::vector<unsigned char> codes(4000);
   const auto quantize = [&](Type type, size_t cols, const AnyMatrix& scales) {
     const AnyMatrix to(static_cast<void*>(codes.data()), type, 4, cols, cols);

@@ -31,8 +31,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// A pool that divides by the grain. The library must not call it if there is
-// no work.
+// A pool that divides by the grain. The library must not call this pool if a
+// call has no work.
 class DividingExecutor final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return 2; }
@@ -88,7 +88,7 @@ TEST(OneRow, OverlapsWhateverItsStride) {
                 "Activate: out: overlaps gate without being the same view");
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6, stride}},
                        {{f + 6, 1, 6, stride}}));
-    // `out` is the gate.
+    // `out` is the same row as the gate, but may have another stride.
     EXPECT_OK(Activate({{f, 1, 6, stride}, {f + 40, 1, 6}}, {{f, 1, 6}}));
   }
 }

@@ -116,8 +116,7 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // The bodies got as many worker numbers as there were threads inside bodies
-  // at the same time.
+  // The bodies got as many worker numbers as the executor has threads.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 
@@ -151,8 +150,9 @@ TEST(TbbExecutor, KeepsToTheGrainAndRunsSmallWorkInline) {
 }
 
 // A layer passes one index for each thread, and its bodies take tiles from a
-// shared list. So each index needs its own thread. (On two cores all threads
-// run only because the bodies wait for each other.)
+// shared list. So each index needs its own thread. (On two cores, all seven
+// threads get an index only because Rendezvous() makes the bodies wait for
+// each other.)
 TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
   const auto executor = MakeExecutor(Pool::kTbb7);
   executor->Rendezvous();
@@ -164,15 +164,15 @@ TEST(TbbExecutor, GivesEachOfFewIndicesAThread) {
 }
 
 // After a call of at least 10 us, the workers stay awake for 20 us, and the
-// next fork costs less. The machine may pause after any call, so it is enough
-// if ForkNs() falls after one of many calls.
+// next fork costs less. The machine may pause after any call, so the test
+// makes up to 1000 calls until ForkNs() falls.
 TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
   using Clock = std::chrono::steady_clock;
   for (const int threads : {2, 3}) {
     const auto executor =
         MakeExecutor(threads == 2 ? Pool::kTbb2 : Pool::kTbb7);
     const size_t awake = threads == 2 ? 5000 : 10000;
-    const auto cost_after = [&](size_t count) {  // 64 indices are 30 us
+    const auto cost_after = [&](size_t count) {  // a grain of 64 means 30 us
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       EXPECT_EQ(executor->ForkNs(), 30000u);
       Visits visits(count);
@@ -190,9 +190,9 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     EXPECT_EQ(after_60_us, awake);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cost_after(21), 30000u);
 
-    // Calls of 5 us do not keep workers awake. The exception is a call for
-    // which the 20 us end between ForkNs() and the call. This exception
-    // happened in 62 of 100 cases on two busy cores with sanitizers.
+    // Calls of 5 us do not keep workers awake, unless the 20 us end between
+    // ForkNs() and ParallelFor(). This happened in 62 of 100 cases on two busy
+    // cores with sanitizers.
     const auto work = [](void* calls, size_t, size_t, size_t) {
       ++*static_cast<int*>(calls);
       const Clock::time_point start = Clock::now();
@@ -471,9 +471,9 @@ constexpr struct {
 } kOf64Tokens[] = {
     {512, 164'000, 94}, {512, 125'000, 242}, {64, 1'000'000, 118}};
 
-// In total the kernels took 247 us when the grain was 30 us of work and each
-// thread got one piece, or TBB halved the range. With a tenth of that grain
-// they take about 90 us.
+// With a grain of 30 us, the kernels took 247 us in total. At that time,
+// TBB halved the range, and the other executors gave each thread one piece.
+// With a tenth of that grain, the kernels take about 90 us.
 TEST(Model, KernelsOf64TokensTakeHalfTheTime) {
   constexpr size_t kThreads = 16;
   for (const Pool16& pool : kAwake) {

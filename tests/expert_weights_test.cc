@@ -208,7 +208,7 @@ TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   EXPECT_EQ(ExpertWeightsSize(stored.View()), SIZE_MAX);
 }
 
-// Outputs round the f32 sum once, to nearest even.
+// bf16 and f16 outputs are the f32 sums, rounded once to nearest even.
 TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   const WeightBytes stored =
       RandomWeights(WeightFormat::kQ4_0, 1, 50, 64, 1, false);
@@ -261,7 +261,7 @@ TEST_P(ExpertWeightsTest, NaNScalesAreNotHidden) {
     const Format rows_format = ProductRowsOf(format);
     FormatRows operands = RandomOperands(rows_format, 7, cols, 2, false);
     // Row 3 of the operands has codes of 0 and a NaN scale. So only the scale
-    // can make its outputs NaN.
+    // can make the outputs of row 3 NaN.
     const size_t row_bytes = operands.codes.size() / 7;
     std::memset(&operands.codes[3 * row_bytes], 0, row_bytes);
     if (IsFloatFormat(format)) {

@@ -24,8 +24,9 @@ endif()
 # The tests that start threads, for builds with ThreadSanitizer.
 add_custom_target(threaded_tests)
 
-# Adds a program for each *_test.cc of the folder, named PREFIX and the file.
-# Each gtest case becomes a ctest with the ISA in its name.
+# Adds a program for each *_test.cc of the folder. The program's name is PREFIX
+# followed by the file's name. Each gtest case becomes a ctest with the ISA in
+# its name.
 function(switchyard_tests prefix)
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   # Leaves out tests that are built next to their programs, in examples/,
@@ -34,7 +35,7 @@ function(switchyard_tests prefix)
     "/(engine_loop|metal_chain|moe_layer|switchyard_bench|swy)_[a-z_]*test.cc$")
   # Leaves out plugin_test.cc, which does not use switchyard_fixtures.
   list(FILTER sources EXCLUDE REGEX "/plugin_test.cc$")
-  if(SWITCHYARD_SANITIZE)  # one replaces malloc, one has no memory accesses to check
+  if(SWITCHYARD_SANITIZE)  # allocation_test replaces malloc, math_test has no memory accesses to check
     list(FILTER sources EXCLUDE REGEX "/(allocation|math)_test.cc$")
   endif()
   foreach(source IN LISTS sources)

@@ -13,7 +13,7 @@
 
 namespace switchyard::testing_support {
 
-// Returns the stride of the sweep. With 1 it covers every bit pattern.
+// Returns the stride of the sweep. A stride of 1 covers every bit pattern.
 inline uint64_t SweepStride() {
 #ifdef NDEBUG
   constexpr uint64_t kDefault = 256;
@@ -26,16 +26,16 @@ inline uint64_t SweepStride() {
   return stride == 0 ? kDefault : stride;
 }
 
-// Calls block(x) until it returns false. The vectors hold the given `x` and
-// one of every `stride` floats. The size of each is a multiple of all vector
-// lengths.
+// Calls block(vector) for one vector of floats after the other, until it
+// returns false. The vectors hold the given `x` and one of every `stride`
+// floats. Each vector's size is a multiple of all lengths of SIMD vectors.
 template <class Block>
 void SweepFloats(std::vector<float> x, const Block& block,
                  uint64_t stride = SweepStride()) {
   constexpr size_t kBlock = 1 << 16;
   uint64_t offset = 0;
   for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride) {
-    // Takes another one of each `stride` floats, so that the low bits vary.
+    // Varies which of `stride` floats is taken, so that the low bits vary.
     x.push_back(FromBits(static_cast<uint32_t>(bits + offset)));
     offset = (offset * 5 + 3) % stride;
     if (x.size() < kBlock || x.size() % 64 != 0) continue;

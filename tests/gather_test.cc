@@ -147,8 +147,8 @@ TEST_P(GatherTest, PairsOutOfRangeGiveZerosAndAreCounted) {
   EXPECT_OK(GatherRows(in, out, {true}));
   const std::vector<float> allowed = rows;
   std::fill(rows.begin(), rows.end(), 7.0f);
-  // Without allow_invalid, invalid pairs are an error, but the call writes
-  // the same rows as with it.
+  // Without allow_invalid, invalid pairs are an error, but the call writes the
+  // same rows as with allow_invalid.
   ExpectError(GatherRows(in, out),
               "GatherRows: pairs: outside [0, num_tokens * top_k), and "
               "options.allow_invalid is not set",
@@ -309,8 +309,8 @@ TEST_P(GatherFormatsTest, LongRows) {
   }
 }
 
-// There are more tokens than a grain, and row_index spreads the rows of each
-// token over several threads.
+// There are enough tokens for several threads, and row_index spreads the rows
+// of each token over several threads.
 TEST_P(GatherFormatsPoolTest, SameRowsOnEveryThread) {
   Random random(6);
   std::vector<size_t> kinds(150);

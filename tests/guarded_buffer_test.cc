@@ -67,7 +67,8 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
   EXPECT_EQ(intact() + untouched(), "");
 }
 
-// Also tests memory that was used before, and several pages.
+// Tests that the first byte after a buffer is inaccessible. Buffers have one
+// byte to many pages. One size occurs twice, because a buffer may reuse memory.
 TEST(GuardedDeathTest, TheByteBehindIsNobodys) {
   for (const size_t size : {1u, 4096u, 70000u, 70000u, 1u << 25}) {
     const Guarded<unsigned char> memory(1, size);

@@ -126,8 +126,8 @@ TEST(Isa, AnUnknownCapIsAnErrorAndChangesNothing) {
     names.emplace_back(lower, nearest);
     if (isa.size() > 4) names.emplace_back(isa + "x", nearest);
   }
-  // Common names for AVX-512 and for other ISAs. They differ from AVX2 in two
-  // or three letters.
+  // Common names for AVX-512 and for other ISAs. Some of these names differ
+  // from AVX2 in only two or three letters.
   const std::vector<std::string> runnable = RunnableIsaNames();
   for (const std::string& isa : IsaNames(CompiledIsas())) {
     const bool runs =

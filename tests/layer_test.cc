@@ -112,7 +112,8 @@ struct QuantisedWeights {
 
 // Gate and up read blocks of q8_0. The down product reads int8 with one scale
 // per row, so `intermediate` need not be a multiple of a block. The layer has
-// to equal single steps that compute one token and one expert at a time.
+// to give the same bits as calls that compute one token and one expert at a
+// time.
 TEST_P(LayerTest, DownReadsAnotherFormatThanGate) {
   constexpr size_t kTokens = 21, kTopK = 2, kExperts = 3;
   constexpr size_t kHidden = 64, kInter = 45, kShared = 70;
@@ -576,8 +577,9 @@ TEST(PlanSize, IsNoneOfBadOptions) {
   expect(&ExpertsPlanOptions::workers, (1 << 16) + 1);
 }
 
-// The number of rows that a plan cuts into parts has a bound, which does not
-// grow with the number of rows. So the scratch for any plan is bounded, too.
+// A plan cuts some rows into parts. The number of these rows has a bound that
+// does not grow with the number of tokens. So the scratch for any plan is
+// bounded, too.
 TEST(Plan, RowsInPartsAreBounded) {
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
     for (const size_t workers : {2u, 16u, 64u}) {
@@ -600,11 +602,11 @@ TEST(Plan, RowsInPartsAreBounded) {
   }
 }
 
-// With at least four tiles of work per worker, the last worker finishes
-// within 1.05 times the mean. With less work it finishes within 1.15 times,
-// because a tile is a part of an expert. The exception is 1.25 times, for two
-// or more tokens on 128 workers: some experts have one row and others two,
-// and these do not divide evenly.
+// With at least four tiles of work per worker, the last worker finishes within
+// 1.05 times the mean. With less work it finishes within 1.15 times the mean,
+// because a tile is a part of an expert. With two or more tokens on 128
+// workers, the limit is 1.25 times the mean: some experts have one row and
+// others two, and these do not divide evenly.
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {

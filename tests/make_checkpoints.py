@@ -35,7 +35,7 @@ rng = np.random.default_rng(20260117)
 
 
 def weight(out_size, in_size, scale=1.0):
-    """Weights [out_size, in_size]. Their products with inputs around 1 have a size of about `scale`."""
+    """Random weights [out_size, in_size]. If inputs are around 1, products are around `scale`."""
     shape = (out_size, in_size)
     return (rng.standard_normal(shape) * scale / np.sqrt(in_size)).astype(np.float32)
 
@@ -117,15 +117,15 @@ def make_layer(shared):
 
 
 def make_hidden(layers):
-    """Hidden states that are exact in bfloat16. Their experts are the same from
-    bfloat16 and from float64 logits, and a common direction makes some experts busy."""
+    """Hidden states that are exact in bfloat16. Logits in bfloat16 select the same experts
+    as logits in float64. A common direction makes some experts busy."""
     hidden = rng.standard_normal((4 * TOKENS, HIDDEN)) + 1.2 * rng.standard_normal(HIDDEN)
     hidden = from_bf16_bits(to_bf16_bits(hidden.astype(np.float32)))
     clear = np.ones(len(hidden), dtype=bool)
     for layer in layers:
         x = rms_norm(hidden.astype(np.float64), layer["norm"].astype(np.float64))
         logits = -np.sort(-(x @ layer["router"].astype(np.float64).T), axis=-1)
-        # A logit and the numbers it is computed from are each rounded by up to 2^-8.
+        # Logits are rounded by up to 2^-8, and so are the numbers from which they are computed.
         clear &= logits[:, TOP_K - 1] - logits[:, TOP_K] > 2.0**-6 * np.abs(logits).max(axis=-1)
     hidden = hidden[clear][:TOKENS]
     assert len(hidden) == TOKENS

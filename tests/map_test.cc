@@ -136,8 +136,8 @@ struct Map {
   Report report = kUnwritten;
 };
 
-// Makes a table in which some experts have no destination, or one that is out
-// of range.
+// Makes a table in which some experts have no destination, or an invalid
+// destination.
 std::vector<int32_t> MakeTable(size_t experts, size_t destinations,
                                uint64_t seed) {
   Random random(seed);
@@ -174,8 +174,8 @@ TEST_P(MapTest, AnyShapeLikeTheReference) {
   }
 }
 
-// Tokens have more pairs than the kernel handles together. The rows of ids
-// have gaps, or no gaps.
+// Tokens have more pairs than the kernel handles at a time. Some cases have
+// gaps between the rows of ids.
 TEST_P(MapTest, LongTokens) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Map c = MakeCase(4 * seed + seed % 3, {3, 5001, 400}, 70);
@@ -524,8 +524,9 @@ TEST_P(ReplicaTest, KnownAnswers) {
   EXPECT_EQ(physical, (std::vector<int32_t>{4, 3, 5, 1, 0, 2, 4, 1, 3, 5}));
 }
 
-// On each rank, the numbers of pairs of an expert's replicas differ by at
-// most one. The sums over all ranks differ by at most the number of ranks.
+// On each rank, the replicas of an expert get numbers of pairs that differ by
+// at most one. Over all ranks, the sums of these numbers differ by at most the
+// number of ranks.
 TEST_P(ReplicaTest, BalancesReplicas) {
   constexpr size_t kExperts = 16, kReplicas = 4, kRanks = 4;
   const Shape s = {101, 4, kExperts};
@@ -756,8 +757,8 @@ struct Aligned {
             active_experts.span(),
             &report};
   }
-  // Checks that `memory` holds `wanted`, and behind it `fill` if `filled`, or
-  // otherwise canaries.
+  // Checks that `memory` begins with `wanted`. If `filled`, all later elements
+  // have to be `fill`. Otherwise they have to be canaries.
   static void ExpectTail(const Guarded<int32_t>& memory,
                          std::vector<int32_t> wanted, bool filled, int32_t fill,
                          const char* name) {
@@ -912,8 +913,8 @@ TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
   }
 }
 
-// Runs the example of vLLM's moe_align_block_size, where experts count from
-// 1.
+// Runs the example of vLLM's moe_align_block_size. vLLM's example numbers
+// experts from 1, this test from 0.
 TEST_P(BucketAlignedTest, KnownAnswers) {
   const std::vector<int32_t> ids = {1, 2, 3, 0, 1, 3, 0, 2, 3, 0, 1, 2};
   std::vector<int32_t> counts(4), offsets(5), pairs(24), experts(6);

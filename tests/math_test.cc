@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests the functions of math-inl.h and gelu-inl.h on every ISA against a
-// double-precision reference, which is computed once per input. The inputs
-// are one in 256 bit patterns, and every float around each power of two and
-// each threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32
-// inputs (40 minutes).
+// double-precision reference, which is computed once per input. The inputs are
+// one of every 256 floats, and all floats around each power of two and each
+// threshold. SWITCHYARD_MATH_STRIDE=1 in the environment tests all 2^32 inputs
+// (40 minutes).
 
 #include <algorithm>
 #include <array>
@@ -24,9 +24,10 @@
 #include "tests/float_sweep.h"
 #include "tests/target_test.h"
 
-// For each function: its error bounds in ulp with and without FMA, the
-// largest input for which it is zero, and the zero that it returns there.
-// Below 0, GeluTanh may have 3.5 |y| ulp more, with the y of gelu-inl.h.
+// For each function: its error bounds in ulp with and without FMA, the largest
+// input for which it is zero, and the zero that it returns there. For inputs
+// below 0, the bound of GeluTanh is larger by 3.5 |y| ulp. (gelu-inl.h defines
+// y.)
 #ifndef SWITCHYARD_MATH
 #define SWITCHYARD_MATH(X)                                   \
   X(kExp, Exp, 1.5, 1.5, -87.33655f, 0.0f)                   \

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests whole blocks that are read from checkpoints in the real format. The
-// results are compared with numpy's float64 in every dtype.
+// Tests whole blocks that are read from checkpoints in Hugging Face's format.
+// In every dtype, the results are compared with numpy's results in float64.
 
 #include <algorithm>
 #include <chrono>
@@ -199,9 +199,9 @@ TEST_P(Checkpoints, SameBitsOnAnyNumberOfThreads) {
   const BlockResults& want = serial.block.results();
   for (const Pool pool : {Pool::kTbb2, Pool::kShuffle}) {
     const auto executor = MakeExecutor(pool);
-    // The threads can meet only if the first section has work for all of
-    // them. A norm of few rows has too little work, and on some machines a
-    // conversion has too little as well.
+    // The threads can meet only if the first section has work for all of them.
+    // A norm of few rows has too little work. On some machines a conversion
+    // has too little work, too.
     const bool meet = weights.vectors[kRouterNorm].data == nullptr &&
                       dtype().rows == switchyard::Type::kF32 &&
                       dtype().operands == switchyard::Type::kF32;
@@ -237,7 +237,7 @@ TEST(MoeLayerCheckpointFiles, StagesAddUpToTheTimeThatPassed) {
   for (const Pool pool : {Pool::kSerial, Pool::kTbb2}) {
     const auto executor = MakeExecutor(pool);
     Ran ran(weights, states, *executor);
-    double best = 0;  // clock readings outside may wait for the CPU
+    double best = 0;  // of 20 runs, because a run may wait for the CPU
     for (int i = 0; i < 20; ++i) {
       const auto start = std::chrono::steady_clock::now();
       ran.block.Run(ran.hidden, ran.normed);
@@ -296,7 +296,8 @@ TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   EXPECT_EQ(config.shape().num_experts, 256u);
   EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
 
-  // The fields are two objects deep. The lists by layer repeat one value.
+  // The fields are two objects deep. Some fields are lists with one value per
+  // layer, and all values of a list are equal.
   json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
       "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
       "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");

@@ -30,8 +30,8 @@ inline std::ostream& operator<<(std::ostream& os, const Dtype& dtype) {
 
 namespace moe_layer::testing_support {
 
-// Returns the folder of a checkpoint. The ctest fixture has run
-// make_checkpoints.py, which made it.
+// Returns the folder of a checkpoint. A ctest fixture has made all checkpoints
+// by make_checkpoints.py.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }

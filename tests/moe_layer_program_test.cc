@@ -425,8 +425,8 @@ TEST(MoeLayerProgram, OutOfMemoryIsOneLine) {
         RunProgram("--threads 1 --json '" + path + "'", "ulimit -v 1000000;");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.err, "moe_layer: out of memory\n");
-    // If there was no file before, there is none now. Otherwise the file has
-    // its old content.
+    // A file that existed before has its old content. Otherwise no file
+    // exists.
     EXPECT_EQ(ReadFile(path), is_there ? "before" : "");
     EXPECT_EQ(std::filesystem::exists(path), is_there);
   }
@@ -881,8 +881,8 @@ const Case kTensorCases[] = {
      "the data, which has #D"},
     {"ShapeLargerThanData", SetRouter("shape", {13, 72}),
      "ROUTER: F32 [13, 72] does not fill its 3456 bytes"},
-    // Multiplied by 4 bytes, modulo 2^64, this equals the tensor's 3456
-    // bytes.
+    // This number of 4-byte floats takes 2^64 + 3456 bytes. Modulo 2^64, this
+    // is the tensor's size of 3456 bytes.
     {"ShapeOverflows", SetRouter("shape", {(uint64_t{1} << 62) + 864}),
      "ROUTER: F32 [4611686018427388768] does not fill its 3456 bytes"},
     {"TensorsOverlap", EditHeader([](json& h) { h["again"] = h[kRouter]; }),

@@ -175,7 +175,7 @@ TEST(Presets, UnknownNamesAreRefused) {
   for (const char* name : {"", "aaa", "gpt", "zzz", "doge"}) {
     ExpectError(FindPreset(name, &preset), unknown);
   }
-  // These are names close to a preset's, other spellings, and names of any
+  // Tests other spellings of a family's name, typing errors, and names of any
   // length.
   for (const auto& [name, meant] : {std::pair("deepseek_v3 ", "deepseek_v3"),
                                     {"DEEPSEEK_V3", "deepseek_v3"},
@@ -595,8 +595,8 @@ TEST(Presets, FieldsAreSetByTheirNames) {
     ExpectError(SetField(key, value, &config),
                 std::string("SetField: config: ") + want);
   }
-  // The number is given as text. The message has the file's key and the kind
-  // of value that it needs.
+  // The value is a text instead of a number. The message has the file's key
+  // and the kind of value that the key needs.
   const std::pair<const char*, const char*> texts[] = {
       {"n_routed_experts",
        "n_routed_experts is not a whole number from 0 to 2^31 - 1"},
@@ -974,8 +974,8 @@ TEST(Presets, NormsAreThoseOfTheirFamilies) {
           "norm that Combine does not have (options.needs_other_norm)");
       EXPECT_EQ(normed, std::vector<float>(4, -7));
     } else {
-      // A weight of 0 leaves the row unchanged if the norm adds one to
-      // weights.
+      // Normalising a row of ones leaves it unchanged. With weights of 0, the
+      // result is 1 if the norm adds one to weights, and 0 otherwise.
       const bool adds_one = preset.combine.norm == NormKind::kPlusOne;
       plus_one += adds_one;
       EXPECT_OK(status);

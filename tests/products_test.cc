@@ -41,7 +41,7 @@ size_t NumberIn(const char* variable, size_t by_default) {
   return static_cast<size_t>(number);
 }
 
-// Random weights, each both stored and packed, and random rows.
+// Random weights in both layouts, stored and packed, and random rows.
 struct Operands {
   Format row_format;
   size_t cols, num_outputs, num_rows, expert;
@@ -51,7 +51,7 @@ struct Operands {
   std::vector<uint8_t> memory;
   ExpertWeights packed;
 
-  // With `is_long`, one or two rows have more columns than kernels copy.
+  // With `is_long`, there are one or two rows of about 13,000 columns.
   Operands(WeightFormat format, bool is_long, Random& random)
       : row_format(DrawRowFormat(format, random)),
         cols(DrawCols(ColumnsStep(format, row_format), is_long, random)),

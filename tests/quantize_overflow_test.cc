@@ -45,7 +45,7 @@ class QuantizeOverflow : public IsaPoolTest {
 };
 
 // All 32 values are 2048. Then the scale d is 16.125, but the sum s is 65536,
-// which exceeds f16.
+// which is above the largest f16 number, 65504.
 TEST_P(QuantizeOverflow, OfTheSum) {
   for (const float sign : {1.0f, -1.0f}) {
     const std::vector<float> x(kBlock, sign * 2048.0f);

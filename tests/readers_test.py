@@ -43,7 +43,7 @@ class Readers(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.readers = build(pathlib.Path(cls.folder.name))
-        # The file of a case contains the lines of its right answer.
+        # A case's file also contains the right answer.
         cls.right = "".join(case.read_text() for case in CASES)
 
     @classmethod
@@ -78,7 +78,7 @@ class Readers(unittest.TestCase):
                              "ties: wrong: row 0 of ids", " 1 wrong")
 
     def test_weights_within_the_tolerance(self):
-        # The tolerance is 2^-16, which is 5.1e-6 of 1/3.
+        # The tolerance is 2^-16 of the weight 1/3, which is 5.1e-6.
         for weight in ("0.333338", "0.333329"):
             self.expect_replaced("ties", "0.33333334", weight, 0)
         for weight in ("0.333340", "nan"):

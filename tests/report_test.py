@@ -66,7 +66,7 @@ class Report(unittest.TestCase):
         at = lines.index("## activate: ns a row")
         self.assertEqual(lines[at + 2], "| shape | AVX3_DL | AVX2 | fastest peer | ours / peer | "
                          "fastest probe | ours / probe |")
-        # A single process's ratio has the spread of its repetitions: [100/200, 300/200].
+        # With a single process, the ratios of its repetitions give the spread: [100/200, 300/200].
         self.assertEqual(lines[at + 4], "| 8x768 | 110 ±91% | 150 ±0% | ggml, 200 ±0% | ~ [0.5, 1.5]"
                          " | probe, 50 ±0% | ~ [2, 6] |")
         self.assertEqual(lines[at + 5], "| 8x768@bf16-i8 | 121 ±0% |  |  |  |  |  |")
@@ -82,7 +82,7 @@ class Report(unittest.TestCase):
                             for line in lines), lines)
 
     def processes(self, *times):
-        """Returns a shape's line for one process for each of `times`; ggml takes 100."""
+        """Reports one process for each of `times`, while ggml takes 100. Returns the line of the shape."""
         return self.lines(*(document(bench("activate/a/AVX2", time), bench("activate/a/ggml", 100))
                             for time in times))[-3]
 

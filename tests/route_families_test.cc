@@ -110,8 +110,9 @@ TEST_P(RouteFamiliesTest, HeadsAreRowsWithABiasOfTheirOwn) {
   }
 }
 
-// LLaDA2.2: a block of tokens may use `capacity` experts, those with the
-// largest keys of any of its tokens. The last block is shorter.
+// LLaDA2.2: a block of tokens may use only kCapacity experts. An expert's key
+// for the block is its largest key for any token of the block. The experts
+// with the largest keys for the block are used. The last block is shorter.
 TEST_P(RouteFamiliesTest, BlocksOfTokensShareAFewExperts) {
   constexpr size_t kTokens = 10, kBlock = 4, kBlocks = 3;
   constexpr size_t kExperts = 16, kCapacity = 6, kTopK = 3;

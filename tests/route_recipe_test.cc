@@ -113,8 +113,8 @@ void CheckRecordOfLayers(size_t slack) {
   const auto layer = [&](size_t i) {
     return AnyMatrix(record.data() + i * kTopK, kTokens, kTopK, kStride);
   };
-  // The layers are recorded in this order. Until it is recorded, a layer has
-  // canaries.
+  // Records the layers in this order. A layer has canaries until it is
+  // recorded.
   for (const size_t l : {size_t{1}, size_t{0}, size_t{2}}) {
     const std::vector<float> logits =
         Random(l + 1).Uniforms(kTokens * kExperts, -4.0f, 4.0f);
@@ -229,7 +229,8 @@ RouteResult RunRow(const RouteCase& c) {
   return result;
 }
 
-// The record has the indices from before expert_map, also of zero experts.
+// The record has the experts' indices before expert_map changes them. It has
+// the indices of zero experts, too.
 TEST_P(RouteRecipeTest, RecordBeforeIdsChange) {
   RouteOptions options;
   options.num_zero_experts = 1;
@@ -266,8 +267,8 @@ TEST_P(RouteRecipeTest, RecordOfTheMostExperts) {
   }
 }
 
-// A row of more than 16,384 experts is computed in pieces, unless x of
-// route.h is the logit itself.
+// The kernel computes a row of more than 16,384 experts in pieces, unless the
+// value x that route.h defines is the logit itself.
 TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
   RouteOptions options;
   options.score = Score::kSparsemixer;
@@ -285,9 +286,9 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
       EXPECT_EQ(far.ids,
                 (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
       EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
-      // Experts near the largest count in the divisors of both weights. The
-      // first selected expert does not count in the divisor of the second
-      // weight.
+      // Experts count in the divisors of both weights if their logits are
+      // close to the largest one. The first selected expert does not count in
+      // the divisor of the second weight.
       RouteOptions near = o;
       near.jitter_eps = 0.2f;
       logits[500] = 8.0f;

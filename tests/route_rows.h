@@ -102,8 +102,8 @@ inline void ExpectRows(const std::vector<float>& logits, size_t top_k,
   }
 }
 
-// CheckGuarded() checks a call between guard pages. Its views start at any
-// element, and have these gaps between rows.
+// The gaps between the rows of each view, in elements. CheckGuarded() checks a
+// call between guard pages, with views that start at any element.
 struct Gaps {
   size_t logits, ids, weights;
 };

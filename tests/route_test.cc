@@ -61,7 +61,7 @@ TEST_P(RouteTest, KnownAnswerWithUnderflow) {
 }
 
 // Rows with a NaN, a +inf or only -inf get distinct valid ids. More than 32
-// experts per token work like few.
+// experts per token give right results, too.
 TEST_P(RouteTest, SpecialRowsAndLargeTopKAreLikeAnyOther) {
   Random random(1);
   for (const float special : {kNaN, kInf, -kInf}) {
@@ -194,8 +194,8 @@ TEST_P(RouteTest, SameBitsInFlushToZeroMode) {
 // pair of types.
 TEST_P(RoutePoolTest, SameBitsAsSerialOnEveryThread) {
   Random random(5);
-  // The work is more than seven grains of 30 us, for each thread of the
-  // largest pool.
+  // The work exceeds seven grains of 30 us, one for each thread of the largest
+  // pool.
   const size_t rows = 8191, experts = 60, k = 4;
   const std::vector<float> logits = random.Uniforms(rows * experts, -9, 9);
   executor().Rendezvous();
@@ -283,8 +283,9 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// Tests calls between guard pages with ids of type Id, in shapes for all code
-// paths: a vector of rows at a time, row by row, and a large top_k.
+// Tests calls between guard pages with ids of type Id. The shapes cover all
+// code paths: for a vector of rows at a time, for single rows, and for a large
+// top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);
@@ -410,8 +411,8 @@ TEST(RouteGrain, FollowsTheIsa) {
     grains.push_back(executor.grain);
   }
   EXPECT_TRUE(std::is_sorted(grains.rbegin(), grains.rend()));
-  // The fallback has no vectors. It takes 2.5 times as long as AVX2, and even
-  // longer in relation to AVX-512.
+  // The fallback has no vectors. It takes 2.5 times the time of AVX2, and an
+  // even larger multiple of the time of AVX-512.
   if (grains.size() > 1) {
     EXPECT_GT(grains.front(), 2 * grains.back());
   }
@@ -457,7 +458,7 @@ TEST_P(RouteSelectionTest, EveryShapeAndMisalignment) {
 
 TEST_P(RouteSelectionTest, StridedViewsLeaveTheGapsAlone) {
   Random random(2);
-  // These are more rows than the kernel processes together.
+  // The kernel processes fewer than 21 rows at a time.
   const size_t rows = 21;
   for (const size_t experts : {8u, 16u, 17u, 60u, 130u}) {
     for (const size_t k : {1u, 2u, 7u, 8u}) {
@@ -486,8 +487,8 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   }
 }
 
-// The position of a logit in its row: element `e` of `experts`. A Kind makes
-// a logit for it.
+// The position of a logit in its row: element `e` of `experts`.
+// Kind::element() computes the logit at this place.
 struct Place {
   size_t e, experts, top_k;
   Random& r;
@@ -534,7 +535,8 @@ const Kind kKinds[] = {
      [](const Place& at) {
        return at.Pick({3e38f, at.Within(3e38f)});
      }},
-    // All large logits are in one group, or in one group too few.
+    // All large logits are in one group, or in one group fewer than the kernel
+    // needs for its bound.
     {"heavy in one of 16",
      [](const Place& at) { return at.e % 16 == 5 ? 9 + at.index() : 0; }},
     {"heavy in one of 64",
@@ -725,10 +727,9 @@ void ExpectSameAsRowByRow(const Batch& batch) {
   }
 }
 
-// The numbers of experts from 1 on cover two groups of the kernel's
-// candidates and a few more. top_k goes up to values for which the kernel
-// processes rows one by one. The numbers of rows go up to two and a half
-// vectors.
+// The numbers of experts from 1 to 70 cover the kernel's first two groups of
+// candidates and a few experts more. top_k goes up to values for which the
+// kernel processes rows one by one. Up to 41 rows are two and a half vectors.
 TEST_P(RouteBatchTest, SameBitsAsRowByRow) {
   Random random(1);
   std::vector<size_t> counts = {96, 128, 160, 256, 384, 512, 1000};

@@ -57,8 +57,9 @@ inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
       case 7:
         x[c] = half * step;
         break;
-      // Also takes values close to half a step. Just below it, a kernel that
-      // rounds by adding 1/2 would get 1.
+      // The values are within 2 ulp of a tie. Every fourth value is close to
+      // half a step: just below half a step, a kernel that rounds by adding
+      // 1/2 would get 1.
       case 8:
         x[c] = FromBits(Bits((c % 4 == 0 ? 0.5f : half) * step) +
                         static_cast<uint32_t>(random.Below(5)) - 2);
@@ -93,8 +94,8 @@ inline std::vector<size_t> EveryKind() {
   return kinds;
 }
 
-// Returns rows of these kinds in a format. If `seed` is divisible by 3, the
-// rows have any bytes instead.
+// Returns a row of each kind in `kinds`, converted to `format`. If `seed` is
+// divisible by 3, rows of other formats than f32 have random bytes instead.
 inline FormatRows RowsOf(const Format& format, const std::vector<size_t>& kinds,
                          size_t cols, uint64_t seed) {
   FormatRows rows = reference::Quantize(ValuesOf(kinds, cols, seed),

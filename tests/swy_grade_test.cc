@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the grader of routers: it finds the library's own router right on
-// every ISA, and it names each mistake of a router. The mistakes are in the
-// table Causes(), or in the routers in plain code below.
+// Tests the grader of routers. It has to pass the library's own router on
+// every ISA, and to name the mistake of each wrong router. The mistakes are in
+// the table Causes(), or in the routers in plain code below.
 
 #include <algorithm>
 #include <cmath>
@@ -503,7 +503,7 @@ struct WrongRouter {
   const char* label;
   std::function<std::unique_ptr<PlainRouter>()> make;
   const char* case_name;
-  const char* cause;  // the first one that the case has to name
+  const char* cause;  // the name of the case's first finding
 };
 template <class Router>
 WrongRouter Wrong(const char* label, const char* case_name, const char* cause) {

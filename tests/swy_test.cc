@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the program as users do, and tests the corpus of digests of `swy
-// verify`.
+// Runs swy as users do. Also tests the corpus: the calls and the digests of
+// their results that `swy verify` compares.
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,9 +21,9 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Computes the digests with several threads in the worst order. The digests
-// have to be those in the repository. `swy verify` below computes the digests
-// in order, on every ISA.
+// Computes the digests on several threads, which run the indices in a shuffled
+// order. The digests have to be those in the repository. `swy verify` below
+// computes the digests in order, on every ISA.
 class CorpusTest : public IsaPoolTest {};
 
 TEST_P(CorpusTest, GivesTheKeptDigests) {
@@ -100,8 +100,8 @@ TEST(Swy, IsaListsWhatTheLibraryHas) {
   EXPECT_TRUE(outcome.Printed("runs, active")) << outcome.out;
 }
 
-// Runs a third of the cases, which takes a sixth of the time, 9 s. CorpusTest
-// runs all cases.
+// Runs a third of the cases. They take 9 s, a sixth of the time of all cases.
+// CorpusTest runs all cases.
 TEST(Swy, VerifyAgreesOnEveryIsaByDefault) {
   const Outcome outcome =
       SwyOk("verify --kernel activate bucket gather hyper map");

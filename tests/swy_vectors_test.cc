@@ -192,7 +192,7 @@ TEST(VectorsFamilies, EachIsInOneCase) {
   }
 }
 
-// The cases of known bugs fail a router that has the bug.
+// A router that has a known bug fails the bug's case.
 TEST(VectorsKnownBugs, AreFound) {
   const auto case_of = [](const std::string& name) {
     const auto found =
@@ -268,7 +268,7 @@ ConstAnyRows CodesOf(const testing_support::FormatRows& rows) {
   return view;
 }
 
-// Expects the bits of the definition, which adds the products of one weight
+// Expects the bits of the definition, which multiplies and adds one weight
 // after the other.
 void ExpectDefinition(const testing_support::WeightBytes& weights,
                       const testing_support::FormatRows& codes,
@@ -335,7 +335,8 @@ TEST(VectorsLayers, HaveTheBitsOfDefinitionAndRunExperts) {
       ExpectDefinition(layer.down, layer.activated_codes, layer, 1,
                        layer.down_product);
       EXPECT_EQ(CanonicalBits(RunLayer(layer)), CanonicalBits(layer.output));
-      // Every expert has a token, and activations are not all saturated.
+      // Every expert has a token. The gate's values are moderate and of both
+      // signs, so that the activations are not all saturated.
       EXPECT_EQ(std::set<int32_t>(layer.ids.begin(), layer.ids.end()).size(),
                 Layer::kExperts);
       size_t negative = 0;

@@ -151,7 +151,8 @@ TEST(TeamExecutorTest, RefusesThreadsWithoutABarrier) {
   alone.Run(0, [&] { EXPECT_OK(route(alone)); });
 }
 
-// Runs a router's rows, and a sort, which has several steps and a report.
+// Runs RouteTopK(), and BucketPacked(), which runs several loops and writes a
+// report.
 TEST_P(TeamTest, LentItGivesTheBitsOfOneThread) {
   const Shape s = {7507, 8, 128};
   std::vector<float> logits(s.tokens * s.experts);

@@ -5,8 +5,8 @@
 
 GoogleTest prints the bytes of a parameter that has neither operator<< nor PrintTo(), as
 "4-byte object <01-00 00-00>". CMake makes that a part of a test's name, and each failure
-prints it. Reads the lists of tests that CMake made, and asks each program for the rest. Does
-not ask ctest, because that would overwrite the log of the run that this test is part of.
+prints it. Reads the names in the lists that CMake made, and in the list that each program prints.
+Does not ask ctest, because that would overwrite the log of the run that this test is part of.
 """
 
 import os

@@ -95,8 +95,8 @@ void FreeExchange(Exchange* exchange) {
   free(exchange->results.data);
 }
 
-// Return views of the rows in a message: TokensIn() of their values and scales,
-// IdsIn() of their experts.
+// TokensIn() returns a view of the values and scales of the rows in a message.
+// IdsIn() returns a view of the experts' indices in the rows.
 static swy_rows TokensIn(const Exchange* x, void* message, size_t rows) {
   unsigned char* const bytes = message;
   swy_rows tokens =

@@ -131,8 +131,8 @@ class Layer {
     std::vector<double> sums(hidden), activated(intermediate);
     for (size_t slot = token * top_k; slot < (token + 1) * top_k; ++slot) {
       const auto stream = 2 * static_cast<uint32_t>(tokens_.ids[slot]);
-      // Returns the dot product of `values` with row o of the matrix that is
-      // stream `weights`.
+      // Returns the dot product of `values` with row o of a matrix. The
+      // elements of the matrix are the numbers of stream `weights`.
       const auto dot = [](uint32_t weights, size_t o, const auto* values,
                           size_t size) {
         double sum = 0;
@@ -222,7 +222,8 @@ class Layer {
       }
       seconds[kNumParts].push_back(watch.last - start);
     }
-    // Each row is a part of the step: the median time, and the fastest time.
+    // Each row has the median time and the fastest time of a part of the step.
+    // The last row has the times of the whole step.
     double mine[kNumParts + 1][2], slowest[kNumParts + 1][2];
     for (size_t part = 0; part <= kNumParts; ++part) {
       std::sort(seconds[part].begin(), seconds[part].end());

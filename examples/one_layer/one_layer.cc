@@ -145,7 +145,7 @@ std::vector<double> Naive(const Layer& layer, const float* x) {
 int main() try {
   Preset preset;
   // Sets the fields of config.json. A program that reads the file calls
-  // SetField() with each of its lines.
+  // SetField() for each field.
   ModelConfig config;
   config.num_experts = kExperts;
   config.num_experts_per_tok = kTopK;

@@ -13,7 +13,8 @@ void Fail(const char* message);
 // If `status` is an error, fails with its message and details.
 void Check(swy_status status);
 
-// The sizes that swy_model_config does not have, so that the engine reads them.
+// The engine reads these sizes from config.json itself, because
+// swy_model_config does not have them.
 typedef struct Sizes {
   size_t hidden, intermediate, shared, layers;
 } Sizes;

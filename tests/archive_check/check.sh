@@ -1,10 +1,11 @@
 #!/bin/bash
 # check.sh NM ARCHIVE SRC_SIMD COMPILED_ISAS...
-# Checks that ARCHIVE defines each function that the files of SRC_SIMD export
-# through Highway, as <Name> in switchyard::simd::N_<ISA>, exactly once for
-# each ISA that the program COMPILED_ISAS prints, and for no other ISA. Every
-# function that a header declares as a RowFunction<...> has to be among them,
-# and the function that dispatches to it is defined once.
+# Checks the functions that the files of SRC_SIMD export through Highway, as
+# <Name> in switchyard::simd::N_<ISA>. ARCHIVE has to define each function
+# exactly once for each ISA that the program COMPILED_ISAS prints, and for no
+# other ISA. The exported functions have to include every function that a
+# header declares as a RowFunction<...>. ARCHIVE has to define the dispatcher
+# of each such function exactly once.
 set -euo pipefail
 export LC_ALL=C
 

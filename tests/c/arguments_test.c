@@ -43,8 +43,8 @@
     CHECK_INVALID(call, prefix TOO_LONG);                                 \
     argument.known.size = size;                                           \
   } while (0)
-// CALL_NOBODY calls a function without an executor, CALL_EXECUTOR one with an
-// executor.
+// CALL_NOBODY calls a function that takes no executor. CALL_EXECUTOR calls a
+// function that takes one, and passes NULL.
 #define CALL_NOBODY(function, in, out, options) function(in, out, options)
 #define CALL_EXECUTOR(function, in, out, options) \
   function(in, out, options, NULL)
@@ -357,8 +357,8 @@ void TestExecutors(void) {
   // swy_tbb_executor_create() returns NULL in a build without TBB.
   CHECK(tbb == NULL || (tbb->concurrency >= 1 && tbb->concurrency <= 2));
   CHECK_OK(swy_route_top_k(&in, &out, NULL, tbb));
-  // Logit i of a row is 7 * i modulo 16. The largest are 7 * 9, which gives
-  // 15, and 7 * 2, which gives 14.
+  // Logit i of a row is 7 * i modulo 16. The largest logits are 15 (i = 9) and
+  // 14 (i = 2).
   for (i = 0; i < kTokens; ++i) {
     wrong += ids[2 * i] != 9 || ids[2 * i + 1] != 2;
   }

@@ -5,8 +5,8 @@
 
 #include "tests/c/check.h"
 
-// Four tokens have two slots, and there are three experts. The last id, 9, is
-// invalid.
+// There are four tokens with two slots each, and three experts. The last id,
+// 9, is invalid.
 static int32_t ids[4][2] = {{2, 0}, {0, 1}, {2, 0}, {0, 9}};
 static const int32_t kTpe[3] = {4, 1, 2};
 static const int32_t kOffsets[4] = {0, 4, 5, 7};

@@ -1,6 +1,7 @@
 #!/bin/bash
 # check_layout.sh LIST PROGRAM...
-# Checks that PROGRAM prints LIST, the structs and enumerators of switchyard.h.
+# Checks that the structs and enumerators of switchyard.h, which PROGRAM
+# prints, equal those in the file LIST.
 set -euo pipefail
 
 list=$1

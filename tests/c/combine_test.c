@@ -34,7 +34,7 @@ void TestCombine(void) {
     CHECK_OK(swy_combine(&in, &out, NULL, NULL));
     CHECK(out_rows[0][0] == 1.0f && out_rows[0][1] == 1.0f);
     CHECK(out_rows[1][0] == 2.0f && out_rows[1][1] == 2.0f);
-    // A call may give the order of rows only once.
+    // A call must not give both token_order and row_index.
     in.row_index = swy_dense(row_index, SWY_I32, 2, 2);
     CHECK_INVALID(swy_combine(&in, &out, NULL, NULL),
                   "Combine: row_index: given with token_order");

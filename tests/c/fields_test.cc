@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that each field of each struct of switchyard.h is copied to its field
-// of the C++ API and to no other one. Fields that are not given have their
-// defaults.
+// Tests that each field of each struct of switchyard.h is copied to its
+// counterpart in the C++ API, and to no other field. Fields that are not given
+// have their defaults.
 
 #include <algorithm>
 #include <cstddef>
@@ -64,7 +64,7 @@ template <class CSpan, class T>
 bool Same(const CSpan& c, const Span<T>& cpp) {
   return static_cast<const void*>(c.data) == cpp.data && c.size == cpp.size;
 }
-// Compares a field of a C struct with that field of a C++ struct.
+// Compares `field` of a C struct with `field` of a C++ struct.
 bool Same(const Field& field, const void* c, const void* cpp) {
   bool same = false;
   WithTypes(field.kind, [&](auto types) {
@@ -247,8 +247,8 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
 }
 
 // Each version of a struct ends with a field, and is at least as long as the
-// first version. A size at which only a field of a nested struct ends is not
-// tested.
+// first version. The test skips sizes at which only a field of a nested struct
+// ends.
 TEST(Sizes, AreThoseOfVersions) {
   size_t structs = 0;
   const auto test = [&](const auto& initial, const char* name,

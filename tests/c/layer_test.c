@@ -23,8 +23,8 @@ static void Fill(float* values, size_t count, size_t seed) {
   for (i = 0; i < count; ++i) values[i] = Value(seed, i);
 }
 
-// The engine's product. It computes each weight when it needs it. A test can
-// make one product fail.
+// The engine's product. It does not store weights: Value() computes a weight
+// each time the product needs it. A test can make one product fail.
 struct Product {
   int32_t failing_product, failing_expert;
   swy_status status;
@@ -251,7 +251,8 @@ static void TestErrors(void) {
 
     layer.in.plan = NULL;
     REFUSED("plan: not given");
-    // A failed call may leave a plan with arbitrary bytes, as here.
+    // Fills a plan with arbitrary bytes, because a failed call may leave such
+    // a plan.
     layer.in.plan = &never_made;
     for (i = 0; i < 256; i += 51) {
       memset(&never_made, (int)i, sizeof never_made);

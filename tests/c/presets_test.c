@@ -143,7 +143,7 @@ void TestConfig(void) {
                 "ApplyConfig: config: norm_topk_prob is missing");
   CHECK(route.renormalize == 71);
 
-  // Chooses another activation and form, by the names in config.json.
+  // Sets fields by their names in config.json, with valid and invalid values.
   {
     const swy_model_config initial = SWY_MODEL_CONFIG_INIT;
     config = initial;
@@ -169,7 +169,8 @@ void TestConfig(void) {
   CHECK_INVALID(swy_set_text("hidden_act", "gelu", NULL),
                 "SetField: config: is null");
   CHECK(config.num_experts.value == 64);
-  // Tests two names of one field, null, and a name inside an object.
+  // Sets a field by two of its names, sets fields to null, and sets a field of
+  // an inner object.
   CHECK_INVALID(
       swy_set_number("n_routed_experts", 65, &config),
       "SetField: config: n_routed_experts differs from moe_num_experts, "

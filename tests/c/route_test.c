@@ -7,7 +7,8 @@
 
 #include "tests/c/check.h"
 
-// The softmax of the logits is 1 : 2 : 3 : 4, in any order.
+// In the first two rows of kLogits, the softmax probabilities are in the ratio
+// 1 : 2 : 3 : 4, in different orders. In the third row they are equal.
 #define LN2 0.693147181f
 #define LN3 1.09861229f
 #define LN4 1.38629436f
@@ -16,7 +17,8 @@ static const float kLogits[3][4] = {
     {0.0f, LN2, LN3, LN4}, {LN3, LN4, 0.0f, LN2}, {LN2, LN2, LN2, LN2}};
 static const int32_t kBest[3][2] = {{3, 2}, {1, 0}, {0, 1}};
 
-// Records two layers in one array, with a padding token, and replays each.
+// Records a layer as the second of two layers in an array, with a padding
+// token, and replays it.
 static void TestRecord(void) {
   float logits[3][4], weights[3][2], again[3][2];
   int32_t ids[3][2];
@@ -41,8 +43,8 @@ static void TestRecord(void) {
       CHECK(record[t][1][i] == (t == 1 ? 65535 : kBest[t][i]));
     }
   }
-  // In a replay without the mask, the marks of the padding token still give
-  // -1 and a weight of 0.
+  // Replays without the mask. The record of the padding token (65535) still
+  // gives ids of -1 and weights of 0.
   in.token_mask.data = NULL;
   in.token_mask.rows = in.token_mask.cols = in.token_mask.stride = 0;
   in.given_ids = out.record;

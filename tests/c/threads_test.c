@@ -35,7 +35,8 @@ static void FillFloats(float* values, size_t count) {
 static void FillBlocks(uint8_t* bytes) {
   size_t i;
   for (i = 0; i < kBytes; ++i) bytes[i] = (uint8_t)Next();
-  // The scale of the block is from 2^-9 to 2^-8.
+  // Sets the high byte of each block's scale, so that the scale is from 2^-9
+  // to 2^-8.
   for (i = 0; i < kBytes; i += kBlock) bytes[i + 1] = 0x18;
 }
 

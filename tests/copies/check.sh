@@ -1,9 +1,9 @@
 #!/bin/bash
 # check.sh NM SHARED_OBJECT...
-# Checks that each shared object exports its own functions, and no symbol of
-# the libraries in it. Exports include unique symbols (STB_GNU_UNIQUE), which
-# the dynamic linker merges in the whole process, whatever the flags of
-# dlopen() are.
+# Checks that each shared object exports its own functions, but no symbol of
+# the libraries that it contains. Unique symbols (STB_GNU_UNIQUE) are exports
+# too, because the dynamic linker shares them among all objects of the process,
+# whatever flags dlopen() gets.
 set -euo pipefail
 
 nm=$1

@@ -75,8 +75,8 @@ void RefuseEach(const char* what, const Scenario& scenario) {
 TEST(AllocationFailure, KernelsAskForNothing) {
   EXPECT_EQ(InChild([] {
               Layer layer(kShape, 1);
-              // These are the first calls in the process, so they choose the
-              // ISA.
+              // The calls below are the first in the process, so they also
+              // choose the ISA.
               StartFailing(1, Failing::kAllOn);
               const Status status = layer.Run(SerialExecutor());
               const Status wrong = RouteTopK({}, {});

@@ -49,9 +49,9 @@ class FailingExecutor final : public Executor {
 
 constexpr Shape kShape = {64, 32, 4, 40};
 
-// Lets each kernel fail after each possible number of ranges, after the
-// kernels before it have run. The status must come through uncopied, so the
-// test compares the pointer of its message.
+// Tests each kernel with executors that fail after 0, 1, 2 or more ranges. The
+// earlier kernels of the layer run without errors. The call must return the
+// executor's own status, so the test compares the pointer of its message.
 TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
   size_t failures = 0;
   for (const uint64_t seed : {1u, 2u, 3u}) {
@@ -89,7 +89,7 @@ TEST(ExecutorFailure, StatusComesThroughAndReportIsLeftAlone) {
 
 // Lets each product of a layer's experts fail, on every executor. No thread
 // may hang. The other workers may finish the block of rows that they have
-// begun, but may begin no other.
+// begun, but may not begin another block.
 TEST(ExecutorFailure, ProductsThatFail) {
   constexpr size_t kTokens = 20, kOfABlock = 2 * kTokens;
   size_t failures = 0;
@@ -118,8 +118,8 @@ TEST(ExecutorFailure, ProductsThatFail) {
   EXPECT_GT(failures, 100u);
 }
 
-// Bucketing writes in several passes. If the counts are only partly written,
-// this must not lead to writes outside the views.
+// Bucketing writes in several passes. Partly written counts must not lead to
+// writes outside the views.
 TEST(ExecutorFailure, NothingOutsideTheViews) {
   constexpr size_t kTokens = 300, kExperts = 24, kTopK = 3, kHidden = 13;
   constexpr size_t kPairs = kTokens * kTopK;

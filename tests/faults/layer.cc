@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kMostWorkers = 64;
 
-// Claims to have as many workers as any executor in these tests. So scratch
-// with the size for this executor is enough for all of them.
+// Claims to have as many workers as any executor in these tests. So the
+// scratch size for this executor is enough for every executor.
 class ManyWorkers final : public Executor {
  public:
   size_t Concurrency() const noexcept override { return kMostWorkers; }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs every kernel once, one after the other, in memory that the constructor
-// allocates. This is for programs that only check whether the results are
-// right. It does not use GoogleTest, because some of those programs are not
-// tests.
+// allocates. Programs use this class if they only check whether the results
+// are right. It does not use GoogleTest, because some of those programs are
+// not tests.
 
 #ifndef SWITCHYARD_TESTS_FAULTS_LAYER_H_
 #define SWITCHYARD_TESTS_FAULTS_LAYER_H_
@@ -38,8 +38,8 @@ class Layer {
   // Draws values and options from the seed.
   Layer(const Shape& shape, uint64_t seed);
 
-  // The kernels, in an order in which each kernel finds its inputs. The
-  // kernels neither throw nor allocate.
+  // The kernels in the order of their calls, so that each kernel finds its
+  // inputs. The kernels neither throw nor allocate.
   using Step = Status (Layer::*)(Executor&);
   static constexpr size_t kSteps = 8;
   static const Step* Steps();
@@ -131,8 +131,8 @@ class Layer {
   // Computes all experts of a layer in one parallel region.
   Status Experts(Executor& executor);
 
-  // The number of the product in Experts() that fails, counted from 0.
-  // `products` is the number of products that were called.
+  // Experts() fails at the product with this number, counted from 0.
+  // `products` counts the products that Experts() has started.
   size_t failing_product = SIZE_MAX;
   std::atomic<size_t> products{0};
   bool yields = false;  // lets products yield, so that other workers overtake

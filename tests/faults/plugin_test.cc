@@ -20,9 +20,8 @@
 
 #ifdef SWITCHYARD_SANITIZED
 // Turns the leak check off. Clang 14's LeakSanitizer reads the thread-local
-// storage of objects that were unloaded while TBB's workers still ran. In one
-// run of ten it crashes there. All other tests check the same library for
-// leaks.
+// storage of objects that were unloaded while TBB's workers still ran, and
+// crashes in one run of ten. All other tests check the same library for leaks.
 extern "C" int __lsan_is_turned_off() { return 1; }
 #endif
 

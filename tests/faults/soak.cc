@@ -39,11 +39,11 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// The figures may grow by this much above the maximum of the warm-up.
+// The heap and RSS may exceed their maximum in the warm-up by this much.
 // malloc's count is exact except for memory that TBB and the C library keep,
 // so a leak of 10 bytes per operation shows after 3 minutes. RSS is less
-// exact, because it includes TBB's own allocator and memory that malloc keeps
-// in pieces.
+// exact, because it includes TBB's own allocator and fragments of free memory
+// that malloc keeps.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
@@ -172,8 +172,8 @@ const char* Dropped(Random& random, const Shared& shared) {
     last->commit();
     ++committed;
   }
-  // The queue runs command buffers in order, so when this one ends, all
-  // earlier ones are complete.
+  // The queue runs command buffers in order. So when `end` completes, all
+  // earlier command buffers are complete.
   const auto end = (queue != nullptr ? queue : shared.queue)->commandBuffer();
   end->commit();
   end->waitUntilCompleted();

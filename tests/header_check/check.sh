@@ -1,11 +1,12 @@
 #!/bin/bash
 # check.sh COMPILER INCLUDE_DIR [OTHER_INCLUDE_DIR...]
 # Checks each header under INCLUDE_DIR:
-# - It compiles alone, and included twice, as C++17 with only these folders on
+# - It compiles as C++17, alone and included twice, with only these folders on
 #   the include path.
-# - It includes only the standard library and other headers of this library;
-#   headers of the device layer only if it is one itself. This shows that
-#   neither Highway nor TBB is needed, even where both are installed.
+# - It includes only the standard library and other headers of this library.
+#   Only headers of the device layer include headers of the device layer. This
+#   shows that neither Highway nor TBB is needed, even where both are
+#   installed.
 # - Headers of device/metal/ include each other without a folder, because
 #   shaders read them from a single folder.
 # - Headers of the C ABI include <stddef.h>, <stdint.h> and each other, and

@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh QEMU ISA_TEST
-# Checks that ISA_TEST passes on each of these machines, and that its best ISA
-# is the best that the system supports: AVX2 only if OSXSAVE says that the
-# system saves its registers.
+# Checks that ISA_TEST passes on each of the machines below, and that it prints
+# the best ISA that the system supports. AVX2 is supported only if OSXSAVE says
+# that the system saves the AVX registers.
 set -euo pipefail
 export LC_ALL=C
 unset SWITCHYARD_ISA

@@ -18,9 +18,8 @@ die() {
   exit 1
 }
 
-# build SOURCE_DIR CACHE_ARGS...: configures and builds in $WORK/build.
-# Without optimisation, because the test only checks that the parts fit
-# together.
+# build SOURCE_DIR CACHE_ARGS...: configures and builds in $WORK/build. Does not
+# optimise, because the test only checks that the parts fit together.
 build() {
   "$CMAKE" -S "$1" -B "$WORK/build" -DCMAKE_BUILD_TYPE=Debug "${@:2}"
   "$CMAKE" --build "$WORK/build"
@@ -40,9 +39,9 @@ project() {
   "$CMAKE" --build "$PROJECT"
 }
 
-# configured SOURCE_DIR CACHE_ARGS...: only configures, and sets `command` to
-# the command that compiles the kernel src/simd/gather.cc, one per
-# configuration.
+# configured SOURCE_DIR CACHE_ARGS...: only configures. Sets `command` to the
+# commands that compile the kernel src/simd/gather.cc. Each configuration has
+# one command, on a line of its own.
 configured() {
   rm -rf "$WORK/build"
   "$CMAKE" -S "$1" -B "$WORK/build" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
@@ -53,8 +52,8 @@ configured() {
     sed 's/\\"/"/g')
   [[ -n $command ]] || die "no command that compiles gather.cc"
 }
-# last_is FLAG WHAT: checks that the last -O of each command, which counts, is
-# FLAG.
+# last_is FLAG WHAT: checks that the last -O of each line of `command` is FLAG.
+# (Compilers use the last -O.)
 last_is() {
   local line last
   while read -r line; do
@@ -62,8 +61,8 @@ last_is() {
     [[ ${last# } == "$1" ]] || die "$2: not $1 but '${last# }': $line"
   done <<<"$command"
 }
-# inlines: runs `command`, which has to be a single one, and succeeds if it
-# optimises. The object then has no copy of a small inline function.
+# inlines: runs `command`, which has to be a single line. Succeeds if the
+# compiler optimises: then the object has no copy of a small inline function.
 inlines() {
   (cd "$WORK/build" && mkdir -p "$(sed -E 's/.* -o ([^ ]+)\/[^ ]+ .*/\1/' <<<"$command")" && bash -c "$command")
   local symbols
@@ -105,9 +104,9 @@ no_device() {
   [[ ! -e $PROJECT/device_consumer ]] || die "a sub-project has switchyard::device"
 }
 
-# runs PROGRAM with|without: checks that PROGRAM says that it has TBB's
-# executor, or that it has not. If there is a device layer, also checks
-# device_PROGRAM, which uses that layer.
+# runs PROGRAM with|without: checks that PROGRAM prints "with TBB" or "without
+# TBB". If the build has the device layer, also checks device_PROGRAM, which
+# uses that layer.
 runs() {
   local output program
   for program in "$1" "${1%/*}/device_${1##*/}"; do
@@ -154,8 +153,9 @@ runs_readme() {
   "$WORK/readme" || die "an example of the README or of docs/functions.md fails with exit code $?"
 }
 
-# compile_c PKG_CONFIG_ARGS...: links the C program with the C compiler, also
-# with linkers that drop, or keep, libraries which nothing before them needs.
+# compile_c PKG_CONFIG_ARGS...: links the C program with the C compiler. Also
+# links with a flag that drops unneeded libraries, and with a flag that keeps
+# them.
 # (With sanitizers, Clang links its C++ run time only in its C++ compiler.)
 compile_c() {
   [[ $CXXFLAGS != *-fsanitize* ]] || return 0

@@ -1,15 +1,15 @@
 #!/bin/bash
 # check.sh SOURCE_DIR WORK [MOE_LAYER|--terminal]
 # Runs scripts/setup.sh in a separate tree, WORK, with stubs for the programs
-# that install and compile. With --terminal, only tests the lines that it
+# that install and compile. With --terminal, only tests the lines that setup.sh
 # prints on a terminal.
 set -euo pipefail
 
 source=$1
 tree=$2
 moe_layer=${3:-}
-# Prints the sources of the fuzz targets. Without the device layer, only fuzz/
-# has some.
+# Prints the sources of the fuzz targets. Without the device layer, all sources
+# are in fuzz/.
 fuzz_sources() { (cd "$source" && find . -path './fuzz/*_fuzz.cc' -o -path './device/fuzz/*_fuzz.cc'); }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/fuzz"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # run_tests_check.sh SOURCE_DIR CMAKE CTEST WORK
-# Checks scripts/run_tests.sh without a terminal, on tests of its own: some
-# pass, some fail, and some are skipped, in the way of GoogleTest or in the
-# way of scripts.
+# Checks scripts/run_tests.sh without a terminal, on tests that this script
+# defines. Some tests pass, one fails, and some are skipped: GoogleTest prints
+# a text for that, and scripts exit with 77.
 set -euo pipefail
 
 source=$1 cmake=$2 ctest=$3 work=$4

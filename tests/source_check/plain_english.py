@@ -2,9 +2,9 @@
 """plain_english.py SOURCE_DIR [ROOM]
 
 Counts comment blocks, and paragraphs of Markdown, that use a placeholder ("what", "those that")
-where a noun should stand, because a reader has to guess the noun. At most 3 % of all blocks may, and
-at most 5 % of a room's. (A room is a folder of sources, or all Markdown files.) Prints the blocks of
-rooms that have more, or of ROOM.
+where a noun should stand, because a reader has to guess the noun. At most 3 % of all blocks may use
+one, and at most 5 % of the blocks of a room. (A room is a folder of sources, or all Markdown files.)
+Prints the blocks of rooms that have more, or of ROOM.
 """
 import collections
 import pathlib

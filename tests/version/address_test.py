@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""address_test.py SOURCE_DIR VERSION: writes a public address into copies of the files that name
-one, by scripts/release/address.py, as `setup.sh release` does. Each file has to name the address in
-all its places. Without an address, no place may be left to fill in."""
+"""address_test.py SOURCE_DIR VERSION: tests scripts/release/address.py, by which `setup.sh release`
+writes a public address into the files that name one. The test runs the script on copies. Each file
+has to name the address in all its places. Without an address, no place may be left to fill in."""
 import pathlib
 import re
 import shutil
@@ -83,7 +83,7 @@ class AddressTest(unittest.TestCase):
         for name, text in texts.items():
             self.assertIsNone(LEFT.search(text), name)
         self.assertNotIn('v@VERSION@', texts['docs/linking.md'])
-        # The texts say where the files come from.
+        # The texts name a local folder instead of the address.
         self.assertIn('SOURCE_DIR /path/to/switchyard)', texts['docs/linking.md'])
         self.assertIn('so make the files', texts['docs/linking.md'])
         for name, places in PLACES.items():

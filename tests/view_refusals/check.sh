@@ -39,8 +39,8 @@ for i in "${!texts[@]}"; do
     failures=$((failures + 1))
   fi
 done
-# A product that is destroyed before the ExpertGemm that refers to it. GCC has
-# no such warning.
+# Call 20 passes a product that is destroyed before the ExpertGemm that refers
+# to it. Clang has to warn. GCC has no such warning.
 if [[ $("$1" --version) == *clang* && $(compile c++17 20) != *-Wdangling* ]]; then
   echo "FAILED: 20 is compiled without a warning of the lambda that dangles" >&2
   failures=$((failures + 1))

@@ -22,8 +22,8 @@ namespace {
 
 using namespace switchyard;
 
-// These structs can be filled field by field in C++17, in braces, or with
-// C++20's designators.
+// The inputs, outputs and options of a call can be filled field by field in
+// C++17, in braces, or with C++20's designators.
 template <class... Structs>
 constexpr bool kAreAggregates = (std::is_aggregate_v<Structs> && ...) &&
                                 (std::is_default_constructible_v<Structs> &&
@@ -39,8 +39,8 @@ static_assert(kAreAggregates<
               MapInputs, MapOutputs, MapOptions, ReplicaInputs, ReplicaOutputs,
               ReplicaOptions, CountsInputs, CountsOutputs, CountsOptions,
               DispatchInputs, DispatchOutputs, DispatchOptions>);
-// Type traits also report no conversion for the arguments that the compiler
-// refuses below.
+// The compiler refuses the arguments below with a message. Type traits also
+// have to report that no conversion exists.
 static_assert(!std::is_constructible_v<ConstAnyMatrix, double*, int, int>);
 static_assert(!std::is_constructible_v<AnyRows, const float*, int, int>);
 static_assert(!std::is_convertible_v<int, AnyMatrix>);
