@@ -161,8 +161,8 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         const auto buffer = Counted();
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
-        // In between, another command buffer retains the buffer and is
-        // dropped.
+        // Another command buffer retains the buffer, and is dropped before
+        // the dispatch.
         BindInAnother(buffer);
         DispatchOne(e);
         e.setBuffer(buffer, 0, 2);

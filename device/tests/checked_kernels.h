@@ -40,7 +40,7 @@ struct CheckedQueue {
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
       : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
-  // Makes a queue of a device that may have other options.
+  // Makes a queue of the given device.
   explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 

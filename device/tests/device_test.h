@@ -108,9 +108,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-// An executor that runs bodies on another thread than the caller's. Its
-// destructor sets a flag, which shows that the queue's thread has ended: that
-// thread destroys the executor as its last action.
+// An executor that runs bodies on a new thread. Its destructor sets a flag,
+// which shows that the queue's thread has ended: that thread destroys the
+// executor as its last action.
 class TellingExecutor final : public Executor {
  public:
   explicit TellingExecutor(std::shared_ptr<Flag> gone)

@@ -382,9 +382,9 @@ TEST_F(LibraryTest, Labels) {
   EXPECT_EQ(buffer->error(), text + " [queue \"main\"]");
 }
 
-// The next tests are about files that newLibrary() reads because a shader's
-// text names them, as by #include. swy_metal_test.cc tests device files, in a
-// process with limited memory.
+// The next tests are about files that a shader's text names, for example in
+// an #include, and that newLibrary() therefore reads. swy_metal_test.cc tests
+// endless files such as /dev/zero, in a process with limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;

@@ -543,7 +543,7 @@ Feature Scaled(bool bias) {
 
 uint32_t U(size_t n) { return static_cast<uint32_t>(n); }
 
-// The grid is not a multiple of the threadgroup's size in two dimensions.
+// In width and height, the grid is not a multiple of the threadgroup's size.
 Feature Wide() {
   const size_t grid[3] = {13, 5, 2}, size[3] = {8, 3, 2};
   std::vector<uint32_t> right;
@@ -831,8 +831,9 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
     kinds.push_back(NameOf(f.kind));
     EXPECT_NE(f.text.find(" block["), std::string::npos) << f.text;
   }
-  // A lane reads an element before the lane that copies the element has run,
-  // so the findings have two kinds.
+  // A lane that runs before the copying lane reads an element that was never
+  // written. A lane that runs later reads an element without a barrier. So
+  // there are findings of two kinds.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   EXPECT_EQ(kinds,

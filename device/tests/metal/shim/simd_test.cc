@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares simd and quad functions with plain loops, with all lanes and with
-// some lanes missing.
+// Compares simd and quad functions with plain loops. The groups are complete,
+// or some lanes are missing.
 
 #include <algorithm>
 #include <cmath>
