@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Test buffers that reveal wrong accesses: the page behind the buffer is
+// Test buffers that reveal wrong accesses: the page after the buffer is
 // inaccessible, and canaries around the view change if something writes
 // there. The view can have any misalignment.
 

@@ -58,8 +58,8 @@ size_t ColumnsStep(WeightFormat format, const Format& rows);
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 
-// The products of all rows with columns [first, first + count), and the
-// largest error that an ISA without FMA may make in each.
+// Columns [first, first + count) of the product of all rows, and for each
+// value the largest error that an ISA without FMA may make.
 struct NaiveProduct {
   std::vector<float> values, bounds;
 };
@@ -92,8 +92,8 @@ struct StoredFormat {
   int Code(const uint8_t* row, size_t k) const;
   // Returns a weight of a format of floats.
   float Float(const uint8_t* row, size_t k) const;
-  // Column k lies in a part of a block. Returns the integer scale of that
-  // part (1 if the format has none) and its integer minimum.
+  // Return the integer scale (1 if the format has none) and the integer
+  // minimum of the part of a block that contains column k.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
   // Return the scales of the block that contains column k. The integer

@@ -126,7 +126,7 @@ struct Job {
   std::string kernel;
   std::vector<uint32_t> params;
   std::vector<Given> arguments;  // in the order of the library's table
-  // The rows and columns that grids cover. If cols is 0, they cover whole
+  // The rows and columns that grids cover. If cols is 0, grids cover whole
   // rows.
   size_t rows = 1, cols = 0;
   size_t threads = 256;  // the threads per threadgroup
@@ -931,8 +931,8 @@ Job NormJob(CombineShape s, const RowType& type, float eps, bool batched) {
           s.tokens};
 }
 
-// With kUnwanted, add_residual is 0, and the buffer that is bound for it is
-// too short.
+// With kUnwanted, add_residual is 0, and a buffer that is too short is bound
+// for the residual.
 enum class Residual { kNone, kUnwanted, kIs, kIsOut };
 
 Job ReduceJob(CombineShape s, const RowType& type, Residual kind,

@@ -17,8 +17,8 @@
 
 namespace switchyard::testing_support {
 
-// This kernel writes one word per thread of the grid, and kCopy copies one
-// word per thread.
+// kFill writes one word per thread of the grid, and kCopy copies one word per
+// thread.
 const auto kFill = [](auto& tg) {
   const auto out = buffer<uint32_t>(tg, 0);
   tg.for_each_thread(

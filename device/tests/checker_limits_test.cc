@@ -383,7 +383,7 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             e.dispatchThreadgroups(Size(5, 1, 1), Size(4, 1, 1));
           }
           q.SetKernel(e, MakeKernel("fill", kFill));
-          e.setBuffer(out, 4, 0);  // next to the parameters
+          e.setBuffer(out, 4, 0);  // after the parameters
           e.dispatchThreadgroups(Size(1, 1, 1), Size(4, 1, 1));
         },
         DispatchTypeConcurrent);

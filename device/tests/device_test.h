@@ -226,7 +226,7 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(buffer.error(), "");
   }
   // Expects that the buffer's error is `error`, with or without the numbers
-  // of Status::details() behind it.
+  // of Status::details() after it.
   static void ExpectError(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     if (buffer.error().rfind(error + ": ", 0) == 0) return;

@@ -293,9 +293,9 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
   }
 }
 
-// A kernel must reject a grid with several threadgroups in a dimension in
-// which they would race on Metal. kernels.h names the dimensions that may be
-// larger.
+// A kernel must reject a grid with several threadgroups in a dimension, if
+// these threadgroups would race on Metal. kernels.h names the dimensions that
+// may be larger than one.
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
   const auto grid = [this](Size size) {

@@ -535,7 +535,7 @@ class MetalCache : public testing::Test {
     std::ofstream(key) << Key(letter);
     return cache.Add(Key(letter), module, key);
   }
-  // Sets the age of the module that has this letter.
+  // Sets the age of the module whose key repeats this letter.
   void SetAgeOf(char letter, time_t seconds) {
     const std::string name = device::metal::HashOf(Key(letter));
     SetAge(folder_.File((name + ".so").c_str()), seconds);

@@ -684,9 +684,9 @@ Feature ByExchange() {
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // out[1] (the exchanged word) and out[2] (the sum) start as the
-        // canary. The first exchange returns the canary in out[1], which the
-        // kernel adds to out[2].
+        // out[1] (the exchanged word) and out[2] (the sum) start with the
+        // canary value. The first exchange returns the canary in out[1],
+        // which the kernel adds to out[2].
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";
