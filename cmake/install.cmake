@@ -5,8 +5,8 @@
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/component.cmake)
 
-# The installed files look for Highway and TBB as packages. So stops if a parent
-# project builds Highway or TBB.
+# Stops if a parent project builds Highway or TBB, because the installed files look
+# for Highway and TBB as packages.
 set(_dependencies "")
 set(_needs_highway OFF)
 if(NOT SWITCHYARD_HIGHWAY_DIR)
@@ -24,8 +24,8 @@ foreach(_dependency IN LISTS _dependencies)
   endif()
 endforeach()
 
-# A program that links the static library also has to link its dependencies. So
-# makes `pkg-config --libs` list the dependencies even without --static.
+# Makes `pkg-config --libs` list the dependencies even without --static, because a
+# program that links the static library also has to link its dependencies.
 set(_pc_requires "")
 if(NOT SWITCHYARD_SHARED)
   if(NOT SWITCHYARD_HIGHWAY_DIR)

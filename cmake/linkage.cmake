@@ -13,9 +13,9 @@ function(switchyard_linkage component target map)
     return()
   endif()
   # Gives all symbols the one version in MAP, because a minor version of 0.x may
-  # change the API. Compiles sources except kernels with visible symbols, because
-  # MAP then decides and no declaration needs an attribute. Kernels are compiled
-  # as for a static library.
+  # change the API. Compiles the kernels as for a static library. Makes the symbols
+  # of all other sources visible, because MAP then chooses the exports and no
+  # declaration needs an attribute.
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")
   if(component STREQUAL core)

@@ -35,8 +35,8 @@ function(_switchyard_missing_optimization out)
   set(${out} "${options}" PARENT_SCOPE)
 endfunction()
 
-# switchyard_optimize(TARGET): adds these options before the folder's options, so
-# that a parent's add_compile_options(-O1) overrides them.
+# switchyard_optimize(TARGET): adds the missing -O option before the folder's
+# options, so that a parent's add_compile_options(-O1) overrides it.
 function(switchyard_optimize target)
   if(SWITCHYARD_OPTIMIZE_KERNELS)
     _switchyard_missing_optimization(optimization)

@@ -29,9 +29,9 @@ if(SWITCHYARD_SANITIZE)
   target_compile_definitions(switchyard_warnings INTERFACE SWITCHYARD_SANITIZED)
   if(NOT SWITCHYARD_SANITIZE MATCHES thread)
     # Compiles the tests without sanitizers, because Clang then takes 4 s per test
-    # instead of 14 s. The sanitizers still check the library and the heap. This
-    # is enough, because tests pass only memory to the library that is Guarded or
-    # on the heap.
+    # instead of 14 s. The sanitizers still check the library and the heap. This is
+    # enough, because all memory that tests pass to the library is Guarded or on the
+    # heap.
     target_compile_options(switchyard_warnings INTERFACE
       $<$<BOOL:$<TARGET_PROPERTY:SWITCHYARD_TEST>>:-O0;-fno-sanitize=all>)
   endif()

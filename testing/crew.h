@@ -19,8 +19,8 @@ struct EngineThread {
   void* context;
 };
 
-// Starts `num_threads` threads, and has the barrier at which they wait for
-// each other.
+// Runs a function on `num_threads` threads. Each thread gets a barrier at
+// which all threads wait for each other.
 class EngineThreads {
  public:
   explicit EngineThreads(size_t num_threads) : num_threads_(num_threads) {}

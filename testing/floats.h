@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Encodes and decodes the small floats (bf16, f16, f8) as they are defined,
-// in integer arithmetic. So the rounding mode and flush-to-zero cannot change
-// the results.
+// Encodes and decodes the small floats (bf16, f16, f8) by their definitions.
+// Integer arithmetic is used, so that the rounding mode and flush-to-zero
+// cannot change the results.
 
 #ifndef SWITCHYARD_TESTING_FLOATS_H_
 #define SWITCHYARD_TESTING_FLOATS_H_
@@ -52,9 +52,9 @@ struct SmallFloat {
     const uint64_t rest = significand & (unit - 1);
     uint64_t units = significand >> dropped;
     if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
-    // `units` includes the implicit leading bit, except at the least
-    // exponent. The addition below adds this bit, and a carry out of the
-    // mantissa, to the exponent field, which gives the right code.
+    // `units` includes the implicit leading bit, except for denormals. The
+    // addition below adds this bit to the exponent field, and also a carry
+    // out of the mantissa. Both give the right code.
     const uint64_t code =
         (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
         units;

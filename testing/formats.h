@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of the formats of quantize.h, and rows of any format as bytes.
-// Tests, fuzzers and the corpus use them for converted rows.
+// Tables of formats from quantize.h, and rows of any format as bytes. Tests,
+// fuzzers and the corpus use this file for converted rows.
 
 #ifndef SWITCHYARD_TESTING_FORMATS_H_
 #define SWITCHYARD_TESTING_FORMATS_H_
@@ -41,9 +41,10 @@ struct Format {
   // True if rows of the format can be converted to other formats. Other rows
   // can only be copied.
   bool IsSource() const { return BlockOf(type) == 1 && scales != Type::kE8M0; }
-  // True if a conversion of rows of `cols` columns to `to` copies the codes
-  // and scales unchanged. It may add sums. A group that is at least as long
-  // as the row counts as a whole row.
+  // True if Quantize() copies the codes and scales of rows with `cols`
+  // columns to the format `to`. It may drop sums, but if only `to` has sums,
+  // it computes the codes again. A group that is at least as long as the row
+  // counts as a whole row.
   bool CopiesTo(const Format& to, size_t cols) const {
     return type == to.type && scales == to.scales &&
            NumScales(cols) == to.NumScales(cols) && (sums || !to.sums);
@@ -162,8 +163,9 @@ struct FormatRows {
   }
 };
 
-// Makes a view of rows of `format`. map(type, rows, cols) returns its codes,
-// its scales and its sums.
+// Makes a view of rows of `format`. For the codes, the scales and the sums of
+// the rows, the function calls map(type, rows, cols), which returns their
+// memory.
 template <class Map>
 AnyRows MapRows(const Format& format, size_t rows, size_t cols,
                 const Map& map) {

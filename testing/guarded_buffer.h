@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Test buffers that reveal wrong accesses: the page behind the buffer is
+// Test buffers that reveal wrong accesses: the page after the buffer is
 // inaccessible, and canaries around the view change if something writes
 // there. The view can have any misalignment.
 
@@ -25,9 +25,9 @@ namespace switchyard::testing_support {
 constexpr uint32_t kCanary = 0x7FC0DEAD;
 
 // A view [rows, cols] that ends `slack` elements before the guard page. A
-// stride of 0 means cols. Slack 0 to 3 covers every misalignment of a
-// vector's end and, with odd sizes, of its start. Without `values`, the
-// elements of the view are canaries too.
+// stride of 0 means cols. With a slack from 0 to 3, a SIMD vector at the
+// view's end has every misalignment; with odd sizes, also one at the view's
+// start. Without `values`, the elements of the view are canaries too.
 template <class T>
 class Guarded {
  public:
@@ -115,7 +115,7 @@ class Guarded {
 
   size_t rows_, cols_, stride_;
   char* map_;
-  size_t bytes_;  // of the mapping without the guard page
+  size_t bytes_;  // the size of the mapping without the guard page
   size_t first_;  // the elements of the mapping before the view
 };
 

@@ -97,8 +97,8 @@ inline std::vector<uint32_t> CanonicalBits(const std::vector<float>& values) {
   return bits;
 }
 
-// Returns |actual - exact|, in units of the float spacing at `exact` rounded
-// to f32.
+// Returns |actual - exact| in ulps of f32. An ulp is the spacing of f32
+// numbers at `exact`, rounded to f32.
 inline double UlpError(float actual, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(rounded)) return std::isnan(actual) ? 0.0 : INFINITY;

@@ -233,8 +233,8 @@ LayerResult ExpertsLayer::OneByOne() const {
   check(BucketPacked({ids()}, {counts, offsets, sorted, index}, buckets));
   const auto rows = static_cast<size_t>(offsets.back());
 
-  // Computes rows of one expert, or of the shared expert, from the operands
-  // to the down product.
+  // Computes some rows of one expert, or of the shared expert: the products
+  // of gate and up, the activation, and the down product.
   const auto run = [&](int32_t expert, const ConstAnyRows& x, size_t inter,
                        const ActivateInputs& more, ActivateOptions activate,
                        const AnyMatrix& out) {

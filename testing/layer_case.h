@@ -37,8 +37,8 @@ struct LayerCase {
   uint32_t seed = 1;
 };
 
-// Draws a format that ExpertsLayer multiplies. `source` has size_t
-// Below(size_t n).
+// Draws a format that ExpertsLayer multiplies. In this file, `source` has a
+// method size_t Below(size_t n).
 template <class Source>
 Format DrawLayerFormat(Source& source) {
   for (;;) {

@@ -79,8 +79,8 @@ class Workers {
   Workers(size_t workers, double wake) {
     for (size_t i = 0; i < workers; ++i) free_.push(i == 0 ? 0 : wake);
   }
-  // Gives `time` of work to the worker that is free first. The work starts at
-  // `ready` or later. Returns when it ends.
+  // Assigns work that takes `time` to the worker that is free first. The work
+  // starts at `ready` or later. Returns the time at which it ends.
   double Work(double time, double ready = 0) {
     const double end = std::max(free_.top(), ready) + time;
     free_.pop();

@@ -27,8 +27,8 @@ void Check(const Status& status) {
   std::abort();
 }
 
-// Makes random codes, and scales that keep the magnitude of weights at most
-// 1/2. The gate's products are then a few units large.
+// Makes random codes and small scales, so that most weights are below 1 in
+// magnitude. The gate's products then have a magnitude of a few units.
 WeightBytes RealisticWeights(WeightFormat format, size_t num_experts,
                              size_t rows, size_t cols, uint32_t seed) {
   WeightBytes w = RandomWeights(format, num_experts, rows, cols, seed, false);

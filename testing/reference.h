@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Naive implementations in double precision, for tests and benchmarks to
-// compare the kernels with. They are written from the definitions and use
-// only the structs of the library's public headers.
+// Naive implementations in double precision. Tests and benchmarks compare the
+// kernels with these functions, which are written from the definitions and
+// use only the structs of the library's public headers.
 
 #ifndef SWITCHYARD_TESTING_REFERENCE_H_
 #define SWITCHYARD_TESTING_REFERENCE_H_

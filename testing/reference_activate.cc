@@ -23,7 +23,7 @@ double Ulp(double x) {
 // Returns min(most, x), or NaN if x is NaN.
 double AtMost(double most, double x) { return x > most ? most : x; }
 
-// Computes the activation's function of the gate in double precision. Sets
+// Applies the activation function to the gate `g`, in double precision. Sets
 // `ulps` to the largest error that the library may make.
 double OfGate(const ActivateOptions& options, double g, bool fma,
               double* ulps) {
@@ -85,8 +85,8 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   if (!std::isinf(g) && std::fabs(of_gate) > kMost) {
     of_gate = std::copysign(std::numeric_limits<double>::infinity(), of_gate);
   }
-  // Just above the arguments for which the result is zero, the library may
-  // already return zero. The 1e-35 allows that.
+  // The library may return zero for arguments just above those with a zero
+  // result. The 1e-35 allows this.
   error = ulps * Ulp(of_gate) + 1e-35;
   if (!before) of_gate = AtMost(limit, of_gate);
   value = of_gate;

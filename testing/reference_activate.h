@@ -11,9 +11,9 @@
 
 namespace switchyard::reference {
 
-// The activation of one gate and one up, after the limits of the options are
-// applied, and the largest error that the library may make. Layouts without
-// an up ignore `up`.
+// The activation of one gate element and one up element. The limits of the
+// options are applied, and `error` is the largest error that the library may
+// make. Layouts without up elements ignore `up`.
 struct Activated {
   double of_gate;  // the value before it is multiplied by `up`
   double value;

@@ -38,8 +38,8 @@ struct Mapped {
   std::vector<int32_t> index;   // for each pair, the position of its row, or -1
   std::vector<int32_t> firsts;  // like index; -1 if an earlier pair has the row
 };
-// Groups pairs by destination. If `once`, it groups tokens instead, and each
-// token is in a destination's group at most once.
+// Groups pairs by destination. If `once` is true, the function groups tokens
+// instead, and each token is in a destination's group at most once.
 Mapped MapRows(const std::vector<int32_t>& destinations, size_t top_k,
                size_t num_destinations, bool once);
 

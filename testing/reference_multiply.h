@@ -28,13 +28,14 @@ struct WeightBytes {
   ExpertWeights View() const;
 };
 
-// Returns a random scale. If `any`, it has any bits. Otherwise it is finite,
-// and its magnitude is from 1/64 to 4.
+// Returns a random scale. If `any` is true, the scale may be any bit pattern.
+// Otherwise it is finite, and its magnitude is from 1/64 to 4.
 Float16 RandomScale(uint32_t seed, size_t i, bool any);
 float RandomFloatScale(uint32_t seed, size_t i, bool any);
 
-// Returns random codes of any bits. If `any`, the scales have any bits too.
-// Otherwise their magnitudes are from 1/64 to 4.
+// Returns random weights, whose codes may be any bit patterns. If `any` is
+// true, the scales may also be any bit patterns. Otherwise their magnitudes
+// are from 1/64 to 4.
 WeightBytes RandomWeights(WeightFormat format, size_t num_experts, size_t rows,
                           size_t cols, uint32_t seed, bool any);
 // The formats of rows that products can read.
@@ -57,8 +58,8 @@ size_t ColumnsStep(WeightFormat format, const Format& rows);
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any);
 
-// The products of all rows with columns [first, first + count), and the
-// largest error that an ISA without FMA may make in each.
+// Columns [first, first + count) of the product of all rows, and for each
+// value the largest error that an ISA without FMA may make.
 struct NaiveProduct {
   std::vector<float> values, bounds;
 };
@@ -69,8 +70,8 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
 // Returns the bytes of one expert in the layout WeightLayout::kPacked.
 std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert);
 
-// Returns [rows, cols] of one expert's packed weights. Each is its code times
-// its scale, rounded to f32.
+// Decodes one expert's packed weights in f32 arithmetic, and returns them as
+// [rows, cols].
 std::vector<float> DequantizePacked(const ExpertWeights& packed, size_t expert);
 
 // Quantises floats to stored weights of any format except kInt8 and kQ8_0,
@@ -87,16 +88,16 @@ struct StoredFormat {
   size_t codes_at;  // the offset of the codes in a block, in bytes
   size_t codes;     // the bytes of a block's codes
 
-  // Returns the integer of a weight. For formats with codes only.
+  // Returns the integer of a weight. Only formats with codes have integers.
   int Code(const uint8_t* row, size_t k) const;
-  // Returns a weight. For formats of floats only.
+  // Returns a weight of a format of floats.
   float Float(const uint8_t* row, size_t k) const;
-  // Column k lies in a part of a block. Returns the integer scale of that
-  // part (1 if the format has none) and its integer minimum.
+  // Return the integer scale (1 if the format has none) and the integer
+  // minimum of the part of a block that contains column k.
   int Factor(const uint8_t* row, size_t k) const;
   int Min(const uint8_t* row, size_t k) const;
-  // Return the scales of column k's block, by which the integer products are
-  // multiplied. Not for kInt8.
+  // Return the scales of the block that contains column k. The integer
+  // products are multiplied by these scales. kInt8 has no such scales.
   float Scale(const uint8_t* row, size_t k) const;
   float MinScale(const uint8_t* row, size_t k) const;
   const uint8_t* Row(const ExpertWeights& w, size_t expert, size_t row) const;

@@ -260,8 +260,8 @@ class Restatement {
         if (!share) break;
         const float all = Softmax() ? 1.0f : SumOfLanes(s);
         divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
-        // If the selected experts are the largest, their sum reaches the
-        // share, clamp * all, except for rounding.
+        // With a clamp of at most top_k / num_experts, the largest scores
+        // have at least the sum clamp * all, except for rounding.
         exact_ = false;
         bound_ = 0x1p-16;
         break;
@@ -414,7 +414,7 @@ class Restatement {
   static constexpr int32_t kNoExpert = -2;
   std::vector<int32_t> ids_;
   std::vector<double> weights_;
-  bool exact_ = true;  // weights have to be equal; otherwise, within the bounds
+  bool exact_ = true;  // true: weights must be equal; false: within bounds
   double bound_ = 0.0, absolute_ = 0.0, worst_ = 0.0;
   std::string wrong_;
 };

@@ -19,7 +19,7 @@ namespace switchyard::reference {
 using testing_support::Format;
 using testing_support::FormatRows;
 
-// Converts `rows` to f32. Their format has to be a source.
+// Converts `rows` to f32. IsSource() must be true for their format.
 std::vector<float> Dequantize(const FormatRows& rows);
 // Quantises f32 values [rows, cols].
 FormatRows Quantize(const std::vector<float>& values, size_t rows, size_t cols,

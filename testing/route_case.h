@@ -40,7 +40,7 @@ struct RouteCase {
   std::vector<int64_t> given_ids;
 };
 
-// The results of a case, converted to these types.
+// The results of a case. Ids are converted to int32, and weights to float.
 struct RouteResult {
   std::vector<int32_t> ids;
   std::vector<float> weights, identity;
@@ -59,23 +59,23 @@ Status RunRouteCase(const RouteCase& c, Executor& executor,
 // are computed from scores alone have to have the same bits.
 std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
 
-// Gives the record of a case to a second call, which is to compute the same
-// ids and bits of weights. Returns a description of the first difference, or
-// "". Requires CanReplay(c).
 inline bool CanReplay(const RouteCase& c) {
   return c.records && c.options.score != Score::kSparsemixer;
 }
+// Gives the record of a case to a second call. Both calls must compute the
+// same ids and weights with the same bits. Returns a description of the first
+// difference, or "". Requires CanReplay(c).
 std::string WrongReplay(const RouteCase& c, const RouteResult& result,
                         Executor& executor);
 
-// Returns the most experts for which given_ids and records may have ids of a
-// type.
+// Returns the largest number of experts for which given_ids and records may
+// have this type.
 inline size_t MostExperts(Type type) {
   return type == Type::kU8 ? 255 : type == Type::kU16 ? 65535 : INT32_MAX;
 }
 
-// Draws a logit. `kind` chooses its distribution. `source` has size_t
-// Below(size_t n), here and below.
+// Draws a logit. `kind` chooses its distribution. In this file, `source` has
+// a method size_t Below(size_t n).
 template <class Source>
 float DrawLogit(Source& source, size_t kind) {
   const auto uniform = [&](float range) {
@@ -204,7 +204,7 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     if (biases > 1 || (one_in(3) && (!given || o.bias_in_weight))) {
       if (!given || o.bias_in_weight) {
         for (size_t t = 0; t < c.tokens; ++t) {
-          // Sometimes an index past the last bias.
+          // Sometimes draws an index past the last bias.
           c.bias_index.push_back(
               static_cast<int32_t>(source.Below(biases + (one_in(9) ? 1 : 0))));
         }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parts of the reference for RouteTopK(): the order of keys, the sums, and
-// the library's scores with their formulas, which the scores have to match.
+// Parts of the reference for RouteTopK(): the order of keys, the sums, the
+// library's scores, and formulas with which tests compare these scores.
 
 #ifndef SWITCHYARD_TESTING_ROUTE_SCORES_H_
 #define SWITCHYARD_TESTING_ROUTE_SCORES_H_
@@ -57,9 +57,9 @@ inline float SumOfLanes(const std::vector<float>& values) {
   return lanes[0];
 }
 
-// Returns the library's scores of every x of a row. If all experts are given
-// ids and no other option is set, the weights are these scores. NaNs are
-// replaced first, because a single NaN would make all weights NaN.
+// Returns the library's score of each element of `x`. If all experts are
+// given ids and no other option is set, the weights are these scores. NaNs
+// are replaced first, because a single NaN would make all weights NaN.
 inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
                                  const RouteOptions& map = {}) {
   const size_t n = x.size();
@@ -109,7 +109,7 @@ T ScoreOfLogit(Score score, T x, const Exp& exp) {
 
 // The largest error that a score may have.
 struct ScoreAccuracy {
-  double ulps;  // as route.h promises; 0: exact, or not a score of one logit
+  double ulps;  // the limit in route.h; 0: exact, or a score of many logits
   double tiny, tiny_f16;  // absolute errors, in f32 and rounded to f16
 };
 inline ScoreAccuracy AccuracyOf(Score score) {

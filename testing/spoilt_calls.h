@@ -434,9 +434,10 @@ class SpoiltCalls {
     });
   }
 
-  // Moves each view that may not overlap `written` over it: to its address
-  // (one element further if both may be the same view), over its first byte,
-  // and over its last byte.
+  // Makes the view `written` overlap each view that it may not overlap. The
+  // other view is moved to the address of `written` (one element further if
+  // both may be the same view). In two other calls, only the first or the
+  // last byte of `written` overlaps.
   void SpoilPlace(size_t written) {
     const size_t argument = kViews[written].argument;
     if (!calls::IsWritten<C>(argument)) return;

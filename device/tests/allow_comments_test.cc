@@ -223,9 +223,9 @@ TEST_F(AllowCommentsRunTest, AllowsItsLineAndNoOther) {
                    "missing-barrier 11 11"}));
 }
 
-// With max_findings = 1, the run stops at the first finding before its access
-// is made. If a comment allows same-value, the run makes the access first,
-// because the kind of the finding depends on the written value.
+// With max_findings = 1, a run stops at the first finding, before it makes
+// the access. If a comment allows same-value, the run must make the access
+// first, because the kind of the finding depends on the written value.
 TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
   SWITCHYARD_NEEDS_CLANG();
   options_.max_findings = 1;
@@ -236,8 +236,8 @@ TEST_F(AllowCommentsRunTest, SameValueAloneWithOneFinding) {
       Texts{"missing-barrier 8 8"});
 }
 
-// A comment allows the race of a write with one access. Races of that write
-// with other accesses are still found.
+// Line 7 races with the writes in lines 4 and 5. The comment allows only the
+// races of line 4, so the race with line 5 is found.
 TEST_F(AllowCommentsRunTest, WhatElseThatLineRacesWithIsFound) {
   SWITCHYARD_NEEDS_CLANG();
   const std::string text =

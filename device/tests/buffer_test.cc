@@ -98,7 +98,7 @@ TEST_F(DeviceBuffer, CopyOfBytes) {
 
 TEST_F(DeviceBuffer, NoCopyIsTheSameMemory) {
   alignas(4) unsigned char bytes[64] = {};
-  // The address is not aligned, and the memory behind it has no padding.
+  // The address is not aligned, and the memory after it has no padding.
   void* const odd = bytes + 1;
   const auto buffer = device_->newBufferWithBytesNoCopy(odd, 9);
   EXPECT_EQ(buffer->contents(), odd);
@@ -161,8 +161,8 @@ TEST_F(DeviceBuffer, KeptUntilTheWorkIsDone) {
         const auto buffer = Counted();
         e.setBuffer(buffer, 0, 0);
         e.setBuffer(buffer, 4, 1);
-        // In between, another command buffer retains the buffer and is
-        // dropped.
+        // Another command buffer retains the buffer, and is dropped before
+        // the dispatch.
         BindInAnother(buffer);
         DispatchOne(e);
         e.setBuffer(buffer, 0, 2);

@@ -42,9 +42,9 @@ struct BoundBuffer {
 };
 
 // A vector in a device buffer. The vector starts 5 elements after the
-// buffer's start, so that its offset is only a multiple of the element size.
-// The buffer ends 0 to 2 elements behind the vector, at a guard page. The
-// array must outlive the work that uses it.
+// buffer's start, so its address is aligned only to the element size. The
+// buffer ends 0 to 2 elements after the vector, at a guard page. The array
+// must outlive the work that uses it.
 template <class T>
 class DeviceArray {
  public:
@@ -74,9 +74,8 @@ class DeviceArray {
 
  private:
   static constexpr size_t kFront = 5;
-  // Returns the number of elements behind the vector. There is at least one
-  // for an empty vector, because the offset of a binding must be inside the
-  // buffer.
+  // Returns the number of T after the vector. One element follows an empty
+  // vector, because the offset of a binding must be inside the buffer.
   static size_t Behind(size_t size, size_t element) {
     return size == 0 ? element : size / element % 3 * element;
   }
@@ -94,7 +93,7 @@ struct Given {
   enum Kind { kRead, kWritten, kSameAs, kUnbound };
   Kind kind = kUnbound;
   RawBytes before = {};
-  RawBytes whole = {};  // the expected contents, by the plain API
+  RawBytes whole = {};  // the expected contents
   size_t element = 4;   // the element size in bytes
   size_t same_as = 0;   // the index of an argument with the same memory
 
@@ -127,7 +126,7 @@ struct Job {
   std::string kernel;
   std::vector<uint32_t> params;
   std::vector<Given> arguments;  // in the order of the library's table
-  // The rows and columns that grids cover. If cols is 0, they cover whole
+  // The rows and columns that grids cover. If cols is 0, grids cover whole
   // rows.
   size_t rows = 1, cols = 0;
   size_t threads = 256;  // the threads per threadgroup
@@ -142,10 +141,6 @@ struct Job {
   }
 };
 
-// The fixture below runs built-in kernels in every way: with direct grids,
-// indirect grids and grids in threads, with parameters in bytes and in
-// buffers, and over grids that are larger or smaller than the work.
-//
 // The rows and columns of a job that a grid covers.
 struct Covered {
   size_t rows;
@@ -172,6 +167,9 @@ void Bind(Encoder& encoder, const BoundBuffer& b) {
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
+// Runs built-in kernels in every way: with direct grids, indirect grids and
+// grids in threads, with parameters in bytes and in buffers, and over grids
+// that are larger or smaller than the work.
 class BuiltInTest : public IsaPoolTest {
  protected:
   void SetUp() override {
@@ -386,8 +384,8 @@ class BuiltInTest : public IsaPoolTest {
   static constexpr size_t kWrittenBytes = 256;
   static constexpr size_t kParamsOffset = 4, kGridOffset = 132;
 
-  // Tests grids of tiles of one row and 256 columns. Kernels for a single row
-  // allow only one threadgroup in y.
+  // Tests grids whose tiles have one row and 256 columns. Kernels for a
+  // single row allow only one threadgroup in y.
   void ForTileGrids(const Job& job) {
     const size_t rows = job.rows, cols = job.cols;
     const size_t more = rows == 1 ? 1 : rows + 3;
@@ -410,9 +408,9 @@ class BuiltInTest : public IsaPoolTest {
       }
     }
   }
-  // Tests grids with one threadgroup for each row, with fewer threadgroups,
-  // and with more. Kernels ignore further threadgroups only if the parameters
-  // give the number of rows; other kernels are not tested with more.
+  // Tests grids with one threadgroup per row, and smaller and larger grids.
+  // Kernels ignore surplus threadgroups only if the parameters give the
+  // number of rows, so other kernels get no larger grid.
   void ForRowGrids(const Job& job) {
     const uint8_t rows = job.BuiltInKernel().grid.rows;
     const bool cut_off = rows != kOne && rows != kGridWidth;
@@ -622,7 +620,8 @@ TEST_P(DeviceRouteTest, EveryThreadOfTheDevicesExecutor) {
 // Indices of the kernel's arguments.
 enum : size_t { kSelected, kTpe, kIds, kGateUpArgs, kDownArgs };
 
-// Where a table has this value, the kernel writes nothing.
+// In a table of expected results, this value marks an entry that the kernel
+// must not write.
 constexpr int32_t kNothing = static_cast<int32_t>(kCanary);
 
 // The tables that the kernel writes.
@@ -642,8 +641,8 @@ Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
            Out(tables.gate_up_args), Out(tables.down_args)}};
 }
 
-// Returns a job with the plain API's results for `selected`, in tables filled
-// with canaries.
+// Returns a job whose expected tables are the plain API's results for
+// `selected`. Entries that the plain API does not write stay kNothing.
 Job BucketJob(const std::vector<int32_t>& selected, size_t experts,
               size_t row_stride, size_t m_gate_up = 768, size_t m_down = 2049) {
   Tables t = {std::vector<int32_t>(experts, kNothing),
@@ -678,8 +677,8 @@ TEST_P(DeviceBucketTest, EqualsThePlainApi) {
          {Load::kUniform, Load::kZipf, Load::kOneExpert, Load::kStrangers}) {
       const size_t pairs = s.tokens * s.top_k;
       const std::vector<int32_t> ids = MakeIds(pairs, s.experts, load, pairs);
-      // row_stride is always large enough, the smallest that works, and one
-      // more than the smallest.
+      // row_stride has three values: the number of pairs, which is always
+      // large enough, the smallest value that works, and one more.
       const size_t tight = std::max<size_t>(1, BusiestCount(ids, s.experts));
       for (const size_t stride : {pairs, tight, tight + 1}) {
         SCOPED_TRACE(testing::Message() << s << ", stride " << stride);
@@ -705,8 +704,9 @@ TEST_P(DeviceBucketTest, NoPairsOrNoGrid) {
   ExpectPlain(BucketJob({-1, 8, 1 << 24}, 8, 3));  // all ids are invalid
 }
 
-// A GEMM reads its grid from the args after the kernel has written them. Then
-// exactly one threadgroup visits each combination of a pair and a row tile.
+// A GEMM reads its grid from the arguments gate_up_args or down_args, which
+// the bucket kernel has written. Exactly one threadgroup must visit each
+// combination of a valid pair and a row tile.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   const size_t experts = 6, pairs = 701, stride = pairs;
   const std::vector<int32_t> ids =
@@ -762,9 +762,9 @@ TEST_P(DeviceBucketTest, ArgsGiveTheGridOfALaterDispatch) {
   down.memory().ExpectIntact("down");
 }
 
-// A built-in kernel reads its grid from the same args. One expert, 70 pairs
-// and 300 features give a grid of 3 x 5 x 1 tiles. It covers 768 columns of a
-// product of 5 x 900.
+// A built-in kernel reads its grid from gate_up_args. One expert, 70 pairs
+// and 300 features give a grid of 3 x 5 x 1 tiles. This grid covers 768 of
+// the 900 columns in each of the 5 rows.
 TEST_P(DeviceBucketTest, ArgsGiveTheGridOfABuiltInKernel) {
   const size_t pairs = 70, rows = 5, cols = 900;
   const Job bucket = BucketJob(std::vector<int32_t>(pairs), 1, pairs, 300, 64);
@@ -876,7 +876,7 @@ std::vector<float> Sums(const CombineCase& c) {
   return sums;
 }
 
-// Returns a job for a kernel with a grid of tiles of 256 columns.
+// Returns a job for a kernel whose tiles are 256 columns wide.
 Job TileJob(const char* stem, const RowType& type, const CombineShape& s,
             std::vector<uint32_t> params, std::vector<Given> arguments) {
   return {stem + std::string(type.suffix), std::move(params),
@@ -931,8 +931,8 @@ Job NormJob(CombineShape s, const RowType& type, float eps, bool batched) {
           s.tokens};
 }
 
-// With kUnwanted, add_residual is 0, and the buffer that is bound for it is
-// too short.
+// With kUnwanted, add_residual is 0, and a buffer that is too short is bound
+// for the residual.
 enum class Residual { kNone, kUnwanted, kIs, kIsOut };
 
 Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
@@ -958,7 +958,8 @@ Job ReduceJob(CombineShape s, const RowType& type, Residual kind,
   return TileJob("moe_weighted_reduce", type, s,
                  Words<MoeWeightedReduceParams>(
                      {{u32(s.tokens), u32(s.top_k), u32(s.hidden),
-                       // A residual is added for any value except 0.
+                       // Any value except 0 makes the kernel add the
+                       // residual.
                        s.residual ? u32(s.hidden) : 0u}}),
                  std::move(arguments));
 }

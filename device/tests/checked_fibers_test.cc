@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls checked mode like a runner that has one fiber per thread. Tests which
-// accesses are ordered, and which places in the code the findings name.
+// Calls checked mode as code does that runs each thread on its own fiber.
+// Tests which accesses are ordered, and which places in the code the findings
+// name.
 
 #include "device/src/core/checked_fibers.h"
 
@@ -211,18 +212,18 @@ TEST(DeviceCheckedFibers, SimdgroupsMeetAlone) {
   };
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 4), 0u);
   EXPECT_EQ(write_meet_read(1, true, kLocal, 33, 34), 0u);
-  // Three meetings do not order the accesses: a barrier of another simdgroup,
-  // a simd function, and a simdgroup_barrier for threads in different
-  // simdgroups.
+  // A meeting is a simd function or barrier that lanes reach together. These
+  // meetings do not order the accesses: a barrier of another simdgroup, a
+  // simd function, a simdgroup_barrier for threads in different simdgroups,
+  // and a barrier for device memory.
   EXPECT_EQ(write_meet_read(1, true, kLocal, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 33, 34), 1u);
   EXPECT_EQ(write_meet_read(0, false, kNone, 3, 4), 1u);
   EXPECT_EQ(write_meet_read(0, true, kLocal, 3, 34), 1u);
   EXPECT_EQ(write_meet_read(0, true, kDevice, 3, 4), 1u);
   EXPECT_EQ(r.findings[0].kind, FindingKind::kBarrierFlags);
-  // A meeting is a simd function or barrier that lanes reach together. After
-  // a meeting the lanes' reads are over. Meetings of the other simdgroup have
-  // no effect.
+  // After a meeting, the reads of its lanes are over. Meetings of the other
+  // simdgroup have no effect.
   const auto read_meet_write = [&](size_t simdgroup, size_t others) {
     return r
         .Run([=](const Script& s) {
@@ -291,7 +292,7 @@ TEST(DeviceCheckedFibers, BarriersOfTheThreadgroup) {
   EXPECT_EQ(run(kDevice).size(), 1u);
   EXPECT_EQ(run(kNone).size(), 2u);
   // With a seed, the threads of 20 threadgroups run in a shuffled order. The
-  // barriers order the accesses there, too.
+  // barriers must order the accesses in this run, too.
   r.options.schedule_seed = 7;
   EXPECT_EQ(r.Run(
                 [](const Script& s) {

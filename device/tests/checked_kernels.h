@@ -17,8 +17,8 @@
 
 namespace switchyard::testing_support {
 
-// This kernel writes one word per thread of the grid, and kCopy copies one
-// word per thread.
+// kFill writes one word per thread of the grid, and kCopy copies one word per
+// thread.
 const auto kFill = [](auto& tg) {
   const auto out = buffer<uint32_t>(tg, 0);
   tg.for_each_thread(
@@ -40,7 +40,7 @@ struct CheckedQueue {
 
   explicit CheckedQueue(uint64_t schedule_seed = 0)
       : CheckedQueue(NewDevice(false, {true, schedule_seed})) {}
-  // Makes a queue of a device that may have other options.
+  // Makes a queue of the given device.
   explicit CheckedQueue(std::shared_ptr<Device> d)
       : device(std::move(d)), queue(device->newCommandQueue()) {}
 

@@ -30,8 +30,9 @@ TEST(DeviceCheckerLimits, FreshMemoryIsMarked) {
   EXPECT_EQ(Contents<uint32_t>(unchecked), std::vector<uint32_t>(16));
 }
 
-// A value may equal the pattern that marks memory as never written. The value
-// is in a copied buffer, in host memory, and written by a kernel.
+// A value may equal the pattern that marks memory as never written. The test
+// puts such values in a copied buffer and in host memory, and lets a kernel
+// write them.
 TEST(DeviceCheckerLimits, ThePatternAsAValue) {
   CheckedQueue q;
   std::vector<uint32_t> host(32, kPattern);
@@ -170,8 +171,9 @@ TEST(DeviceCheckerLimits, AtomicsOfTwoDispatches) {
   EXPECT_EQ(Contents<int32_t>(count)[0], 300);
 }
 
-// A word has an atomic read and a plain read. The finding names the plain
-// read, because it conflicts with the atomic write.
+// Some threads read a word atomically, and one thread reads it without
+// atomics. The finding names the plain read, because it conflicts with the
+// atomic write.
 TEST(DeviceCheckerLimits, ThePlainReadIsNamed) {
   CheckedQueue q;
   const auto mixed = [](auto& tg) {
@@ -381,7 +383,7 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             e.dispatchThreadgroups(Size(5, 1, 1), Size(4, 1, 1));
           }
           q.SetKernel(e, MakeKernel("fill", kFill));
-          e.setBuffer(out, 4, 0);  // next to the parameters
+          e.setBuffer(out, 4, 0);  // after the parameters
           e.dispatchThreadgroups(Size(1, 1, 1), Size(4, 1, 1));
         },
         DispatchTypeConcurrent);
@@ -392,16 +394,16 @@ TEST(DeviceCheckerLimits, OpaqueKernels) {
             "wrote: memoryBarrier is missing between it and dispatch 1");
 }
 
-// The next tests are about ported kernels. Two are mistakes, but no races: a
-// call inside for_each_thread() of a function in which all threads meet, and
-// a kernel that catches the error of a wrong access. Three are no mistakes: a
-// kernel that goes on when all its threads have returned, a NaN in uniform(),
-// and padding that nothing has written.
+// The next tests are about ported kernels. Two kernels have mistakes that are
+// not races: one calls, inside for_each_thread(), a function in which all
+// threads meet, and one catches the error of a wrong access. Three kernels
+// have no mistake: one goes on when all its threads have returned, one calls
+// uniform() with NaN, and one reads padding that nothing has written.
 
 constexpr int kKinds = 7;
 
-// A kernel that calls a function where threads meet, inside for_each_thread()
-// or after it.
+// A kernel that calls a function in which all threads meet. If `inside` is
+// true, the call is wrong, because it is inside for_each_thread().
 struct MeetsAt {
   int kind;
   bool inside;

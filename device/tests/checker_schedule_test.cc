@@ -47,8 +47,8 @@ TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   }
 }
 
-// Returns the order of the threads that increment a counter. *most_at_once
-// gets the largest number of threadgroups in flight at once.
+// Returns the order of the threads that increment a counter. Sets
+// *most_at_once to the largest number of threadgroups in flight at once.
 std::vector<int32_t> OrderOfTickets(CheckedQueue& q, int32_t* most_at_once) {
   const BufferPtr next = q.Make(std::vector<int32_t>(2));
   const BufferPtr tickets = q.Floats(20 * 4);

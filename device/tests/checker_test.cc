@@ -29,15 +29,15 @@ namespace {
 
 struct Planted {
   const char* name;
-  // The error of the broken kernel, run without a schedule_seed. The correct
-  // kernel has no error.
+  // The error of the broken kernel in a run without a schedule_seed. The
+  // correct kernel has no error.
   std::string error;
   std::function<std::string(CheckedQueue&, bool clean)> run;
   // True if the kernel writes out of bounds when it runs unchecked.
   bool is_dangerous = false;
 };
 
-// Encodes a weighted sum for 2 tokens over the rows of 2 experts, with 32
+// Encodes the kernel for weighted sums: 2 tokens, 2 experts per token and 32
 // columns.
 Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                    const BufferPtr& weights, const BufferPtr& out) {
@@ -47,8 +47,8 @@ Encode WeightedSum(CheckedQueue& q, const BufferPtr& slots,
                       2);
   };
 }
-// Encodes `rows` rows of 32 columns. The output starts at row `first` of
-// `out`.
+// Encodes silu_mul for `rows` rows of 32 columns. The output starts at row
+// `first` of `out`.
 Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
                const BufferPtr& out, size_t rows = 4, size_t first = 0) {
   return [=, &q](Encoder& e) {
@@ -61,8 +61,8 @@ Encode SiluMul(CheckedQueue& q, const BufferPtr& gate, const BufferPtr& up,
     e.dispatchThreadgroups(Size(1, rows, 1), Size(256, 1, 1));
   };
 }
-// Encodes one row of `cols` halves. `gate_at` and `out_at` are offsets in
-// elements of two bytes.
+// Encodes silu_mul for one row of `cols` halves. `gate_at` and `out_at` are
+// offsets in elements of two bytes.
 Encode HalfSiluMul(CheckedQueue& q, const BufferPtr& gate, size_t gate_at,
                    const BufferPtr& out, size_t out_at, int32_t cols = 33) {
   return [=, &q](Encoder& e) {
@@ -251,8 +251,8 @@ TEST(DeviceChecker, IsOffByDefault) {
   }
 }
 
-// The next tests show that checked mode knows every buffer, and the
-// parameters, that a built-in kernel reads or writes.
+// The next tests show that checked mode knows all memory that a built-in
+// kernel reads or writes: its buffers and its parameters.
 
 // An index that stands for the parameters, which are not in the list of
 // arguments.
@@ -275,7 +275,7 @@ struct Touch {
 };
 
 // A kernel case whose inputs are all zeros. Each argument is bound one
-// element behind the start of its buffer, so that arguments with two-byte
+// element after the start of its buffer, so that arguments with two-byte
 // elements begin inside a word.
 struct Bound {
   const KernelCase& c;
@@ -370,7 +370,8 @@ TEST_P(DeviceCheckerBuiltIn, WritesAfterReads) {
   const KernelCase& c = GetParam();
   for (size_t arg = 0; arg < c.args.size(); ++arg) {
     const Bound bound(c, q);
-    // The memory is written first, because the other kernel reads it.
+    // This memory must be written, because After() first runs a kernel that
+    // reads it.
     std::memset(bound.At(arg)->contents(), 0, bound.At(arg)->length());
     const size_t last = bound.Last(arg);
     EXPECT_EQ(bound.After(arg, false, false),

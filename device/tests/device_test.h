@@ -108,9 +108,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-// An executor that runs bodies on another thread than the caller's. Its
-// destructor sets a flag, which shows that the queue's thread has ended: that
-// thread destroys the executor as its last action.
+// An executor that runs bodies on a new thread. Its destructor sets a flag,
+// which shows that the queue's thread has ended: that thread destroys the
+// executor as its last action.
 class TellingExecutor final : public Executor {
  public:
   explicit TellingExecutor(std::shared_ptr<Flag> gone)
@@ -226,7 +226,7 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(buffer.error(), "");
   }
   // Expects that the buffer's error is `error`, with or without the numbers
-  // of Status::details() behind it.
+  // of Status::details() after it.
   static void ExpectError(CommandBuffer& buffer, const std::string& error) {
     EXPECT_EQ(buffer.status(), CommandBufferStatusError);
     if (buffer.error().rfind(error + ": ", 0) == 0) return;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests misuse of devices, encoders and command buffers: which message it
-// gives, which dispatches ran, and that the queue still works. Errors of
+// Tests misuse of devices, encoders and command buffers. Each test checks the
+// message and which dispatches ran, and that the queue still works. Errors of
 // built-in kernels are in device_kernel_errors_test.
 
 #include <atomic>

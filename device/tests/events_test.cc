@@ -257,7 +257,8 @@ TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
 using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
-  // With so many rounds, each of the two threads runs the work at times.
+  // In 2000 rounds, the queue's thread runs the work at some times, and the
+  // waiting thread at other times.
   for (int round = 0; round < 2000; ++round) {
     log_.clear();
     const auto buffer = Log('k');
@@ -371,9 +372,9 @@ TEST_F(DeviceHandlers, Nested) {
   EXPECT_EQ(log_, "bcdefghijklmnopqrstuaATSRQPONMLKJIHGFEDCB");
 }
 
-// A handler waits for a later buffer, which cannot start because a buffer
-// before it is not committed. Another thread commits or drops that buffer in
-// the meantime.
+// The handler of buffer `a` waits for buffer `b`. `b` cannot start, because
+// `held` comes before it in the queue and is not committed. The test's thread
+// commits or drops `held` in the meantime.
 TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
   for (const bool commit : {true, false}) {
     log_.clear();
@@ -391,8 +392,8 @@ TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
     b->commit();
     a->commit();
     in_handler.Wait();
-    // Nothing signals that the handler sleeps. After this loop it sleeps, or
-    // it did not need to.
+    // Nothing signals that the handler sleeps in its wait. After this loop it
+    // most likely does; if not, its wait may return without sleep.
     for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     if (commit) held->commit();
     held.reset();

@@ -71,8 +71,8 @@ bool Resumes(const Fibers& fibers) {
   return Walked("Resume", results);
 }
 
-// A ring of fibers. Each continues the next one, and every third time the
-// host.
+// A ring of fibers. After every third step, a fiber continues the host. After
+// the other steps, it continues the next fiber.
 struct Ring {
   std::vector<double> results = std::vector<double>(kFibers);
   std::vector<void*> tops = std::vector<void*>(kFibers);

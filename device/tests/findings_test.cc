@@ -187,8 +187,8 @@ TEST(DeviceFindings, OfSeveralDispatches) {
   EXPECT_EQ(Kinds(run(3)), (Strings{"bounds"}));
 }
 
-// A race has a kind of its own if both threads write the same value. This is
-// tested for words, halves of words and larger elements.
+// If both threads of a race write the same value, the finding's kind is
+// same-value. This is tested for words, halves of words and larger elements.
 TEST(DeviceFindings, SameValue) {
   FindingQueue q;
   const BufferPtr x = q.Floats(64);
@@ -225,7 +225,7 @@ TEST(DeviceFindings, SameValue) {
                          }),
                          {x}, 1, 40)),
             other);
-  // The last thread writes another value than all other threads.
+  // All threads except the last one write the same value.
   EXPECT_EQ(Kinds(q.Find("k", write([](size_t i) { return i == 39 ? 6u : 5u; }),
                          {x}, 1, 40)),
             (Strings{"same-value", "missing-barrier"}));

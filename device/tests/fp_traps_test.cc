@@ -25,7 +25,7 @@ constexpr int kAll =
     FE_INEXACT | FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW;
 
 // Sets traps for the scope's lifetime. Not all machines can trap, because
-// AArch64 leaves it to the implementation.
+// traps are optional on AArch64.
 class ScopedTraps {
  public:
   ScopedTraps() {
@@ -111,8 +111,9 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   using Limits = std::numeric_limits<float>;
   const BufferPtr in = NewBuffer(
       *device_, std::vector<float>{1.0f, 0.0f, Limits::max(), Limits::min()});
-  // With these times per threadgroup, the computation of the grain rounds,
-  // overflows or gives NaN.
+  // The device computes the grain (the least number of threadgroups for a
+  // thread) from these times per threadgroup. The grain must be rounded or
+  // clamped, and some times are not positive numbers.
   for (const double ns : {30000.0, 7.0, 0.3, 1e-300, 0.0, -1.0,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {

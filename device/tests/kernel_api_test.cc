@@ -31,8 +31,8 @@ class KernelTest : public DeviceTest, public testing::WithParamInterface<Mode> {
  protected:
   KernelTest() : DeviceTest(GetParam()) {}
 
-  // Returns " (schedule_seed N)", the end of an error in a shuffled run, or
-  // "".
+  // Returns " (schedule_seed N)", which ends each error of a shuffled run.
+  // Returns "" if the run is not shuffled.
   static std::string Seed() {
     const uint64_t seed = GetParam().schedule_seed;
     return seed == 0 ? std::string()
@@ -74,8 +74,8 @@ size_t Lanes(size_t thread, size_t threads) {
 
 using DeviceKernelApi = KernelTest;
 
-// A kernel in which each thread stores its position at its position in the
-// grid.
+// A kernel in which each thread stores its indices in the threadgroup and in
+// the simdgroup. `all` has 6 words for each position in the grid.
 const auto kPlaces = [](auto& tg) {
   const auto all = buffer<uint32_t>(tg, 0);
   tg.for_each_thread([&](auto t) {
@@ -144,8 +144,8 @@ TEST_P(DeviceKernelApi, PositionsInOneToThreeDimensions) {
   }
 }
 
-// A kernel that has threads from `n` on return at once. Reductions must
-// ignore these threads.
+// A kernel in which threads return at once if their index is `n` or more.
+// Reductions must ignore these threads.
 struct Returns {
   uint32_t n;
   template <class Tg>
@@ -334,8 +334,8 @@ TEST(DeviceKernelVectors, DivideByZeroAndMinusOne) {
   DivideVectors<uint64_t>();
 }
 
-// A kernel that sums by a tree in threadgroup memory, in a loop that all
-// threads leave together.
+// A kernel that computes sums by tree reductions in threadgroup memory. All
+// threads leave the loop together.
 const auto kTreeSum = [](auto& tg) {
   const auto n = params<uint32_t>(tg, 2);
   const auto in =
@@ -392,8 +392,8 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   }
 }
 
-// A kernel that uses one piece of threadgroup memory for floats and, behind
-// them, for integers.
+// A kernel that uses one block of threadgroup memory for floats, and for
+// integers after the floats.
 const auto kCarve = [](auto& tg) {
   const auto memory = threadgroup_memory<float>(tg, 0);
   const auto ids = pointer_cast<int32_t>(memory + 4);

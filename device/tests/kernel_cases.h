@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Makes a valid dispatch of each built-in kernel from the library's tables.
-// Tests change it to cause errors.
+// Tests change this dispatch to cause errors.
 
 #ifndef SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
 #define SWITCHYARD_DEVICE_TESTS_KERNEL_CASES_H_
@@ -48,9 +48,8 @@ struct KernelCase {
   Size grid;
   size_t width;  // the number of threads per threadgroup
 
-  // The default dimensions descend. This makes a valid case, because in the
-  // library's tables experts stands before top_k, and row_stride before
-  // pairs.
+  // The default dimensions descend, so that the case is valid: the library's
+  // tables list experts before top_k, and row_stride before pairs.
   explicit KernelCase(const BuiltIn& k,
                       std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the errors of a dispatch of each built-in kernel: the message is
-// right, and no buffer has changed.
+// Makes mistakes in dispatches of each built-in kernel. The error message
+// must be right, and no buffer may change.
 
 #include <algorithm>
 #include <cstdint>
@@ -48,8 +48,8 @@ class DeviceKernelErrors : public DeviceTest,
   void SetParams(Encoder& encoder, const std::vector<int32_t>& params) {
     encoder.setBytes(params.data(), 4 * params.size(), c_.kernel->params.index);
   }
-  // Binds the buffers from their second element on, so that the bound length
-  // is exactly the required one.
+  // Binds the buffers at their second element, so that the bound length is
+  // exactly the required one.
   void Bind(Encoder& encoder) {
     encoder.setComputePipelineState(
         device_->newComputePipelineState(c_.name()));
@@ -293,9 +293,9 @@ TEST_P(DeviceKernelErrors, WrongThreadgroup) {
   }
 }
 
-// A kernel must reject a grid with several threadgroups in a dimension in
-// which they would race on Metal. kernels.h names the dimensions that may be
-// larger.
+// A kernel must reject a grid with several threadgroups in a dimension, if
+// these threadgroups would race on Metal. kernels.h names the dimensions that
+// may be larger than one.
 TEST_P(DeviceKernelErrors, GridDimensionsThatHaveToBeOne) {
   const Size& g = c_.grid;
   const auto grid = [this](Size size) {
@@ -335,9 +335,9 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
   EXPECT_EQ(Contents(), contents);
 }
 
-// The next tests are about errors that only some built-in kernels have:
-// errors of the plain API, with its messages, and shapes that are impossible
-// for other reasons. No buffer may change.
+// The next tests are about errors that only some built-in kernels have. The
+// message comes from the plain API, or from the kernel itself if the shapes
+// are impossible for another reason. No buffer may change.
 
 // In these tests `spoil` changes the parameters and buffers of a valid
 // dispatch.
@@ -471,8 +471,8 @@ TEST_F(DevicePlainErrors, Bucket) {
               [](Spoilt& s) { s.params[0] = 0; });
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) { s.buffers[1] = s.buffers[0]; });
-  // This row_stride is too small, so the kernel would have to restore tpe.
-  // The error must still be the same.
+  // Here row_stride is too small, too. The kernel then saves tpe, to restore
+  // it on an error. The message must still name the overlap.
   ExpectFails(kernel, "BucketStrided: tokens_per_expert: overlaps topk_ids",
               [](Spoilt& s) {
                 s.buffers[1] = s.buffers[0];

@@ -382,9 +382,9 @@ TEST_F(LibraryTest, Labels) {
   EXPECT_EQ(buffer->error(), text + " [queue \"main\"]");
 }
 
-// The next tests are about files that newLibrary() reads because a shader's
-// text names them, as by #include. swy_metal_test.cc tests device files, in a
-// process with limited memory.
+// The next tests are about files that a shader's text names, for example in
+// an #include, and that newLibrary() therefore reads. swy_metal_test.cc tests
+// endless files such as /dev/zero, in a process with limited memory.
 
 using device::metal::Compile;
 using device::metal::CompileRequest;
@@ -535,7 +535,7 @@ class MetalCache : public testing::Test {
     std::ofstream(key) << Key(letter);
     return cache.Add(Key(letter), module, key);
   }
-  // Sets the age of the module that has this letter.
+  // Sets the age of the module whose key repeats this letter.
   void SetAgeOf(char letter, time_t seconds) {
     const std::string name = device::metal::HashOf(Key(letter));
     SetAge(folder_.File((name + ".so").c_str()), seconds);

@@ -56,8 +56,8 @@ TEST(MetalAccesses, GetTheCallThatClangHasLeftOut) {
       {"  store void (i32)* @f, void (i32)** %1, align 8\n",
        "  %swy.access.0 = bitcast void (i32)** %1 to i8*\n"
        "  call void @__tsan_write_range(i8* %swy.access.0, i64 8)\n"},
-      // Clang normally adds the call for such an access. Here it is missing,
-      // so InstrumentRest() adds it.
+      // Clang normally adds the call for an access of 4 bytes. Here it is
+      // missing, so InstrumentRest() adds it.
       {"  %2 = load float, float* %1, align 4\n",
        "  %swy.access.0 = bitcast float* %1 to i8*\n"
        "  call void @__tsan_read_range(i8* %swy.access.0, i64 4)\n"},
@@ -107,9 +107,10 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// If an access needs a larger alignment than the call before it shows, or
-// than the size of its type, another call reports the alignment. The
-// alignment in the access is then lowered, so that the access cannot fault.
+// Clang's call before an access implies an alignment of at most 8 bytes. If
+// an access needs a larger alignment, or one above the size of its type,
+// another call reports it. In the access, InstrumentRest() lowers the
+// alignment to 8 bytes, so that the access cannot fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
                     aligned = "  call void @__tsan_aligned(ptr %1, i64 16)\n",

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests that host code for metal-cpp works without changes. Such code uses
-// raw pointers: release() gives up the results of new calls, and autorelease
-// pools release all other results. Arguments are passed in every form.
+// raw pointers. It calls release() on the results of newBuffer() and similar
+// functions, and autorelease pools release all other results. The tests pass
+// raw pointers, arrays of them, and smart pointers.
 
 #include <cstdint>
 #include <cstring>

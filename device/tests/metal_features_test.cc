@@ -543,7 +543,7 @@ Feature Scaled(bool bias) {
 
 uint32_t U(size_t n) { return static_cast<uint32_t>(n); }
 
-// The grid is not a multiple of the threadgroup's size in two dimensions.
+// In width and height, the grid is not a multiple of the threadgroup's size.
 Feature Wide() {
   const size_t grid[3] = {13, 5, 2}, size[3] = {8, 3, 2};
   std::vector<uint32_t> right;
@@ -684,9 +684,9 @@ Feature ByExchange() {
   Feature feature("atomics", "by_exchange");
   feature.Threads(96, 32).Out<uint32_t>(
       3, [=](const std::vector<uint32_t>& out) -> std::string {
-        // out[1] (the exchanged word) and out[2] (the sum) start as the
-        // canary. The first exchange returns the canary in out[1], which the
-        // kernel adds to out[2].
+        // out[1] (the exchanged word) and out[2] (the sum) start with the
+        // canary value. The first exchange returns the canary in out[1],
+        // which the kernel adds to out[2].
         const uint32_t canary = 0xA5A5A5A5;
         if (out[0] != Bits(most)) return "not the maximum";
         if (out[1] == 0 || out[1] > 96) return "no thread's";
@@ -831,8 +831,9 @@ TEST(MetalAsyncCopy, WhatIsNotWaitedForIsARace) {
     kinds.push_back(NameOf(f.kind));
     EXPECT_NE(f.text.find(" block["), std::string::npos) << f.text;
   }
-  // A lane reads an element before the lane that copies the element has run,
-  // so the findings have two kinds.
+  // A lane that runs before the copying lane reads an element that was never
+  // written. A lane that runs later reads an element without a barrier. So
+  // there are findings of two kinds.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   EXPECT_EQ(kinds,

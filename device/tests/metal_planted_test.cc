@@ -45,9 +45,9 @@ namespace {
 //   // ERROR: TEXT      the binding is wrong, and no access is reported
 //   // SOMETIMES: WHEN  it is found in some schedules only
 //
-// One group of 64 threads runs unless RUN says otherwise. Every kernel gets
-// 256 floats from 1 to 7 in mixed order at buffer 0, and 256 floats 0, 1, 2,
-// ... at buffer 1. The words of RUN:
+// One threadgroup of 64 threads runs, unless RUN says otherwise. Every kernel
+// gets 256 floats from 1 to 7 in mixed order at buffer 0, and 256 floats 0, 1,
+// 2, ... at buffer 1. The words of RUN:
 // * `buffer2=64` binds 64 floats 0, 1, 2, ... at buffer 2.
 // * `fresh` memory comes from newBuffer() and is not written.
 // * `bytes` counts bytes instead of floats.

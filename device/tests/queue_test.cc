@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the order of command buffers, the threads that run them, and waits.
+// Tests in which order command buffers run, which threads run them, and how
+// threads wait for them.
 
 #include <algorithm>
 #include <atomic>
@@ -243,8 +244,8 @@ TEST_F(DeviceQueue, QueuesRunAtTheSameTime) {
   }
 }
 
-// A kernel may commit work to another queue, but must not wait for it (the
-// DeviceMisuse tests in errors_test.cc).
+// A kernel may commit work to another queue, but must not wait for it. The
+// DeviceMisuse tests in errors_test.cc test such a wait.
 TEST_F(DeviceQueue, KernelCommitsToAnotherQueue) {
   const auto other = device_->newCommandQueue();
   int runs = 0;

@@ -246,8 +246,8 @@ struct Mixed {
 
   std::string Kernel(const std::string& name) {
     loops_ = 0;
-    // The nesting is mostly shallow. Clang vectorises shallow kernels, and
-    // takes long for others.
+    // The nesting is mostly shallow. Clang vectorises shallow kernels, but
+    // takes long to compile deep ones.
     const int depth = std::max(0, static_cast<int>(Below(6)) - 3);
     left_ = 6 + 4 * depth;
     return "kernel void " + name +

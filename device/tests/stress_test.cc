@@ -206,12 +206,12 @@ TEST_P(DeviceStress, NothingLostNothingReorderedNothingKept) {
   const size_t before = HeapInUse();
   RunThreads(kBuffers);
   Check(kBuffers);
-  // This limit detects a leak of 26 bytes per command buffer. Each buffer
-  // allocates some hundred bytes.
+  // Each buffer allocates several hundred bytes. This limit detects even a
+  // leak of 26 bytes per command buffer.
   EXPECT_LT(HeapInUse(), before + (size_t{256} << 10));
 }
 
-// For two seconds, several threads make random actions: they encode,
+// For two seconds, several threads perform random actions: they encode,
 // dispatch, commit, wait for and drop work. Queues come and go. Kernels,
 // handlers and deallocators hold references to other queues.
 
@@ -483,7 +483,8 @@ TEST_P(DeviceHugeGrid, EndsWithTheFirstFailure) {
   constexpr size_t kOne = 1;
   for (const Size& grid :
        {Size(kOne << 62, 1, 1), Size(kOne << 20, kOne << 21, kOne << 21)}) {
-    // A grain has one threadgroup of 30000 ns, or millions of 0.001 ns.
+    // A grain takes 30 us: one threadgroup of 30000 ns, or 30 million
+    // threadgroups of 0.001 ns.
     for (const double ns : {30000.0, 0.001}) {
       SCOPED_TRACE(ns);
       const auto buffer = Encoded(*queue, [&](Encoder& e) {

@@ -128,9 +128,9 @@ TEST(SwyMetal, WrongInputIsOneLine) {
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
 }
 
-// Runs a command, and fails it if it does not end within 50 seconds or uses
-// more than 8 GB of memory. Under ASan the memory is not limited, because
-// ASan reserves terabytes of addresses.
+// Runs a command with a limit of 50 seconds, and with a limit of 8 GB of
+// memory. Under ASan the memory is not limited, because ASan reserves
+// terabytes of addresses.
 Outcome MetalWithin(const std::string& arguments) {
 #ifdef SWITCHYARD_SANITIZED
   const std::string limits;
@@ -515,7 +515,8 @@ TEST_F(SwyMetalRun, RandomValuesAreThoseOfTheirSeed) {
   EXPECT_EQ(print("f32:random:16"), print("f32:random:16"));
   EXPECT_EQ(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:9"));
   EXPECT_NE(print("f32:random:16:-1:1:9"), print("f32:random:16:-1:1:8"));
-  // Random values must cover the range, and nothing else.
+  // Random integers from -1 to 1 must include each of these three values, and
+  // no other value.
   const std::string few = print("i32:random:64:-1:1");
   for (const char* const value : {" -1", " 0", " 1"}) {
     EXPECT_NE(few.find(value), std::string::npos) << few;
@@ -690,8 +691,9 @@ TEST_F(SwyMetalRun, AReadInFrontOfAnOffsetMayBeMeant) {
   }
 }
 
-// The shader uses names of simd.h, assert(), limits of half by the names of
-// the compiler, and vectors of half by attribute.
+// The shader uses names that MSL shares with host code: types of simd.h,
+// assert(), the limit __FLT16_MAX__ of half, and a vector of half that an
+// attribute declares.
 TEST_F(SwyMetalRun, TakesWhatShadersShareWithTheirHosts) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",
@@ -908,8 +910,9 @@ TEST_F(SwyMetalRun, AllowCommentsHoldInWhateverFolderItRuns) {
   EXPECT_FALSE(outcome.Printed("x[0]")) << outcome.out;
 }
 
-// To find out whether the thread waits, the run must not read this address,
-// because the address may not be mapped.
+// To detect a loop that waits, checked mode compares the values of atomic
+// reads. Here it must not read the value, because the address may not be
+// mapped.
 TEST_F(SwyMetalRun, AnAtomicAccessBesideABufferIsAFinding) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal",

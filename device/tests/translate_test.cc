@@ -29,7 +29,8 @@ std::string Shader(const Translation& translation) {
   return translation.code.substr(0, table);
 }
 
-// Reduces blanks to one, and removes them at the ends of lines.
+// Replaces each run of blanks by one blank, and removes blanks at the ends of
+// lines.
 std::string Squeeze(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -840,8 +841,8 @@ void CheckLines(const std::string& text, const std::string& code) {
   ASSERT_EQ(std::count(code.begin(), code.end(), '\n'), lines);
 }
 
-// The limit of times that the translation may look at a token, for each byte
-// of the text.
+// For each byte of the text, the translation may look at tokens at most this
+// many times.
 constexpr uint64_t kLooksPerByte = 60;
 
 TEST(Translate, SurvivesMutations) {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh OBJDUMP ACCESSORS COMPILER...
-# Compiles axpy.cc and checks its object file. The kernel must call accessors ACCESSORS times, and
-# nothing else, so each access in the loop over threads is a load or a store. The file may not refer
-# to checked mode.
+# Compiles axpy.cc and checks its object file. The kernel must contain ACCESSORS calls, all of
+# them to accessors, so each access in the loop over threads is a load or a store. The file may
+# not refer to checked mode.
 set -euo pipefail
 
 objdump=$1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh COMPILER...
-# Checks that refused.cc compiles with REFUSED=0. With each other number, a static assertion has to
-# fail with the number's text in `texts`.
+# Checks that refused.cc compiles with REFUSED=0. With REFUSED=N, a static assertion must fail,
+# and its message must contain the N-th entry of `texts`.
 set -euo pipefail
 
 compile() {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contains a kernel that compiles. With the macro REFUSED, one line makes it
-// invalid.
+// Contains a kernel that compiles. If the macro REFUSED is a number from 1 to
+// 9, the kernel also has a line that must not compile.
 
 #include "switchyard/device/kernel.h"
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Asynchronous copies by a simdgroup. Shaders declare these functions
-// themselves, with the labels of Metal's compiler. This file has no #include,
-// like texts for newLibrary().
+// Asynchronous copies by a simdgroup. Shaders declare the functions for
+// copies themselves, with the symbol names of Metal's compiler. Texts for
+// newLibrary() often have no #include, and this file has none either.
 
 struct _simdgroup_event_t;
 
@@ -63,8 +63,9 @@ using namespace metal;
 
 constant uint kWidth = 7, kHeight = 6;
 
-// Copies a tile of 5 x 3, from rows of 9 elements, to `block`, a tile of 7 x 6.
-// Then copies the elements of `block`, in reverse order, to `out` as one row.
+// Copies a tile of 5 x 3 elements, from rows of 9 elements, to `block`, which
+// has 7 x 6 elements. Then copies `block`, in reverse order, to `out` as one
+// row.
 template <simdgroup_async_copy_clamp_mode mode>
 kernel void tile(device const half* in [[buffer(0)]],
                  device half* out [[buffer(1)]],

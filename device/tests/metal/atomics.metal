@@ -60,7 +60,8 @@ kernel void by_exchange(device atomic_uint* out [[buffer(0)]],
   atomic_fetch_add_explicit(&out[2], before, memory_order_relaxed);
 }
 
-// Computes in threadgroup memory a histogram and the first index with a 3.
+// In threadgroup memory, computes a histogram of in[p] % 16, and finds the
+// first thread in the threadgroup for which this value is 3.
 kernel void in_threadgroups(device const uint* in [[buffer(0)]],
                             device atomic_uint* out [[buffer(1)]],
                             device uint* firsts [[buffer(2)]],

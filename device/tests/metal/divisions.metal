@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer divisions: device/tests/metal_divisions_test.cc gives them divisors
-// of 0, and of -1 for the least number.
+// Integer divisions. device/tests/metal_divisions_test.cc divides numbers by
+// 0, and the least number by -1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -67,9 +67,9 @@ kernel void meets(device const int *a [[buffer(0)]],
   out[4 * i + 3] = a[i] % b[i];
 }
 
-// A test of the divisor after the division must still count: Clang must not
-// conclude from the division that the divisor is not 0. The sum is 0 if the
-// loop has no round.
+// Tests the divisor after the division. Clang must not remove this test: it
+// must not conclude from the division that the divisor is not 0. `sum` is 0
+// if the loop has no iteration.
 kernel void tested(device const int *a [[buffer(0)]],
                    device const int *b [[buffer(1)]],
                    device int *out [[buffer(2)]],

@@ -136,8 +136,8 @@ kernel void gather(device const float* x [[buffer(2)]],
   out[i] = x[kDefect ? from : min(from, 61u)];  // FINDS: bounds
 }
 
-// Reads past a constant table of the program. Checked mode has no bounds for
-// it.
+// Reads past the end of a constant table of the program. Checked mode has no
+// bounds for such tables.
 constant float kTable[4] = {1.0f, 2.0f, 4.0f, 8.0f};
 // MISSED: constants and variables of the program have no bounds here
 kernel void past_a_table(device const float* in [[buffer(0)]],
@@ -146,7 +146,7 @@ kernel void past_a_table(device const float* in [[buffer(0)]],
   out[i] = kTable[uint(in[i]) % (kDefect ? 5 : 4)];  // FINDS: bounds
 }
 
-// Reads a float4 at any float, but a float4 is aligned to four floats.
+// Reads a float4 at a multiple of 4 bytes, but it needs a multiple of 16.
 kernel void misaligned(device const float* x [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint i [[thread_position_in_threadgroup]]) {
@@ -164,8 +164,8 @@ kernel void misaligned(device const float* x [[buffer(0)]],
 constant uint kScale [[function_constant(1)]];
 constant uint kTwice = kScale * 2;
 constant uint kScaleOrOne = is_function_constant_defined(kScale) ? kScale : 1;
-// A function that is not inlined. In the kernel, Clang would read both
-// constants and choose between them.
+// Not inlined: otherwise Clang would make the kernel read both kTwice and
+// kScaleOrOne, and then choose between them.
 __attribute__((noinline)) static float Twice() {
   return float(kTwice);  // FINDS: never-written in unset_constant
 }

@@ -26,7 +26,7 @@ kernel void gather_halves(device float* out [[buffer(1)]],
   out[i] = float(halves[31 - i]);  // FINDS: never-written
 }
 
-// A tree adds the two halves of 32 elements, but 24 threads wrote only 24.
+// A tree adds 32 elements, but the 24 threads have written only 24 of them.
 // RUN: threads=24
 kernel void tree(device const float* x [[buffer(0)]],
                  device float* out [[buffer(1)]],
@@ -57,8 +57,8 @@ kernel void bytes(device uchar* out [[buffer(1)]],
                   uint i [[thread_index_in_threadgroup]]) {
   out[1 + (kDefect ? i / 2 : i)] = uchar(i);  // FINDS: missing-barrier
 }
-// A word holds two values of two bytes. A thread then reads the lower value,
-// which another thread has written.
+// Each word holds two values of two bytes. With the defect, thread 40 reads
+// the lower value of a word, which thread 7 has written.
 kernel void halves(device ushort* words [[buffer(1)]],
                    device float* result [[buffer(0)]],
                    uint i [[thread_index_in_threadgroup]]) {

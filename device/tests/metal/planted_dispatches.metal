@@ -30,10 +30,10 @@ kernel void reader(constant uint& p [[buffer(0)]],
 }
 
 // Two dispatches of one concurrent encoder: the first adds up the columns of
-// a gradient, and the second scales the gradient in place. The encoder put a
-// barrier before a dispatch that reads the output of an earlier one, but none
-// before a dispatch that overwrites the input of an earlier one (mlx 3630: a
-// wrong bias gradient in one of ten runs).
+// a gradient, and the second scales the gradient in place. MLX's encoder put
+// a barrier before a dispatch that reads the output of an earlier one, but
+// none before a dispatch that overwrites the input of an earlier one (mlx
+// 3630: a wrong bias gradient in one of ten runs).
 kernel void column_sums(device const float* gradient [[buffer(0)]],
                         device float* sums [[buffer(1)]],
                         uint c [[thread_position_in_grid]]) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defects of the common parts of shaders, such as reductions, scans and
-// sorts. If kDefect is set, a kernel has the defect; otherwise it is correct.
+// Defects in common parts of shaders, such as reductions, scans and sorts. If
+// kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;

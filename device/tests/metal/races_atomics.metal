@@ -34,8 +34,8 @@ kernel void atomic_clear_late(device float* out [[buffer(1)]],
   out[i] = float(atomic_load_explicit(&count, memory_order_relaxed));
 }
 
-// A histogram in threadgroup memory. With the defect, its additions are
-// plain.
+// A histogram in threadgroup memory. With the defect, its additions are not
+// atomic.
 kernel void atomic_bins(device const float* in [[buffer(0)]],
                         device float* out [[buffer(1)]],
                         uint i [[thread_position_in_threadgroup]]) {
@@ -80,7 +80,7 @@ kernel void atomic_ticket(device float* out [[buffer(1)]],
   out[ticket] = float(i);  // FINDS: missing-barrier
 }
 
-// Threadgroups add to the same sum. With the defect, the additions are plain.
+// Threadgroups add to one sum. With the defect, the additions are not atomic.
 // RUN: groups=3 threads=32
 kernel void atomic_sum(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],

@@ -31,7 +31,7 @@ kernel void barrier_device(device const float* in [[buffer(0)]],
 }
 
 // Threads exchange values in both kinds of memory, but the barrier is for
-// one.
+// only one kind.
 // RUN: buffer2=64
 kernel void barrier_one_of_two(device const float* in [[buffer(0)]],
                                device float* out [[buffer(1)]],
@@ -46,7 +46,7 @@ kernel void barrier_one_of_two(device const float* in [[buffer(0)]],
   out[i] = a * work[63 - i];  // FINDS: barrier-flags
 }
 
-// Threads behind the end of the row return before the barrier.
+// Threads past the end of the row return before the barrier.
 kernel void barrier_early_return(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],
                                  uint i [[thread_position_in_threadgroup]]) {

@@ -171,14 +171,15 @@ kernel void groups_last_fenced(device const float* in [[buffer(0)]],
   if (!kDefect) FENCE(memory_order_acquire);
   float total = 0.0f;
   for (uint s = 0; s < groups; ++s) total += part[32 * s + i];  // FINDS: race
-  // With the fence it may also overwrite words of the other threadgroups.
+  // With the fence, the last threadgroup may also overwrite words of the
+  // others.
   if (!kDefect) part[i] = total;
   out[i] = total;
 }
 
-// The first threadgroup sets a flag for the second, and the second one for
-// the third, which reads the first one's value. The second one has no fence,
-// so it does not pass the value on.
+// Threadgroup 0 writes data and sets a flag for threadgroup 1, which sets a
+// flag for threadgroup 2. Threadgroup 2 then reads the data. With the defect,
+// threadgroup 1 has no fence, so it does not pass the data on.
 // RUN: groups=3 threads=32 buffer2=1 buffer3=3
 // SOMETIMES: the second threadgroup has to run between the two others
 kernel void groups_handed_on(device const float* in [[buffer(0)]],
@@ -227,7 +228,7 @@ kernel void groups_reverse(device float* out [[buffer(1)]],
 }
 
 // One threadgroup writes data and sets a flag. Others read the data if they
-// see the flag, but neither executes a fence.
+// see the flag, but no threadgroup executes a fence.
 // RUN: groups=3 threads=32 buffer2=4 buffer3=1
 // SOMETIMES: the first threadgroup has to run before another one
 kernel void groups_publish(device const float* in [[buffer(0)]],

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Races of public projects, in kernels that we wrote. If kDefect is set, a
-// kernel has the race; otherwise it has the repair.
+// Races that public projects had, in kernels that we wrote. If kDefect is
+// set, a kernel has the race; otherwise it has the repair.
 
 #include <metal_stdlib>
 using namespace metal;

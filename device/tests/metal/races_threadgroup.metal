@@ -88,8 +88,8 @@ kernel void tg_next_round(device const float* in [[buffer(0)]],
   out[i] = sum;
 }
 
-// One thread writes each member of a struct. With the defect, two threads
-// write the sum.
+// One thread writes `count`, and another thread writes `sum`. With the
+// defect, two threads write `sum`.
 struct Summary {
   float sum;
   uint count;

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels whose threads wait for each other. device/tests/regions_test.cc
-// lists the kernels that are cut there. Threadgroups of 16 x 8 threads run
-// each kernel, with n = 24. Each thread writes its result to `out`.
+// Kernels whose threads wait for each other. The compiler cuts most of these
+// kernels at their barriers: those in the list kCut of
+// device/tests/regions_test.cc. Threadgroups of 16 x 8 threads run each
+// kernel, with n = 24. Each thread writes its result to `out`.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -7,8 +7,9 @@
 #include <metal_simdgroup_matrix>
 using namespace metal;
 
-// Loads from threadgroup memory at an offset and transposed, scales elements
-// one by one, and stores the product there.
+// Loads one matrix at an offset in threadgroup memory, and another one
+// transposed. Doubles the elements of the product one by one, and stores the
+// product in the same memory.
 kernel void transposed(device const float* in [[buffer(0)]],
                        device float* out [[buffer(1)]],
                        uint lane [[thread_index_in_simdgroup]]) {

@@ -46,7 +46,8 @@ instantiate(float, float, 2)
 instantiate(float, float, 4)
 instantiate(uchar, uchar, 2)
 
-// Gets host names for a type of the function, and for a declaration.
+// The instantiations below give host names to this function: two by a typedef
+// of the function's type, and one by a declaration.
 template <typename Op, bool kNegate = false, typename T = float>
 kernel void fold(device const T* in [[buffer(0)]],
                  device T* out [[buffer(1)]],

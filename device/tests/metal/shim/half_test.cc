@@ -160,8 +160,9 @@ TEST_P(ShimHalf, IsMadeOfLong) {
   const auto from_long =
       Get<void(const int64_t*, uint16_t*, uint64_t)>("_from_long");
   ASSERT_NE(from_long, nullptr);
-  // The inputs are midpoints between two values, and their neighbours, which
-  // a double cannot hold.
+  // The inputs are midpoints between two values of the format, and the
+  // integers beside each midpoint. A double cannot hold the largest of these
+  // integers.
   std::vector<int64_t> in;
   for (int shift = 0; shift < 50; ++shift) {
     for (const int64_t eight : {0x80, 0x81}) {
@@ -196,7 +197,7 @@ TEST_P(ShimHalf, Computes) {
   for (int i = 0; i < 300000; ++i) {
     a.push_back(static_cast<uint16_t>(random()));
     // Half of the values are close to the first operand, because sums of such
-    // values get rounded.
+    // values must be rounded.
     b.push_back(static_cast<uint16_t>(
         i % 2 == 0 ? random() : a.back() ^ random() % 0x1000));
   }

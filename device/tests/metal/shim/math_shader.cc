@@ -8,7 +8,7 @@
 using namespace metal;
 
 // A function of up to three floats. If the shim's function has two results,
-// it returns a weighted sum of them.
+// `run` returns a weighted sum of them.
 struct FloatFunction {
   const char* name;
   float (*run)(float x, float y, float z);

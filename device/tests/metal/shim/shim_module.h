@@ -46,8 +46,8 @@ class ShimModule {
   // which meet in simd functions.
   static void RunLanes(uint32_t lanes,
                        const std::function<void(uint32_t lane)>& function);
-  // These functions return the accesses, and the messages of fail(), since
-  // their last call.
+  // TakeAccesses() returns the accesses since its previous call.
+  // TakeFailures() returns the messages of fail() since its previous call.
   static std::vector<Access> TakeAccesses();
   static std::vector<std::string> TakeFailures();
 

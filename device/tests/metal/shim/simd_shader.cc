@@ -99,9 +99,9 @@ extern "C" void vote(bool value, Votes* out) {
   out->quad_first = quad_is_first();
 }
 
-// Computes D = A B + C from memory. A is at (row 1, column 2) of a matrix
-// with rows of `stride` elements. B is transposed, and D is optionally stored
-// transposed.
+// Computes D = 2 (A B + C) from memory. The matrix A begins at row 1, column
+// 2 of a larger matrix, whose rows have `stride` elements. B is transposed,
+// and D is optionally stored transposed.
 template <class T>
 void Multiply(const T* a, const T* b, const float* c, float* d, ulong stride,
               bool transpose) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares simd and quad functions with plain loops, with all lanes and with
-// some lanes missing.
+// Compares simd and quad functions with plain loops. The groups are complete,
+// or some lanes are missing.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Returns the expected result of each lane. `count` lanes of a group of
-// `width` lanes meet, and `in` has their values.
+// Returns the expected result of each lane. In a group of `width` lanes, the
+// first `count` lanes call the function, and `in` has their values.
 template <class T>
 std::vector<T> Expected(const std::string& function, const std::vector<T>& in,
                         const std::vector<T>& filling, int number, int width,
