@@ -109,7 +109,7 @@ def test_a_right_router_passes():
     assert "unsupported" in result.report and " differs" not in result.report
 
 
-# The report's first cause for the case that is about a mistake names this mistake.
+# Each mistake has a conformance case. The first cause that the report gives for the case is the mistake.
 @pytest.mark.parametrize("router, case, cause", [
     (SelectsTwice, "bias_minus_infinity_all", "selects an expert twice, because"),
     (SubtractsNoise, "near_ties_sglang_31768", "subtracts 3e-7 * index"),

@@ -117,7 +117,7 @@ def _answer(function, case):
 
 
 def grade(function, only="*"):
-    """Grades a router, which is called as this module's text says."""
+    """Grades a router, which is called as this module's docstring says."""
     answers = "".join(_answer(function, case) for case in cases(only))
     return Result(*torch.ops.switchyard.grade(answers, only))
 

@@ -44,8 +44,8 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# The arguments of modules. They are kept here and not in the modules, so that copies and pickles of
-# modules do not contain them.
+# Caches the arguments of each module's operator. The cache is here and not in the modules, so that
+# copies and pickles of modules do not contain it.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
@@ -114,8 +114,8 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Falls back to eager, because grouped_mm does not accept other dtypes either, and has no
-    # derivatives in forward mode.
+    # Falls back to eager for other dtypes and for forward-mode derivatives, because grouped_mm has
+    # neither.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
@@ -186,7 +186,8 @@ def _models_in(model):
 
 
 def _adopt(model):
-    """Makes the model's modules follow the experts implementation, if their classes do not."""
+    """Makes experts modules follow model.config's experts implementation, if their class does not use
+    transformers' decorator for this."""
     models = _models_in(model)
     for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
@@ -405,8 +406,8 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Makes save_pretrained() write packed experts, for the outermost model of each config in
-    `model`."""
+    """Makes save_pretrained() write packed experts. Several models in `model` may share a config; then
+    the outermost of them is described."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -474,14 +475,15 @@ def _require_module(function, model):
 
 
 def patch(model, pack_weights=False, experts_dtype=None):
-    """Makes Switchyard run the experts of a model or of a part of one. Also runs its routers, if
-    they compute a preset.
+    """Makes Switchyard run the experts of a model, or of a part of a model. Also makes it run the
+    routers that compute the same results as a preset.
 
     experts_dtype: quantises the experts' weights to "int8", "q8_0", "q4_0", "mxfp4", "q4_K" or
-    "q6_K". Frees the floats one product of a layer after the other, so that memory never holds more
-    than the model and one such product.
+    "q6_K", or packs them as "bf16", "f16" or "f32". Quantises the products of a layer (gate and up,
+    then down) one after the other, and frees the floats of each product before the next. So memory
+    never holds more than the model and one product of a layer.
 
-    - If a format's blocks do not divide a product's columns, this product uses q8_0 or int8.
+    - If a format's blocks do not divide a product's input size, this product uses q8_0 or int8.
     - A layer that cannot be quantised keeps its floats, and the result names it.
     - save_pretrained() writes the quantised weights, and from_pretrained() reads them.
     - An interruption leaves some layers quantised, some as floats, and at most one half done. Each
@@ -640,7 +642,7 @@ def record(model):
       generate() as one Record.
     - Results of the model stay the same. Padding tokens of a two-dimensional attention_mask get the
       mark 255 or 65535.
-    - If gradients may be asked for, transformers' own routers run, and their experts are recorded.
+    - If a call may need gradients, transformers' own routers run, and their experts are recorded.
     - Inside the context, a model that torch.compile has compiled runs its routers uncompiled.
 
     Raises ValueError with the name of each layer whose router patch() does not replace.
@@ -661,8 +663,8 @@ def replay(model, record):
     - Padding tokens of the record must be padding of attention_mask, and are routed as without a
       record.
     - Under torch.no_grad(), RouteTopK computes weights, with the same bits for the same logits. If
-      gradients may be asked for, transformers' own router computes them, with torch.topk replaced
-      by the record; weights then have derivatives, and torch's rounding.
+      a call may need gradients, transformers' own router computes the weights, because they need
+      derivatives; torch.topk then returns the recorded experts. These weights have torch's rounding.
     - With gradient checkpointing, backward() also belongs in the `with` block.
 
     Raises ValueError with the first difference between record and model.
