@@ -53,8 +53,8 @@ unsafe impl Send for Tbb {}
 unsafe impl Sync for Tbb {}
 impl Tbb {
     /// Makes a pool of `threads` threads including the caller, or of all of TBB's threads
-    /// if `threads` is `None`. Returns `None` if `threads` is 0, if the library was built without TBB,
-    /// or if there is not enough memory.
+    /// if `threads` is `None`. Returns `None` if `threads` is 0, if the library was built
+    /// without TBB, or if there is not enough memory.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
         // SAFETY: the function accepts any number of threads.
         let raw = unsafe { sys::swy_tbb_executor_create(threads.map_or(-1, i32::from)) };
