@@ -250,7 +250,7 @@ class ExpertsQuantizer(HfQuantizer):
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
         describe(model, self.quantization_config.experts_dtype)
-        model.set_experts_implementation(METHOD)  # no other can multiply these weights
+        model.set_experts_implementation(METHOD)  # only Switchyard can multiply these weights
         return model
 
     def is_serializable(self):

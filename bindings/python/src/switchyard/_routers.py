@@ -45,7 +45,7 @@ def is_router(module, parent):
 
 
 def _unwrapped(module):
-    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # peft's
+    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # wrapped by peft
         module = module.base_layer
     return module
 
@@ -88,7 +88,7 @@ class Plan(typing.NamedTuple):
     """The arguments with which switchyard::route does the work of a router."""
 
     owner: str  # the name of the submodule with the matrix; "" for the module itself
-    f32: str  # "product" if the product is in f32, "result" if only its result is, otherwise ""
+    f32: str  # "product" if the product is in f32, "result" if only the logits are f32, else ""
     preset: str
     options: str
     top_k: int

@@ -110,7 +110,7 @@ def _answer(function, case):
         results = function(case.logits.clone(), case.top_k, dict(case.options), **case.inputs)
         blocks = [_block(name, values) for name, values in
                   zip(("ids", "weights", "identity_weights"), results) if values is not None]
-    except Exception as error:  # the router's own
+    except Exception as error:  # any error that the router raises
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         blocks = [f"unsupported {reason}\n"]
     return start + "".join(blocks) + "end\n"

@@ -156,7 +156,7 @@ def _routed(self, *arguments, **named):
 @torch.compiler.disable
 def _routed_in_session(self, *arguments, **named):
     session = _session.get(self)
-    if session is None:  # a copy of a router that takes part in one
+    if session is None:  # the router is a copy; only the original takes part in a session
         return _routed(self, *arguments, **named)
     own = functools.partial(type(self).forward, self)
     return session.run(self, _plan_call(self, arguments, named), own, arguments, named)
@@ -294,11 +294,11 @@ class Layer:
     kind: str  # the module's class
     role: str  # "experts" or "router"
     why: str | None = None  # why the module is left to transformers
-    not_packed: str | None = ""  # why it is not packed; None if it is; "" if not requested
+    not_packed: str | None = ""  # why weights are not packed; None if packed; "" if not requested
     formats: tuple | None = None  # the formats of gate and up, and of down, if quantised
-    not_quantized: str = ""  # why it is not quantised, if this was requested
+    not_quantized: str = ""  # why weights are not quantised, if quantising was requested
     why_formats: str = ""  # why some formats differ from the requested one
-    bytes: tuple = (0, 0)  # the bytes of its weights, before and after
+    bytes: tuple = (0, 0)  # the bytes of the weights, before and after patch()
     advice: str | None = None  # a way to run the module faster
 
 
@@ -454,7 +454,7 @@ def _patch_experts(module, kind, pack_weights, layer):
 
 
 def _name_implementation(config, name):
-    internal = "_experts_implementation_internal"  # the other one sets sub-configurations
+    internal = "_experts_implementation_internal"  # the public name also sets sub-configurations
     setattr(config, internal if hasattr(config, internal) else "_experts_implementation", name)
 
 
@@ -521,7 +521,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
         _set_implementation(m, NAME)
     if plans:
         for module in plans:
-            _take_over(module)  # first, so that an interruption leaves no packed weights to others
+            _take_over(module)  # first, so that an interruption leaves no packed weights to transformers
         _quantize(model, plans, experts_dtype)
         _describe(model, experts_dtype)
     for name, module in model.named_modules():
