@@ -436,7 +436,7 @@ impl Abi {
         text
     }
     /// Returns the Rust type of a field. If the comment of an int32_t field names an
-    /// enumeration, this is the type; otherwise the field is a flag, of type bool.
+    /// enumeration, that is the type; otherwise the field is a flag, of type bool.
     fn plain_kind(&self, kind: &str, name: &str) -> String {
         match kind {
             "i32" => {
