@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run  [moe_layer's arguments]   build Release, moe_layer and swy, and run moe_layer
 #   scripts/setup.sh test [--kernels] [cmake's arguments]
-#                                                   build everything and run all tests, or only those of the
+#                                                   build everything and run all tests, or only the tests of
 #                                                   kernels, the C ABI and swy, without device and examples
 #   scripts/setup.sh bench [--with-ggml] [--repeat N] [benchmark's arguments]
 #                                                   build the benchmarks, run each in N (7) processes,
@@ -14,10 +14,10 @@
 #                                                   beside transformers and llama.cpp, which are installed
 #                                                   once as by `engines` and `engines-ggml`; the median of
 #                                                   N (1) runs; plots in build/plots
-#   scripts/setup.sh soak MINUTES [seed]            build, run random operations for that long
+#   scripts/setup.sh soak MINUTES [seed]            build, and run random operations for MINUTES
 #   scripts/setup.sh aarch64                        cross-compile, compare the digests and grade the router
 #                                                   under QEMU
-#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run all fuzz targets, or those named, for SECONDS (30) each
+#   scripts/setup.sh fuzz [SECONDS [TARGET...]]     run each TARGET, or all fuzz targets, for SECONDS (30)
 #   scripts/setup.sh parity [parity.py's arguments] compare the presets with transformers' own routers
 #                                                   and norms, moe_layer with its layers;
 #                                                   installs PyTorch in build/, gigabytes
@@ -30,9 +30,9 @@
 #   scripts/setup.sh release                        make archives, wheels, packages and everything else that
 #                                                   is published, from the last commit, in build/dist;
 #                                                   SWITCHYARD_ADDRESS=https://HOST/OWNER/NAME in the environment
-#                                                   is the public repository that they name; by default none
-#   scripts/setup.sh release-test                   install and use each of them where nothing else is installed
-#   scripts/setup.sh clean                          remove what these commands made in build/
+#                                                   is the public repository that the files name, if any
+#   scripts/setup.sh release-test                   install and use each file of build/dist where nothing else is installed
+#   scripts/setup.sh clean                          remove the files that these commands made in build/
 #   scripts/setup.sh packages [--engines] [more packages]
 #                                                   only install missing packages, and Python's in build/venv:
 #                                                   `cmake --preset release` then finds everything it needs;
@@ -43,7 +43,7 @@
 # packages with apt, which needs root; without missing packages, nothing needs
 # root. Builds in build/, and writes the output of its steps to build/setup.log.
 # Needs Highway 1.0.3 or later, which Ubuntu has since 24.04;
-# SWITCHYARD_HIGHWAY_DIR=FOLDER takes its sources instead of the package.
+# with SWITCHYARD_HIGHWAY_DIR=FOLDER, uses the sources in FOLDER, not the package.
 set -euo pipefail
 
 library_packages=(g++ cmake ninja-build libtbb-dev)
@@ -120,8 +120,8 @@ readonly no_network='Temporary failure|Could not resolve|Name or service not kno
 # downloaded. Messages about the network count only from this line on.
 online_since=
 
-# failed WHAT LINE: prints 25 lines of the log from LINE on, which show why the
-# step WHAT failed, and ends the script.
+# failed WHAT LINE: ends the script, because the step WHAT failed. First prints 25
+# lines that show the cause, from the part of the log that begins at LINE.
 failed() {
   local what=$1 line=$2 output first
   printf ' failed\n'
@@ -129,8 +129,8 @@ failed() {
     die "no network: $what (see $log)"
   fi
   output=$(tail -n "+$line" "$log")
-  # Prints the log from ninja's first error on or, without such an error, the end
-  # of the log.
+  # If ninja reported an error, the printed lines begin with it. Otherwise they are
+  # the end of the log.
   first=$(grep -nm 1 '^FAILED: ' <<<"$output" | cut -d: -f1 || true)
   if [[ -n $first ]]; then
     tail -n "+$first" <<<"$output" | head -n 25 >&2 || true
@@ -516,7 +516,7 @@ fuzz_targets() {
 # run_benchmarks [--repeat N] [benchmark's arguments]: in each of N rounds, starts
 # a process for each kernel and shape, so that only the contenders of one shape
 # alternate in a process, with the same data. The rounds are new processes, because
-# some luck, such as the pages of memory, lasts for a whole process.
+# the pages of memory that a process happens to get change all of its times.
 run_benchmarks() {
   local program=$build/bench/switchyard_bench out=$root/build/bench rounds=7 list round kernel
   local options=${ggml_option:+ $ggml_option}${*:+ $*}

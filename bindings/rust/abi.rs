@@ -44,8 +44,8 @@ const OWN: &[&str] = &[
     "swy_dispatch_inputs",
     "swy_dispatch_outputs",
 ];
-/// Fields of inputs ("struct.field") and their Rust types, if a field has another Rust
-/// type than most inputs of its C type.
+/// Exceptions: fields of inputs ("struct.field") with the Rust type to use for them. For
+/// all other fields, the C type determines the Rust type.
 const SPECIAL: &[(&str, &str)] = &[
     ("swy_hyper_inputs.streams", "Source<'a>"),
     ("swy_activate_inputs.gate", "Source<'a>"),
@@ -435,8 +435,8 @@ impl Abi {
         }
         text
     }
-    /// Returns the Rust type of a field. An int32_t is the enumeration that the field's
-    /// comment names or, without a name there, a flag.
+    /// Returns the Rust type of a field. If the comment of an int32_t field names an
+    /// enumeration, that is the type; otherwise the field is a flag, of type bool.
     fn plain_kind(&self, kind: &str, name: &str) -> String {
         match kind {
             "i32" => {

@@ -31,7 +31,8 @@ MARK = re.compile(r'^ *(?:<!--|#) address: .*|@ADDRESS@|@ARCHIVES@', re.M)
 
 
 def fill(text, version, address):
-    """Returns the text with the address or, if `address` is empty, without any mark of it."""
+    """Returns the text with the address in place of the marks. If `address` is empty, keeps the text
+    that needs no address, and removes the marks."""
     def named(part):
         return part.replace('@ADDRESS@', address).replace('@VERSION@', version)
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-// Replaces a function that glibc has since 2.36. The C++ library's
+// Replaces a function that glibc 2.36 introduced. The C++ library's
 // random_device calls it.
 extern "C" __attribute__((visibility("hidden"))) uint32_t
 arc4random() noexcept {
@@ -50,7 +50,7 @@ int LookIn(dl_phdr_info* object, size_t, void* data) {
 
 }  // namespace
 
-// Replaces a function that glibc has since 2.35. The unwinder calls it to find
+// Replaces a function that glibc 2.35 introduced. The unwinder calls it to find
 // the stack frame of a return address, and reads only dlfo_eh_frame, the table
 // of frames, from the result.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(

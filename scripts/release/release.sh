@@ -87,8 +87,8 @@ build_wheel() {
   step "Building the wheel of $folder for $cpu" env _PYTHON_HOST_PLATFORM="linux-$cpu" "$python" -m pip wheel \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$work/wheel-$name" \
     --config-settings "build-dir=$work/$name" "${arguments[@]}" "$tree/$folder"
-  # Leaves torch's libraries out of the wheel, because its users have them. Names
-  # the oldest glibc that has all symbols in the wheel's tag.
+  # Leaves torch's libraries out of the wheel, because its users have them. Writes
+  # the version of the oldest glibc that has all needed symbols into the wheel's tag.
   step "Naming what it needs" env PATH="${python%/*}:$PATH" "$python" -m auditwheel repair --exclude 'libtorch*.so' \
     --only-plat -w "$work/audited-$name" "$work/wheel-$name"/*.whl
   wheel=$(echo "$work/audited-$name"/*.whl)

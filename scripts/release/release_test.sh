@@ -27,8 +27,8 @@ use_archive() {
   fi
 }
 
-# make_bare: makes two bare Debian systems, which only have apt, and puts files of
-# the release into /dist: `bare` and, for the wheel for Metal, `bare-metal`.
+# make_bare: makes two bare Debian systems, which only have apt. In `bare`, /dist has
+# the Debian packages and an archive. In `bare-metal`, /dist has the wheel for Metal.
 make_bare() {
   # shellcheck disable=SC1091
   mmdebstrap --variant=apt "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$work/bare"

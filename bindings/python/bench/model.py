@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times prefill and steps of decoding of a model of transformers, as it is and patched.
+"""Times prefill and decoding in a model of transformers, without Switchyard and patched.
 
 The model has four layers of Qwen3-30B-A3B's shape, with random weights. It has no product with the
 vocabulary, because this product would take a larger share of the time with four layers than with

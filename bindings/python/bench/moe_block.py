@@ -5,7 +5,7 @@
 
 Weights are random, at the shapes of known models. The implementations run in turns, each time in
 another order. The ratio of medians is above 1 if Switchyard is faster. The last column has the
-middle half of the ratios of single rounds: if this range is wider than the ratio's distance from 1,
+interquartile range of the rounds' ratios: if this range is wider than the ratio's distance from 1,
 the ratio shows no difference. With --experts-dtype, the ratios are for the first format.
 Weights of several layers are used in turns, so that they come from memory, as in a model.
 
@@ -78,7 +78,7 @@ def run(module, name, *inputs):
 
 
 def middle_half(ratios):
-    """Returns the bounds of the middle half of the ratios of single rounds."""
+    """Returns the bounds of the interquartile range of the rounds' ratios."""
     ratios = sorted(ratios)
     quarter = (len(ratios) - 1) // 4
     return ratios[quarter], ratios[-1 - quarter]

@@ -23,7 +23,7 @@ namespace python {
 namespace {
 
 // Returns a view of a tensor's rows and their scales. Rows and scales may be
-// columns of a larger tensor, a message.
+// columns of a larger tensor, for example of a message to another process.
 AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
                const char* scales_argument, const OptionalTensor& scales) {
   AnyRows rows = MatrixOf(op, argument, tensor);

@@ -82,7 +82,7 @@ void CheckHasGate(const char* op, const Rows& rows, bool has_gate) {
                         : "given, and the layout is not 'split'");
 }
 
-// The weights of a layer's products, if torch computes them.
+// The weights of a layer, if torch computes the layer's products.
 struct Layer {
   const Projection* gate;  // null unless the layout is kSplit
   const Projection& up;

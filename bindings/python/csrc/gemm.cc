@@ -43,8 +43,7 @@ Handle Over(const ConstAnyMatrix& m) {
   const int64_t strides[] = {static_cast<int64_t>(m.stride), 1};
   return Over(m.data, m.type, 2, sizes, strides);
 }
-// Makes a tensor that views `count` columns of one row of `m`, from `first`
-// on.
+// Makes a tensor that views columns [first, first + count) of one row of `m`.
 Handle Over(const ConstAnyMatrix& m, int64_t row, size_t first, size_t count) {
   const size_t begin = static_cast<size_t>(row) * m.stride + first;
   const int64_t size = static_cast<int64_t>(count), stride = 1;
@@ -73,8 +72,9 @@ bool OneDnnConvertsBF16() {
 // oneDNN if the CPU has instructions for these types. Otherwise it computes a
 // dot product for each output, which reads all weights for each row; for
 // transposed weights it runs a scalar loop. The library's tile reads weights
-// once for all rows. (AVX2, 2048 x 768 in bf16, two threads, torch over ours:
-// 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32 rows 4.25.)
+// once for all rows. (AVX2, 2048 x 768 in bf16, two threads, torch's time
+// divided by the library's: 1 row 0.80, 2 rows 1.60, 4 rows 2.23, 32
+// rows 4.25.)
 bool TorchHasNoGemmFor(Type type) {
 #if defined(__x86_64__)
   const auto asks = [](const char* name) {
@@ -93,10 +93,11 @@ bool TorchHasNoGemmFor(Type type) {
 }
 constexpr size_t kFewestTileRows = 2;
 
-// The most rows that are multiplied one by one if oneDNN converts bf16 to
-// floats, because oneDNN then takes longer for a product of two or three rows
-// than for a product of each row. (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a
-// Zen 4, 2880 x 5760: 1 row 2.2 ms, 2 rows 6.4, 3 rows 7.1, 4 rows 8.1.)
+// If oneDNN converts bf16 to floats, products of up to this many rows are
+// computed row by row, because oneDNN takes longer for one product of two or
+// three rows than for two or three products of one row.
+// (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI on a Zen 4, 2880 x 5760: 1 row 2.2 ms, 2
+// rows 6.4, 3 rows 7.1, 4 rows 8.1.)
 constexpr size_t kMostSingleRows = 3;
 
 }  // namespace

@@ -36,8 +36,8 @@ class Projection {
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
   Type type() const { return type_; }
-  // True if oneDNN multiplies packed weights. A product then always has all
-  // columns.
+  // True if oneDNN multiplies packed weights. Call Multiply() then for all
+  // columns of the product, because oneDNN always computes all of them.
   bool is_packed() const { return packed_ != nullptr; }
   // True if MultiplyTile() computes products of two or more rows.
   bool uses_tiles() const {
@@ -47,9 +47,9 @@ class Projection {
   // Returns the bias [experts, out], or an empty view.
   const ConstAnyMatrix& bias() const { return bias_; }
 
-  // Computes out = rows * weights of the expert, for as many columns as `out`
-  // has, from first_column on. Adds the bias if add_bias. Each result is
-  // rounded once.
+  // Computes out = rows * weights of the expert, for columns [first_column,
+  // first_column + out.cols). Adds the bias if add_bias. Each result is rounded
+  // once.
   void Multiply(int64_t expert, const ConstAnyMatrix& rows, size_t first_column,
                 const AnyMatrix& out, bool add_bias) const;
 

@@ -27,10 +27,10 @@ char __libc_single_threaded = 0;
 template std::basic_stringstream<char>::basic_stringstream();
 template std::basic_ostringstream<char>::basic_ostringstream();
 
-// Symbols of GCC 11: functions that count the references to an exception. Its
-// inline constructor and destructor of exception_ptr call these functions.
-// The definitions below call the constructor and destructor that libraries
-// have exported since GCC 4.4.
+// Symbols of GCC 11: functions that count the references to an exception. In
+// GCC 11's headers, the inline constructor and destructor of exception_ptr call
+// these functions. The definitions below call the constructor and destructor
+// that every C++ library since GCC 4.4 exports.
 namespace older {
 void CopyPointer(void* to, const void* from) noexcept
     __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
@@ -45,7 +45,8 @@ void std::__exception_ptr::exception_ptr::_M_release() noexcept {
   older::DropPointer(this);
 }
 
-// A symbol of GCC 11, which a new[] of too many elements calls.
+// A symbol of GCC 11: the function that new[] calls if it is asked for too
+// many elements.
 namespace std {
 void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 }  // namespace std
@@ -78,7 +79,7 @@ std::from_chars_result Read(const char* begin, const char* end, Float& value,
   const size_t size = std::min<size_t>(end - begin, sizeof(text) - 1);
   std::copy(begin, begin + size, text);
   text[size] = '\0';
-  // strtof() would also skip blanks and a plus.
+  // strtof() would also skip blanks and a plus sign.
   const bool starts = size != 0 && *text > ' ' && *text != '+';
   char* stop = text;
   errno = 0;

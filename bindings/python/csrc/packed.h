@@ -33,7 +33,8 @@ struct Packed {
 // product that differ in shape or dtype, because oneDNN reads weights by the
 // tensor's shape, not by the layer's.
 int64_t KeepPacked(std::vector<Tensor> up, std::vector<Tensor> down);
-// Removes an entry. If a call still uses the weights, it frees them at its end.
+// Removes an entry, and frees its weights. If a call still uses the weights,
+// they are freed when the call ends.
 void DropPacked(int64_t number);
 // Returns the entry, or null for 0. An unknown number is an error of `op`.
 std::shared_ptr<const Packed> FindPacked(const char* op, int64_t number);

@@ -118,7 +118,7 @@ std::tuple<Tensor, Tensor, Tensor> Route(
                  expert_scale, options, dtype, given_ids, token_mask);
 }
 
-// Does the same as Route(), and also writes the selected experts to `record`.
+// Routes like Route(), and also writes the selected experts to `record`.
 std::tuple<Tensor, Tensor, Tensor> RecordRoute(
     const Tensor& logits, const std::string& preset, int64_t top_k,
     const Tensor& record, const OptionalTensor& correction_bias,
@@ -146,7 +146,8 @@ std::string PresetsAsText() {
 
 // Applies a config.json to the preset of a family. Returns num_experts, top_k
 // and all options. `config` has a line for each scalar of config.json, such as
-// norm_topk_prob=1. A text has a quote before it, and null is only the key.
+// norm_topk_prob=1. A line with a text, hidden_act="silu, has a quote before
+// the text and none behind it. A line with null is the key alone.
 std::string ConfiguredPreset(const std::string& family,
                              const std::string& config) {
   Preset preset = FindNamed(kPreset, "family", family);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor on torch's own threads, to avoid that two pools compete for the
-// cores. It works with whichever OpenMP torch was built with.
+// An executor on torch's own threads, because a second pool would compete with
+// torch's pool for the cores. It works with any OpenMP that torch was built
+// with.
 
 #ifndef SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_
 #define SWITCHYARD_PYTHON_TORCH_EXECUTOR_H_

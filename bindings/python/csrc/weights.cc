@@ -18,7 +18,7 @@ namespace {
 struct Named {
   const char* name;
   WeightFormat format;
-  Type stored;  // the type of the elements of a tensor as stored
+  Type stored;  // the element type of stored weights
 };
 constexpr Named kFormats[] = {
     {"int8", WeightFormat::kInt8, Type::kI8},
@@ -47,8 +47,8 @@ ExpertWeights Stored(WeightFormat format, int64_t rows, int64_t cols) {
   return weights;
 }
 
-// Returns the columns of a block, the least number of columns that the format
-// can have.
+// Returns the columns of a block, which is the smallest number of columns that
+// weights in this format can have.
 int64_t BlockColumns(WeightFormat format) {
   for (const int64_t cols : {1, 32, 64, 128, 256}) {
     if (ExpertWeightsSize(Stored(format, 1, cols)) != SIZE_MAX) return cols;

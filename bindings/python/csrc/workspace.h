@@ -16,8 +16,8 @@
 namespace switchyard {
 namespace python {
 
-// Returns or sets the limit: the bytes of each Workspace::Kind that a thread
-// keeps. When a call ends, it frees the memory beyond this limit.
+// Return and set the limit, in bytes, of the memory that a thread keeps for
+// each Workspace::Kind. When a call ends, larger memory is freed as a whole.
 size_t KeptBytes();
 void SetKeptBytes(size_t bytes);
 

@@ -26,8 +26,8 @@ import torch.distributed as dist
 
 from switchyard import exchange
 
-# Bounds of the error, compared with float64 and divided by the largest result. The bounds are three
-# times the error of rounding to these types at the default sizes.
+# Bounds of the relative error: the largest difference from float64, divided by the largest result.
+# Each bound is three times the error that rounding to the type gives at the default sizes.
 BOUNDS = {torch.int8: 0.06, torch.float8_e4m3fn: 0.2, torch.bfloat16: 0.03, torch.float32: 1e-5}
 TYPES = {str(t).removeprefix("torch."): t for t in BOUNDS}
 
@@ -67,7 +67,8 @@ class Message:
 
 
 class Batch:
-    """The buffers of a batch between its steps, and the steps. A layer with half-batches has two."""
+    """The steps of the layer for one batch, and the batch's buffers. A layer with half-batches has
+    two objects of this class."""
 
     def __init__(self, args, dispatch, combine):
         dtype = TYPES[args.dtype]
@@ -154,8 +155,8 @@ class Layer:
         self.batches = [Batch(args, dispatch, combine) for _ in range(1 + args.halves)]
 
     def step(self, hidden, ids, topk_weights, watch):
-        """Runs a batch. Each exchange comes after a barrier, so that its time does not contain the
-        time of waiting for others."""
+        """Runs a batch. A barrier comes before each exchange, so that the time of an exchange does not
+        contain the time of waiting for slower processes."""
         batch = self.batches[0]
         batch.pack(self, hidden, ids, watch)
         watch.wait_for_others()
@@ -169,7 +170,8 @@ class Layer:
 
     def step_in_halves(self, halves, watch, *, overlap):
         """Runs two half-batches, each a tuple of hidden states, ids and weights. Without overlap,
-        waits for each exchange before the next step. The results have the same bits."""
+        waits for each exchange before the next step. The results have the same bits with and
+        without overlap."""
         first, second = self.batches
         (x, ids, weights), (x2, ids2, weights2) = halves
 
@@ -326,8 +328,8 @@ def run(args, dispatch, say):
 
 
 def measure_link(args, say):
-    """Prints the fastest time of an exchange of 4 bytes for each process, and the bytes that a process
-    sends to others in a second. `swy plan --nodes` takes both numbers."""
+    """Measures the network. Prints the latency, which is the fastest time of an exchange of 4 bytes per
+    process, and the bytes that a process sends in a second. `swy plan --nodes` takes both numbers."""
     ranks = dist.get_world_size()
 
     def fastest(row_bytes):

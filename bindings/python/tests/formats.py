@@ -1,7 +1,7 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes weights of each format to floats, by the formulas of expert_weights.h, and has the bounds
-of errors for tests."""
+"""Decodes weights of each format to floats, by the formulas of expert_weights.h. Also defines the
+bounds of errors for tests."""
 
 import torch
 
@@ -12,8 +12,8 @@ FORMATS = ("int8", "q8_0", "q4_0", "mxfp4", "q4_K", "q6_K")
 # output. The bounds hold for normally distributed weights and rows. The measured errors are, in
 # this order: 0.025, 0.015, 0.15, 0.21, 0.13 and 0.04.
 ERRORS = {"int8": 0.04, "q8_0": 0.025, "q4_0": 0.2, "mxfp4": 0.28, "q4_K": 0.18, "q6_K": 0.06}
-# The bound of the error if only rows are rounded: to int8 codes with a scale for 32 or 256 columns
-# or for a row.
+# The bound of the error if weights are exact and only rows are rounded to int8 codes. 32 columns,
+# 256 columns or a whole row share a scale.
 ROWS_ERROR = 0.04
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
 

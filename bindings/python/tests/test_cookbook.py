@@ -9,8 +9,7 @@ PAGE = pathlib.Path(__file__).parents[3] / "docs" / "cookbook.md"
 
 
 def _block(name, language):
-    """Returns the first code block in `language` after the line of the page that has the file's
-    name."""
+    """Returns the page's first code block in `language` after the line that names the file."""
     found = re.search(rf"\n`{re.escape(name)}`:\n.*?\n```{language}\n(.*?)```\n",
                       PAGE.read_text(), re.DOTALL)
     assert found, (name, language)

@@ -53,7 +53,8 @@ def logits_of(model, tokens=TOKENS):
 
 
 def error(got, want):
-    """Returns the median over tokens of the error's RMS, divided by the RMS of the token."""
+    """Returns the relative error of the median token. A token's relative error is the RMS of its
+    differences, divided by the RMS of its wanted values."""
     return ((got - want).square().mean(1) / want.square().mean(1)).sqrt().median().item()
 
 
@@ -99,7 +100,8 @@ FORMAT_OF = itertools.cycle(("int8", "q8_0", "q4_0", "mxfp4"))
 @pytest.mark.parametrize("family, name, dtype", [
     (*which, dtype) for which, dtype in zip(small_experts.decorated(), FORMAT_OF)])
 def test_modules(family, name, dtype):
-    """Tests every class with the decorator. The classes take the formats in turn."""
+    """Tests every class with the decorator, each with one format: the first class with the first format,
+    the second with the second, and so on."""
     module = small_experts.make(family, name)
     kind = _families.DECORATED
     if getattr(module, "has_post_expert_norm", False):
@@ -136,8 +138,8 @@ def test_floats_are_packed_without_another_rounding(family):
 
 @pytest.mark.parametrize("name", (*FORMATS, "bf16"))
 def test_a_row_alone_has_the_bits_of_the_batch(name):
-    """Checks the promise of docs/conformance.md for the experts of a model. It does not cover
-    attention and the router's product."""
+    """Checks that a model's experts give a token the bits that docs/conformance.md promises: the same
+    bits alone and in a batch. The promise does not cover attention and the router's product."""
     model = wide("gpt_oss", torch.bfloat16)
     experts = mlp(model).experts
     torch.nn.init.normal_(experts.down_proj_bias)
@@ -488,7 +490,8 @@ def test_a_layer_on_disk_is_loaded(tmp_path):
 
 
 def test_places_are_chosen_by_the_bytes_of_the_format(tmp_path):
-    """Checks device_map="auto", which would leave a part on disk if experts counted as floats."""
+    """Checks that device_map="auto" uses the size of packed experts. With the size of floats, it would
+    leave a part of the model on disk."""
     model = wide("qwen3_moe")
     model.save_pretrained(tmp_path)
     more = {"device_map": "auto", "max_memory": {"cpu": "6MB"}, "offload_folder": tmp_path}

@@ -67,7 +67,7 @@ class Router:
 
 
 class SelectsTwice(Router):
-    def select(self, keys, top_k):  # vllm-omni 7175
+    def select(self, keys, top_k):  # as in vllm-omni #7175
         keys, ids = keys.clone(), []
         for _ in range(top_k):
             ids.append(keys.argmax(1))
@@ -76,13 +76,13 @@ class SelectsTwice(Router):
 
 
 class SubtractsNoise(Router):
-    def select(self, keys, top_k):  # sglang 31768
+    def select(self, keys, top_k):  # as in sglang #31768
         noise = torch.arange(keys.shape[1]) * 3e-7
         return super().select(keys.double() - noise, top_k)
 
 
 class RefusesSizes(Router):
-    def __call__(self, logits, *arguments, **inputs):  # vllm 51521
+    def __call__(self, logits, *arguments, **inputs):  # as in vllm #51521
         if logits.shape[1] == 144:
             raise ValueError("144 experts are not supported")
         return super().__call__(logits, *arguments, **inputs)
@@ -94,12 +94,12 @@ class RanksGroupsByMaximum(Router):
 
 
 class IgnoresGroups(Router):
-    def drop_groups(self, keys):  # as in perplexity tables of ik_llama.cpp 836
+    def drop_groups(self, keys):  # as in the perplexity tables of ik_llama.cpp #836
         return keys
 
 
 class TakesSoftmaxForSigmoid(Router):
-    def scores(self, logits):  # llama.cpp 18980
+    def scores(self, logits):  # as in llama.cpp #18980
         return logits.double().softmax(1).float()
 
 
@@ -109,7 +109,7 @@ def test_a_right_router_passes():
     assert "unsupported" in result.report and " differs" not in result.report
 
 
-# The report's first cause for the case that is about a mistake names this mistake.
+# Each mistake has a conformance case. The first cause that the report gives for the case is the mistake.
 @pytest.mark.parametrize("router, case, cause", [
     (SelectsTwice, "bias_minus_infinity_all", "selects an expert twice, because"),
     (SubtractsNoise, "near_ties_sglang_31768", "subtracts 3e-7 * index"),

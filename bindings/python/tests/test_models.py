@@ -79,8 +79,8 @@ def test_says_the_same(family, dtype):
         sequence = torch.cat([prompt[0], want])[None, :-1]
         right = exact(sequence).logits[0, prompt.shape[1] - 1:].float()
     assert same == STEPS or (dtype != torch.float32 and same > 4)
-    # Compares the bound that 80 % of the steps' errors stay below. If two experts' keys differ only
-    # by rounding, single steps may be far off, both in eager and with Switchyard.
+    # Compares the 80 % quantile of the steps' errors, not the largest error: if two experts' keys
+    # differ only by rounding, single steps may be far off, both in eager and with Switchyard.
     error, eager_error = ((x[:same] - right[:same]).abs().amax(1).quantile(0.8)
                           for x in (ours, logits))
     assert error <= 1.5 * eager_error + 8 * torch.finfo(dtype).eps * right.abs().max()

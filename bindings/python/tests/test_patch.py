@@ -14,8 +14,8 @@ from switchyard import _routers
 from switchyard._experts import Unsupported
 from switchyard.transformers import _patch_router
 
-# tools/parity has the code that makes each family's router, and reads the presets from a library of
-# the same build.
+# tools/parity has the code that makes each family's router. It reads the presets from
+# libswitchyard_parity.so.
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "parity"))
 import families  # noqa: E402  isort: skip

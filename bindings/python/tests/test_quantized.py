@@ -54,7 +54,7 @@ def test_floats_are_packed_and_multiplied(name, dtype):
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_stored_blocks_are_multiplied_as_they_are(name):
-    """Checks that a GGUF's bytes give the same bits and the right values, packed and as stored."""
+    """Checks that a GGUF's bytes give the right values as stored, and the same bits after packing."""
     block = switchyard.weight_formats()[name]
     stored = {"up": random_blocks(name, E, 2 * I, H // block.columns),
               "down": random_blocks(name, E, H, I // block.columns)}
@@ -111,8 +111,8 @@ def test_layouts_biases_and_two_formats():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_row_alone_has_the_bits_of_the_batch(name):
-    """Checks the promise of docs/conformance.md about a token's bits, for each of 64 rows, on 1 to
-    64 threads."""
+    """Checks, on 1 to 64 threads, that each of 64 tokens has the same bits alone and in the batch, as
+    docs/conformance.md promises."""
     before = torch.get_num_threads()
     rows, weights = rows_of(64, torch.bfloat16), floats(torch.bfloat16)
     packed = [switchyard.pack_weights(w, name) for w in weights.values()]

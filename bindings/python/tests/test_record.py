@@ -230,7 +230,8 @@ def test_weights_have_derivatives(family):
     assert torch.equal(again, loss) and gradients.keys() == wanted.keys()
     for name, gradient in gradients.items():
         assert torch.equal(gradient, wanted[name]), name
-    # If the replayed experts are others, the weights equal RouteTopK's, and the derivatives differ.
+    # If the replayed experts differ from the router's selection, the weights equal RouteTopK's, and
+    # the derivatives differ.
     heard = Heard(model)
     other = recording.record.take(torch.arange(18).roll(5))
     with replay(model, other):

@@ -59,7 +59,7 @@ def test_wrapped(wrapper):
         with torch.no_grad(), torch.profiler.profile() as profile:
             got = wrapped(TOKENS, use_cache=False).logits
         counts = {e.key: e.count for e in profile.key_averages()}
-        # Each call is counted twice: by the operator with derivatives and by the one for the CPU.
+        # The profiler counts each call twice: in the operator's Autograd kernel and in its CPU kernel.
         assert counts["switchyard::experts"] == counts["switchyard::route"] == 4
     else:
         run(wrapped)

@@ -25,8 +25,8 @@ struct Weights {
     norm: Vec<f32>,   // [HIDDEN]
 }
 
-/// Computes out = x * weights, for the columns of `weights` from `first` on. A row of the
-/// weights has `cols` columns.
+/// Computes out = x * weights, for columns [first, first + out.len()) of `weights`. A row
+/// of the weights has `cols` columns.
 fn multiply_row(x: &[f32], weights: &[f32], cols: usize, first: usize, out: &mut [f32]) {
     out.fill(0.0);
     for (x, row) in x.iter().zip(weights.chunks_exact(cols)) {

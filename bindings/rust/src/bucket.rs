@@ -8,8 +8,8 @@ use crate::{
     sys, AlignedBuckets, AlignedInputs, AlignedOptions, DispatchOptions, Error, Pool, Report,
 };
 
-/// Returns the number of i32 elements of scratch with which `bucket_packed`,
-/// `bucket_strided` and `bucket_aligned` use several threads, or 0 if one thread is best.
+/// Returns the number of i32 elements of scratch that `bucket_packed`, `bucket_strided`
+/// and `bucket_aligned` need to use several threads, or 0 if one thread is best.
 pub fn bucket_scratch_size(num_pairs: usize, num_experts: usize, pool: Pool<'_>) -> usize {
     // SAFETY: the call takes numbers, and a pool that is borrowed during the call.
     pool.with(|pool| unsafe { sys::swy_bucket_scratch_size(num_pairs, num_experts, pool) })

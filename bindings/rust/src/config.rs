@@ -140,8 +140,8 @@ impl ModelConfig {
         // SAFETY: the texts in `raw` are CStrings in `texts`.
         Ok(unsafe { ModelConfig::from_c(&raw) })
     }
-    /// Sets the fields for the pairs of an object and of inner objects, with keys such as
-    /// "ffn_config.moe_top_k".
+    /// Sets fields from the keys and values of an object and of the objects in it. A key
+    /// of an inner object has the outer key in front: "ffn_config.moe_top_k".
     fn set_all(
         outer: &str,
         object: &Value,
@@ -168,15 +168,15 @@ impl ModelConfig {
                 Err(_) => continue, // no field has such a name
             };
             let status = match value {
-                // SAFETY: the call gets a CString, and a struct with its size.
+                // SAFETY: the call gets a CString, and the `size` of the struct is set.
                 Value::Number(number) => unsafe { sys::swy_set_number(key.as_ptr(), *number, raw) },
                 Value::Text(text) => {
                     let text = Some(text.clone()).to_c(texts)?;
-                    // SAFETY: the call gets CStrings, and a struct with its size.
+                    // SAFETY: the call gets CStrings, and the `size` of the struct is set.
                     // `texts` lives longer than `raw`, which points into it.
                     unsafe { sys::swy_set_text(key.as_ptr(), text, raw) }
                 }
-                // SAFETY: the call gets a CString, and a struct with its size.
+                // SAFETY: the call gets a CString, and the `size` of the struct is set.
                 _ => unsafe { sys::swy_set_null(key.as_ptr(), raw) },
             };
             check(status, Report::default())?;
@@ -191,7 +191,7 @@ impl Preset {
     pub fn configured(family: &str, config: &ModelConfig) -> Result<Preset, Error> {
         let mut texts = Vec::new();
         let config = config.to_c(&mut texts)?;
-        // SAFETY: the call gets structs with their sizes, and texts that outlive the call.
+        // SAFETY: the `size` of each struct is set, and the texts outlive the call.
         Preset::get(
             "ApplyConfig: preset: family has a zero byte",
             family,

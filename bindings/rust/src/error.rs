@@ -52,7 +52,7 @@ impl fmt::Debug for Details {
     }
 }
 
-/// The error of a call: its kind, its text, and the counts that the call had made by then.
+/// The error of a call: its kind, its text, and the call's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind of error.
@@ -61,13 +61,13 @@ pub struct Error {
     pub message: &'static str,
     /// The numbers of the error, if it has any.
     pub details: Details,
-    /// The counts that the call had found before it failed, such as the stride that it
-    /// needs.
+    /// The report of the failed call, for example with the stride that would be large
+    /// enough.
     pub report: Report,
 }
 
 impl Error {
-    /// Makes an error without details and counts.
+    /// Makes an error without details, and with an empty report.
     pub fn new(code: Code, message: &'static str) -> Error {
         Error { code, message, details: Details::NONE, report: Report::default() }
     }
@@ -102,7 +102,7 @@ pub(crate) fn check(status: sys::swy_status, report: Report) -> Result<Report, E
     let details = Details::new(details.to_bytes());
     Err(Error { code, message: message.to_str().unwrap_or(""), details, report })
 }
-/// Runs `call` with a report that it writes. Returns the report or the call's error.
+/// Runs `call`, which writes a report. Returns the report or the call's error.
 pub(crate) fn with_report(
     call: impl FnOnce(*mut sys::swy_report) -> sys::swy_status,
 ) -> Result<Report, Error> {

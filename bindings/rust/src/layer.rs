@@ -204,8 +204,9 @@ pub struct ExpertTile<'a> {
 impl<'a> ExpertTile<'a> {
     /// Returns None if `raw.product` comes from a newer library.
     ///
-    /// # Safety `raw` must be a tile that the library passed to the GEMM, and the GEMM's
-    /// call must last for all of `'a`.
+    /// # Safety
+    /// `raw` must be a tile that the library passed to the GEMM, and the GEMM's call must
+    /// last for all of `'a`.
     unsafe fn from_raw(raw: &'a sys::swy_expert_tile) -> Option<Self> {
         let rows = &raw.rows;
         Some(ExpertTile {
@@ -226,8 +227,8 @@ impl<'a> ExpertTile<'a> {
         })
     }
     /// Returns the tile in its C form, for the library's own GEMM. The shared expert
-    /// becomes -1. A number beyond i32 becomes i32::MAX, which no weights have as an
-    /// expert.
+    /// becomes -1. An expert's number that does not fit in i32 becomes i32::MAX, which the
+    /// library refuses, because no weights have so many experts.
     pub(crate) fn to_raw(&mut self) -> sys::swy_expert_tile {
         sys::swy_expert_tile {
             product: self.product.to_c(),
@@ -251,7 +252,7 @@ unsafe extern "C" fn multiply<F>(
 where
     F: Fn(ExpertTile<'_>) -> Result<(), Error> + Sync,
 {
-    // SAFETY: `run_experts` made the context, and returns only after `multiply` has.
+    // SAFETY: `run_experts` made the context, and returns only after `multiply` returns.
     let product = unsafe { &*(context as *const Product<'_, F>) };
     // SAFETY: the library passes a tile that is valid during this call.
     let tile = unsafe { ExpertTile::from_raw(&*tile) };

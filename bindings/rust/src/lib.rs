@@ -3,8 +3,8 @@
 
 //! SIMD kernels for the steps around the expert GEMMs of a Mixture-of-Experts layer:
 //! top-k routing, sorting tokens to experts, fused activations, weighted sums with shared
-//! expert, residual and norm. [`run_experts`] does all of these steps but routing in one
-//! call, and calls the engine's GEMM for the matrix products. [`LayerWeights`] is a GEMM
+//! expert, residual and norm. [`run_experts`] does all of these steps except routing in
+//! one call, and calls the engine's GEMM for the matrix products. [`LayerWeights`] is a GEMM
 //! for quantised weights.
 //!
 //! Every function is called as `function(inputs, outputs, &options, pool)`. Matrices are

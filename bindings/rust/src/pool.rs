@@ -12,8 +12,9 @@ pub type Body<'a> = &'a (dyn Fn(usize, Range<usize>) + Sync);
 
 /// Lends the library the threads of your engine. Results do not depend on the executor.
 ///
-/// # Safety A body writes to memory that belongs to its indices or its worker, so the
-/// library relies on these rules:
+/// # Safety
+/// A body writes to memory that belongs to its indices or its worker, so the library
+/// relies on these rules:
 /// * `parallel_for` passes to `body` ranges that together cover `0..count`, each
 ///   index exactly once.
 /// * Bodies of one call that run at the same time get different worker numbers, all below
@@ -51,9 +52,9 @@ unsafe impl Send for Tbb {}
 // SAFETY: several threads may call the TBB executor at the same time.
 unsafe impl Sync for Tbb {}
 impl Tbb {
-    /// Makes a pool of `threads` threads including the caller. `None` means as many as
-    /// TBB has. Returns `None` if `threads` is 0, if the library was built without TBB,
-    /// or if memory is out.
+    /// Makes a pool of `threads` threads including the caller, or of all of TBB's threads
+    /// if `threads` is `None`. Returns `None` if `threads` is 0, if the library was built
+    /// without TBB, or if there is not enough memory.
     pub fn new(threads: Option<u16>) -> Option<Tbb> {
         // SAFETY: the function accepts any number of threads.
         let raw = unsafe { sys::swy_tbb_executor_create(threads.map_or(-1, i32::from)) };
@@ -75,7 +76,7 @@ impl Drop for Tbb {
 /// with enough work for two threads starts new threads.
 pub struct ScopedThreads(pub std::num::NonZeroUsize);
 // SAFETY: the ranges are disjoint and cover `0..count`, each range has its own worker,
-// and the scope ends after all of its threads have.
+// and the scope ends only after all of its threads have ended.
 unsafe impl Executor for ScopedThreads {
     fn concurrency(&self) -> usize {
         self.0.get()

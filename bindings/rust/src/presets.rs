@@ -32,8 +32,8 @@ pub struct Preset {
     /// True if the family's config.json has norm_topk_prob, which sets
     /// `route.renormalize`.
     pub norm_topk_prob: bool,
-    /// True if the family computes scores and weights in the model's type, to which
-    /// `route.round_to` should then be set.
+    /// True if the family computes scores and weights in the model's type. To round as the
+    /// model does, set `route.round_to` to that type.
     pub in_model_type: bool,
     /// The number of columns of logits, or 0 if only a config.json has it.
     pub num_experts: usize,
@@ -55,7 +55,7 @@ impl Preset {
     /// `route_top_k` refuses the options of such a preset: for a checkpoint, pass its
     /// config.json to [`Preset::from_json`].
     pub fn find(family: &str) -> Result<Preset, Error> {
-        // SAFETY: the call gets a CString, and structs with their sizes.
+        // SAFETY: the call gets a CString, and the `size` of each struct is set.
         Preset::get("FindPreset: family: has a zero byte", family, |name, preset, route| unsafe {
             sys::swy_find_preset(name, preset, route)
         })

@@ -7,8 +7,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the first code block in `language` after the line of the page that has the
-/// file's name.
+/// Returns the page's first code block in `language` after the line that names the file.
 fn block<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
     let named = page.split(&format!("\n`{name}`:\n")).nth(1).expect(name);
     let body = named.split(&format!("\n```{language}\n")).nth(1).expect(language);

@@ -9,7 +9,7 @@ use switchyard::sys;
 
 const LAYOUT: &str = include_str!("../../../tests/c/layout.txt");
 
-/// By the name of a C struct: its size, and the offset and size of each of its fields.
+/// Maps the name of a C struct to its size, and to the offset and size of each field.
 type Structs<'a> = BTreeMap<&'a str, (usize, BTreeMap<&'a str, (usize, usize)>)>;
 
 fn lines_of_structs() -> impl Iterator<Item = &'static str> {

@@ -32,8 +32,8 @@ Cpu ThisCpu();
 // The smallest batch for which the plug-in computes the router and the sum of
 // experts if ggml computes the experts. With fewer tokens, router and sum
 // save less time than another split of the graph costs. If the plug-in also
-// computes the experts, it needs no further split, so it also takes smaller
-// batches.
+// computes the experts, router and sum need no further split, so the plug-in
+// then computes them for smaller batches too.
 constexpr int64_t kMinTokens = 32;
 
 // A ggml type of experts' weights.

@@ -51,9 +51,9 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
 // read them, so all layers have one number.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
-// For each layer, the least mean number of (token, slot) pairs per expert
-// from which all products of the layer are claimed. The data and the name of
-// the gate or up weights identify the layer.
+// Stores for each layer the smallest mean number of (token, slot) pairs per
+// expert at which the plug-in claims all products of the layer. The data and
+// the name of the gate or up weights identify the layer.
 class Least {
  public:
   void Set(const ggml_tensor* weights, double least) {
@@ -81,8 +81,8 @@ Least& LeastOfLayers() {
   return *least;
 }
 
-// Returns the least mean number of (token, slot) pairs per expert from which
-// the plug-in computes a product.
+// Returns the smallest mean number of (token, slot) pairs per expert at which
+// the plug-in computes the product.
 double LeastPairs(const ggml_tensor* product) {
   if (WhyNever(product) != nullptr) {
     return std::numeric_limits<double>::infinity();
@@ -162,8 +162,8 @@ bool IsArgsort(const ggml_tensor* t) {
 
 bool IsTopK(const ggml_tensor* t) {
   const ggml_tensor* sorted = t->view_src;
-  // Refuses a view of a view, because other nodes may read the view between
-  // them, which has more columns.
+  // Refuses a view of a view of the argsort, because other nodes may read the
+  // first of these views, which may have more columns.
   return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
          t->view_offs == 0 && t->type == sorted->type &&
          t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&
@@ -287,9 +287,9 @@ bool IsSum(const ggml_tensor* t) {
          (IsSlot(t->src[0]) || IsSum(t->src[0]));
 }
 
-// True if `t` adds a residual to the experts' sum. The residual must itself
-// be an addition, of the layer's input and the attention's output. A shared
-// expert's output, which may also be added to the sum, is a product.
+// True if `t` adds a residual to the experts' sum. A residual is the result of
+// an addition: the layer's input plus the attention's output. The output of a
+// shared expert may also be added to the sum, but is the result of a product.
 bool IsResidualSum(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD && IsSum(t->src[0]) &&
          t->src[1]->op == GGML_OP_ADD && IsMatrix(t->src[1]) &&

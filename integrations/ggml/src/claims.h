@@ -55,7 +55,9 @@ bool IsProbs(const ggml_tensor* t);   // softmax or sigmoid of logits
 bool IsBiasedProbs(const ggml_tensor* t);
 bool IsArgsort(const ggml_tensor* t);  // argsort of logits or probs, descending
 bool IsTopK(const ggml_tensor* t);     // view of the argsort's first columns
-bool IsWeights(const ggml_tensor* t);  // [.., top_k, tokens], after any step
+// True for the weights of the selected experts, [.., top_k, tokens], and for
+// the nodes that renormalise and scale these weights.
+bool IsWeights(const ggml_tensor* t);
 bool IsPlainSoftmax(const ggml_tensor* t);  // no mask, scale, ALiBi or sinks
 
 // Returns the reason why the plug-in cannot compute a MUL_MAT_ID, or nullptr
@@ -69,8 +71,8 @@ const char* WhyNot(const ggml_tensor* mul_mat_id);
 // products: ggml asks about these first, and a node does not know its
 // readers.
 void NoteLayer(const ggml_tensor* mul_mat_id);
-// Makes routers with as few tokens as the product's batch claimed, too, from
-// now on. Call it for a claimed product.
+// From now on, the plug-in also claims routers of batches as small as the
+// product's batch. Call it for a claimed product.
 void NoteFewTokens(const ggml_tensor* mul_mat_id);
 // True for a MUL_MAT_ID that the plug-in can compute, and for a node that
 // adds a bias to such a MUL_MAT_ID.

@@ -9,8 +9,9 @@ namespace {
 
 using switchyard::Activation;
 
-// Takes the product whose result is `t`, or is viewed by `t`, and the
-// product's bias if it has one.
+// Moves the cursor past the product that computes `t`, or the tensor that `t`
+// views, and past the node that adds the product's bias, if there is one.
+// Returns false if these are not the next nodes.
 bool TakeLinear(Cursor& cursor, const ggml_tensor* t, Linear& linear,
                 const ggml_tensor** product) {
   t = Root(t);

@@ -72,8 +72,8 @@ struct ExpertsChain : Chain {
   CombineChain combine;
 };
 
-// Each function returns the chain of its form that begins with node `begin`,
-// if one does. The node must not be a view.
+// Each function returns the chain of its form that begins with node `begin`, or
+// nullopt if no such chain begins there. The node must not be a view.
 std::optional<RouterChain> MatchRouter(const ggml_cgraph& graph, int begin);
 std::optional<ExpertsChain> MatchExperts(const ggml_cgraph& graph, int begin);
 std::optional<CombineChain> MatchCombine(const ggml_cgraph& graph, int begin);

@@ -42,9 +42,9 @@ using switchyard::Status;
 using switchyard::StatusCode;
 using switchyard::Type;
 
-// The number of threads for which the work is cut if oneDNN multiplies. It is
-// always the same, because oneDNN's bits may depend on the number of rows in
-// a product: so results do not depend on the number of threads that run.
+// If oneDNN multiplies, the plan cuts the work into tiles for this number of
+// workers, even if fewer threads run. oneDNN's bits may depend on a tile's
+// number of rows, so results would otherwise depend on the number of threads.
 constexpr size_t kWorkers = 16;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
@@ -55,7 +55,8 @@ AnyMatrix MatrixOf(const ggml_tensor* t, int64_t rows, int64_t cols) {
   return {Floats(t), rows, cols};
 }
 
-// The inputs of Combine except the rows, and its outputs in ggml's tensors.
+// The arguments of Combine for a chain, except the rows. The outputs are in the
+// memory of ggml's tensors.
 struct Sum {
   explicit Sum(const CombineChain& chain) {
     const int64_t hidden = chain.rows->ne[0];
@@ -129,10 +130,10 @@ class Experts {
     inputs.combine = sum.inputs;
     inputs.scratch = {workspace_.scratch.AtLeast<int32_t>(scratch_size),
                       scratch_size};
-    // Writes results to the workspace first, for two reasons. Tokens are
-    // summed while experts of other tokens still run, and ggml may have
-    // placed outputs in the memory of tensors that the chain still reads.
-    // Also, ggml's memory must be unchanged if a product fails.
+    // Writes results to the workspace first, because ggml may have placed
+    // outputs in the memory of tensors that the chain still reads: tokens are
+    // summed while experts of other tokens still run. Another reason is that
+    // ggml's memory must be unchanged if a product fails.
     switchyard::CombineOutputs outputs;
     outputs.out = MakeScratchFor(sum.outputs.out, workspace_.out);
     outputs.normed = MakeScratchFor(sum.outputs.normed, workspace_.normed);

@@ -11,9 +11,9 @@
 namespace switchyard_ggml {
 
 // Inverts switchyard::PackWeights() for one expert in one of ggml's quantised
-// formats. Reads the packed bytes at `from`, and writes to `to` the stored
-// bytes that were packed, ExpertWeightsSize() of the stored layout. Only
-// format, rows and cols of `packed` are used.
+// formats. Reads the packed bytes at `from`, and writes the stored bytes to
+// `to`. `to` must have room for ExpertWeightsSize() bytes of the stored layout.
+// Only format, rows and cols of `packed` are used.
 void UnpackExpert(const switchyard::ExpertWeights& packed, const uint8_t* from,
                   uint8_t* to);
 

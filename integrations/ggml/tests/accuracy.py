@@ -5,10 +5,11 @@
 accuracy.py LIBGGML_SWITCHYARD.SO [FAMILY [TOKENS]]
 
 Prints a table for generated models of FAMILY (qwen3moe) with experts in bf16 and in each
-quantised type. It has the mean Kullback-Leibler divergence from the predictions of the same
-model in f32, and the share of tokens whose most likely successor stays the same. The columns
-are stock llama.cpp with its own repacked weights, the plug-in with packed weights, and stock
-with the rounded weights' values in f32, which shows the part of the weights' rounding.
+quantised type. The table compares each model's predictions with the predictions of the same model
+in f32: the mean Kullback-Leibler divergence, and the share of tokens with the same most likely next
+token. The columns are stock llama.cpp with its own repacked weights, the plug-in with packed
+weights, and stock with the rounded weights stored as f32. The last column shows the effect of the
+weights' rounding alone.
 """
 
 import os

@@ -101,8 +101,8 @@ class Model:
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])
         w.add_expert_feed_forward_length(s["intermediate"])
-        # Real files of quantised models with about as many bits store the embeddings and the output
-        # in q8_0.
+        # In a model for measurements with quantised experts, the embeddings and the output are q8_0, as in
+        # real files with about as many bits per weight.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
         self.weight("output", s["vocab"], s["hidden"], kind=table)

@@ -5,8 +5,8 @@
 measure.py LIBGGML_SWITCHYARD.SO MODEL.gguf [TOKENS,TOKENS.. [SECONDS [TURNS]]]
 
 Starts TURNS processes that measure for SECONDS each. Prints a table with a line for each number
-of TOKENS: median times in ms, the median ratio, the smallest and the largest ratio of a process,
-and the middle half of the ratios of single rounds. If this range is wider than the ratio's
+of TOKENS: median times in ms, the median ratio, the smallest and the largest median ratio of one
+process, and the interquartile range of the rounds' ratios. If this range is wider than the ratio's
 distance from 1, the ratio shows no difference.
 
 In the environment:

@@ -104,9 +104,9 @@ def logits(path, out, sizes):
 
 
 def bench(path, plugin, seconds, sizes):
-    """Returns, for each number of tokens, the (wall, CPU) ms without the plug-in and with it. Runs
-    with and without it take turns in one process: a model stays in the memory that it was loaded
-    to, and a context keeps the backends with which it was made."""
+    """Prints as JSON, for each number of tokens, the (wall, CPU) ms without the plug-in and with it.
+    Both run in turns in this process, each with its own model and context: a model stays in the
+    memory into which it was loaded, and a context keeps the backends that it was made with."""
     model = load(path)
     vocab = vocabulary(model)
     largest = max(512, *sizes)

@@ -32,10 +32,10 @@ namespace switchyard_ggml {
 namespace {
 
 // The largest difference between the results of the CPU backend and the
-// plug-in, as a share of the expected values' root mean square. The two round
-// operands to bf16 or f16 at different places, which makes a difference of up
-// to 2 %. If the plug-in reads a wrong view, the difference exceeds the
-// bound, because values are replaced by others.
+// plug-in, as a share of the expected values' root mean square. ggml and the
+// plug-in round operands to bf16 or f16 at different places, which makes a
+// difference of up to 2 %. If the plug-in reads a wrong view, the difference
+// exceeds the bound, because values are replaced by others.
 constexpr double kBound = 0.1;
 constexpr size_t kMaxNodes = 512;
 

@@ -45,7 +45,8 @@ def _option(text, name, default):
 
 
 def _halves(options):
-    """Returns 2 if gate and up lie before the activation, or 1 in an ungated layer."""
+    """Returns the number of columns that the activation reads for each output column: 2, for gate and
+    up, or 1 in an ungated layer."""
     return 1 if _option(options, "layout", "concatenated") == "ungated" else 2
 
 
@@ -70,7 +71,7 @@ def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_
 
 
 class WeightFormat(typing.NamedTuple):
-    """A format of weights: the numbers of columns and of bytes of a block in a row."""
+    """A format of weights. A row consists of blocks, and a block has these columns and bytes."""
 
     columns: int  # a block's columns; the number of columns of weights must be a multiple of it
     bytes: int  # a block's bytes, as GGML and checkpoints store it
@@ -167,15 +168,16 @@ def preset(family, config):
 
 
 def workspace_limit(bytes=None):
-    """Sets and returns the number of bytes of scratch that each thread keeps between calls.
+    """Sets the limit of scratch to `bytes`, if given. Returns the limit in bytes.
 
-    A call that needs more bytes frees them when it ends.
+    A call uses two pieces of scratch, which its thread keeps for the next call. A piece with more
+    bytes than the limit is freed when the call ends.
     """
     return torch.ops.switchyard.workspace_limit(bytes)
 
 
 def _check_devices(op, first, **others):
-    """Refuses tensors on several devices, because an implementation reads only one device."""
+    """Refuses tensors on several devices, because an operator reads tensors of only one device."""
     for name, tensor in others.items():
         if tensor is not None and tensor.device != first.device:
             raise RuntimeError(f"switchyard::{op}: {name}: on {tensor.device}, where the first "
@@ -246,8 +248,8 @@ def _(logits, preset, top_k, record, correction_bias=None, expert_scale=None, **
 
 @register_flop_formula(torch.ops.switchyard.experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, gate=None, **more):
-    """Returns the operations of the products, 2 for each multiplication. The arguments are
-    shapes."""
+    """Returns the number of floating-point operations in the products: 2 for each multiply-add. The
+    arguments are shapes."""
     pairs = topk_ids[0] * topk_ids[1]
     return 2 * pairs * sum(shape[1] * shape[2] for shape in (up, down, gate) if shape is not None)
 
@@ -255,7 +257,8 @@ def _(hidden, topk_ids, topk_weights, up, down, up_bias=None, down_bias=None, ga
 @register_flop_formula(torch.ops.switchyard.quantized_experts)
 def _(hidden, topk_ids, topk_weights, up, down, up_format, down_format, intermediate, *biases,
       options="", **more):
-    """Returns the operations of quantised products. `layout` tells if the experts have a gate."""
+    """Returns the number of floating-point operations in quantised products. The option `layout` tells
+    if the experts have a gate."""
     return 2 * topk_ids[0] * topk_ids[1] * hidden[1] * intermediate * (1 + _halves(options))
 
 

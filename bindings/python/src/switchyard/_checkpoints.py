@@ -30,8 +30,8 @@ _logger = logging.get_logger(__name__)
 class ExpertsConfig(QuantizationConfigMixin):
     """Pass this as quantization_config to from_pretrained(), to quantise experts to a format.
 
-    save_pretrained() writes `layers` for from_pretrained(). It maps the name of each experts module
-    to the format of gate and up, the format of down, and the columns between the products.
+    save_pretrained() writes `layers` for from_pretrained(). This dict maps the name of each experts
+    module to the format of gate and up, the format of down, and the intermediate size.
     """
 
     def __init__(self, experts_dtype, layers=None, quant_method=METHOD):
@@ -49,8 +49,8 @@ class ExpertsConfig(QuantizationConfigMixin):
                 _quantized.check_name(one)
 
     def formats_of(self, name):
-        """Returns the formats of the module `name`, whose name may have more or fewer leading parts
-        than its key in `layers`."""
+        """Returns the formats of the module `name`, or None. The name may have more or fewer leading
+        parts than the module's key in `layers`, for example "model." in front."""
         known = self.known_as(name)
         return None if known is None else tuple(self.layers[known])
 
@@ -110,13 +110,13 @@ def described(model):
 
 
 def _keep_from_initialization(module, kind):
-    """Keeps transformers from filling parameters that were dropped with random numbers."""
+    """Keeps transformers from writing random numbers to the experts' parameters, which are dropped."""
     for path in kind.sources(module).values():
         _quantized.owner_of(module, path)[0]._is_hf_initialized = True
 
 
 class _Parameters:
-    """Names the experts' parameters to pack while a checkpoint is loaded."""
+    """The names of the experts' parameters that are packed while a checkpoint is loaded."""
 
     def __init__(self):
         self._of = {}  # (module, Kind, formats, role) by a parameter's full name
@@ -147,9 +147,9 @@ class _Parameters:
                 raise ValueError(f"{name}: the checkpoint does not have it")
 
     def load(self, name, pack):
-        """Calls `pack` to register a parameter's packed weights. Its arguments are the dict of
-        parameters that has the parameter, the name in it, and module, kind, formats and role. Drops
-        the module's parameters once it has all packed weights.
+        """Calls pack(parameters, attribute, module, kind, formats, role), which registers the packed
+        weights of the parameter parameters[attribute]. Drops the module's parameters once the module
+        has all packed weights.
         """
         module, kind, formats, role = self._of[name]
         owner, attribute = _quantized.owner_of(module, kind.sources(module)[role])
@@ -166,8 +166,8 @@ class _Parameters:
 
 
 def _is_loaded(module, buffer):
-    """True if the parameter was in a checkpoint. transformers marks such parameters; copies that
-    accelerate's hooks make have no mark."""
+    """True if the parameter was in a checkpoint. transformers marks such parameters. accelerate's hooks
+    copy parameters without the mark, so any parameter of a module with hooks counts as loaded."""
     return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 
@@ -250,7 +250,7 @@ class ExpertsQuantizer(HfQuantizer):
                 if buffer is not None and buffer.data_ptr() % 64 != 0:
                     module._buffers[name] = buffer.clone()
         describe(model, self.quantization_config.experts_dtype)
-        model.set_experts_implementation(METHOD)  # no other can multiply these weights
+        model.set_experts_implementation(METHOD)  # only Switchyard can multiply these weights
         return model
 
     def is_serializable(self):
@@ -329,8 +329,8 @@ class Mxfp4Quantizer(AUTO_QUANTIZER_MAPPING["mxfp4"]):
         self._environment = ()
 
     def validate_environment(self, *arguments, **named):
-        # Keeps the arguments to call transformers' check later: it warns about Triton, and only the
-        # model tells whether Triton is needed.
+        # Keeps the arguments, to call transformers' check later, and only if transformers runs the
+        # experts. The check warns about Triton, and Switchyard needs no Triton.
         self._environment = arguments, named
 
     def _process_model_before_weight_loading(self, model, device_map=None, use_kernels=False, **named):

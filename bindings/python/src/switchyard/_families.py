@@ -1,9 +1,9 @@
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of transformers' classes of experts: where they have their weights, and how their
-forward() is called.
+"""Tables of transformers' classes of experts: where a class has its weights, and how its forward()
+is called.
 
-DECORATED is the entry of all classes with @use_experts_implementation, which are most. The
+DECORATED is the common entry of all classes with @use_experts_implementation: most classes. The
 decorator fixes the names of the weights, and transformers calls these classes through
 ALL_EXPERTS_FUNCTIONS. ADOPTED has the other classes of transformers 5.23.
 """

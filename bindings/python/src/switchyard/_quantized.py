@@ -4,8 +4,8 @@
 
 A quantised module has its weights in buffers, which state_dict() contains: packed_up, packed_down
 and, with a split gate, packed_gate. The original parameters are None. The attribute _packed_formats
-is (format of up and gate, format of down, columns between the products), or () while only some of
-the parameters are packed.
+is (format of up and gate, format of down, intermediate size), or () while only some of the
+parameters are packed.
 """
 
 import torch
@@ -90,7 +90,7 @@ def pack_each(experts, one_of, name, on_expert=lambda: None):
 
 
 def pack(weights, name, transposed, on_expert=lambda: None):
-    """Packs a tensor [experts, ...] of floats, which it quantises, or of blocks, unchanged."""
+    """Packs a tensor [experts, ...]. Floats are quantised; blocks stay unchanged."""
     def one_of(e):
         expert = weights[e:e + 1].detach()
         return expert.transpose(1, 2) if transposed else expert

@@ -37,7 +37,8 @@ class Record:
     """The experts that routers have selected: ids[token, layer, slot], best first.
 
     ids is uint8 for up to 255 experts and uint16 for more. A padding token has the mark 255 or
-    65535 in all slots. The tokens of a batch of sequences come one sequence after the other.
+    65535 in all slots. The first dimension has all tokens of the batch's first sequence, then all
+    tokens of the second, and so on.
     """
 
     ids: torch.Tensor

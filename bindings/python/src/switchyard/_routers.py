@@ -22,7 +22,7 @@ _CLASS = re.compile(r"(Router|Gate|Gating)$")
 _MODULE = re.compile(r"transformers\.models\.(\w+)\.modeling_")
 _BIAS = ("e_score_correction_bias", "expert_bias")
 _ROWS = 256
-# For each option of the library: the names that a router's attribute with its value may have.
+# For each option of the library: the names that routers give to the attribute with its value.
 _ATTRIBUTES = {
     "renormalize": ("norm_topk_prob",),
     "routed_scaling_factor": ("routed_scaling_factor", "route_scale", "router_scaling_factor"),
@@ -35,8 +35,8 @@ _ATTRIBUTES = {
 
 
 def is_router(module, parent):
-    """True if the module is a router. A gate of attention is not, because it has no experts beside
-    it."""
+    """True if the module is a router: its class has a router's name, and `parent` is or contains an
+    experts module. Attention's gates have no such parent."""
     return (_MODULE.match(type(module).__module__) is not None
             and _CLASS.search(type(module).__name__) is not None
             and parent is not None
@@ -45,7 +45,7 @@ def is_router(module, parent):
 
 
 def _unwrapped(module):
-    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # peft's
+    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # wrapped by peft
         module = module.base_layer
     return module
 
@@ -57,7 +57,8 @@ def _attribute(module, names):
 def _options(module, preset, top_k, dtype):
     """Returns the options in which the module differs from its preset, as text for
     switchyard::route."""
-    # No config.json is needed, because the module has its values, which the comparison confirms.
+    # The options need no config.json, because the module has the configuration's values. The
+    # comparison with the module's own results would notice a wrong value.
     options = {"needs_config": 0.0, "needs_groups": 0.0}
     grouped = getattr(module, "topk_method", "") != "greedy"
     for option, names in _ATTRIBUTES.items():
@@ -87,7 +88,7 @@ class Plan(typing.NamedTuple):
     """The arguments with which switchyard::route does the work of a router."""
 
     owner: str  # the name of the submodule with the matrix; "" for the module itself
-    f32: str  # "product" if the product is in f32, "result" if only its result is, otherwise ""
+    f32: str  # "product" if the product is in f32, "result" if only the logits are f32, else ""
     preset: str
     options: str
     top_k: int

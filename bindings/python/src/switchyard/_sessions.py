@@ -53,7 +53,7 @@ def why_not_replayed(layer):
 class Session:
     """Base class of sessions: follows the forward that runs, and the layers that have run in it."""
 
-    function = ""  # the name of the function that made it, for errors
+    function = ""  # for errors: the function that made the session
 
     def __init__(self, root, family, layers, enter, leave):
         check_alike(self.function, layers)
@@ -86,7 +86,7 @@ class Session:
     def _begin(self, root, arguments, named):
         try:
             bound = inspect.signature(type(root).forward).bind_partial(root, *arguments, **named)
-        except TypeError:  # forward() itself will raise it
+        except TypeError:  # forward() will raise the same error
             bound = inspect.BoundArguments(inspect.Signature(), {})
         first, second = (bound.arguments.get(n) for n in ("input_ids", "inputs_embeds"))
         first = second if first is None else first

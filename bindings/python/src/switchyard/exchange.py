@@ -71,7 +71,8 @@ def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=N
     """Writes rows[r] = tokens[pairs[r] // top_k], in the dtype of `rows`.
 
     Rows of int8 and float8 have scales: float32 in one column. Rows and scales may be columns of
-    one message. With row_index, the Map.pair_index of the same pairs, each token is converted once.
+    one message. If row_index is the pair_index of the Map whose `rows` are
+    `pairs`, each token is converted only once.
     """
     _ops.gather_rows.default(tokens, pairs, rows, top_k, token_scales, row_scales, row_index)
     return rows

@@ -110,14 +110,14 @@ def _answer(function, case):
         results = function(case.logits.clone(), case.top_k, dict(case.options), **case.inputs)
         blocks = [_block(name, values) for name, values in
                   zip(("ids", "weights", "identity_weights"), results) if values is not None]
-    except Exception as error:  # the router's own
+    except Exception as error:  # any error that the router raises
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         blocks = [f"unsupported {reason}\n"]
     return start + "".join(blocks) + "end\n"
 
 
 def grade(function, only="*"):
-    """Grades a router, which is called as this module's text says."""
+    """Grades a router, which is called as this module's docstring says."""
     answers = "".join(_answer(function, case) for case in cases(only))
     return Result(*torch.ops.switchyard.grade(answers, only))
 

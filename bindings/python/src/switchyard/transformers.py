@@ -44,8 +44,8 @@ def _warn(module, why):
         _logger.warning("switchyard: %s is left to transformers' own implementation: %s", *key)
 
 
-# The arguments of modules. They are kept here and not in the modules, so that copies and pickles of
-# modules do not contain them.
+# Caches the arguments of each module's operator. The cache is here and not in the modules, so that
+# copies and pickles of modules do not contain it.
 _options = _experts.Remembered(
     lambda module: _experts.options_of(module, _families.kind_of(module)))
 _plan = _experts.Remembered(_routers.plan_of)
@@ -114,8 +114,8 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Falls back to eager, because grouped_mm does not accept other dtypes either, and has no
-    # derivatives in forward mode.
+    # Falls back to eager for other dtypes and for forward-mode derivatives, because grouped_mm has
+    # neither.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
@@ -156,7 +156,7 @@ def _routed(self, *arguments, **named):
 @torch.compiler.disable
 def _routed_in_session(self, *arguments, **named):
     session = _session.get(self)
-    if session is None:  # a copy of a router that takes part in one
+    if session is None:  # the router is a copy; only the original takes part in a session
         return _routed(self, *arguments, **named)
     own = functools.partial(type(self).forward, self)
     return session.run(self, _plan_call(self, arguments, named), own, arguments, named)
@@ -186,7 +186,8 @@ def _models_in(model):
 
 
 def _adopt(model):
-    """Makes the model's modules follow the experts implementation, if their classes do not."""
+    """Makes experts modules follow model.config's experts implementation, if their class does not use
+    transformers' decorator for this."""
     models = _models_in(model)
     for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
@@ -293,11 +294,11 @@ class Layer:
     kind: str  # the module's class
     role: str  # "experts" or "router"
     why: str | None = None  # why the module is left to transformers
-    not_packed: str | None = ""  # why it is not packed; None if it is; "" if not requested
+    not_packed: str | None = ""  # why weights are not packed; None if packed; "" if not requested
     formats: tuple | None = None  # the formats of gate and up, and of down, if quantised
-    not_quantized: str = ""  # why it is not quantised, if this was requested
+    not_quantized: str = ""  # why weights are not quantised, if quantising was requested
     why_formats: str = ""  # why some formats differ from the requested one
-    bytes: tuple = (0, 0)  # the bytes of its weights, before and after
+    bytes: tuple = (0, 0)  # the bytes of the weights, before and after patch()
     advice: str | None = None  # a way to run the module faster
 
 
@@ -405,8 +406,8 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Makes save_pretrained() write packed experts, for the outermost model of each config in
-    `model`."""
+    """Makes save_pretrained() write packed experts. Several models in `model` may share a config; then
+    the outermost of them is described."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -453,7 +454,7 @@ def _patch_experts(module, kind, pack_weights, layer):
 
 
 def _name_implementation(config, name):
-    internal = "_experts_implementation_internal"  # the other one sets sub-configurations
+    internal = "_experts_implementation_internal"  # the public name also sets sub-configurations
     setattr(config, internal if hasattr(config, internal) else "_experts_implementation", name)
 
 
@@ -474,14 +475,15 @@ def _require_module(function, model):
 
 
 def patch(model, pack_weights=False, experts_dtype=None):
-    """Makes Switchyard run the experts of a model or of a part of one. Also runs its routers, if
-    they compute a preset.
+    """Makes Switchyard run the experts of a model, or of a part of a model. Also makes it run the
+    routers that compute the same results as a preset.
 
     experts_dtype: quantises the experts' weights to "int8", "q8_0", "q4_0", "mxfp4", "q4_K" or
-    "q6_K". Frees the floats one product of a layer after the other, so that memory never holds more
-    than the model and one such product.
+    "q6_K", or packs them as "bf16", "f16" or "f32". Quantises the products of a layer (gate and up,
+    then down) one after the other, and frees the floats of each product before the next. So memory
+    never holds more than the model and one product of a layer.
 
-    - If a format's blocks do not divide a product's columns, this product uses q8_0 or int8.
+    - If a format's blocks do not divide a product's input size, this product uses q8_0 or int8.
     - A layer that cannot be quantised keeps its floats, and the result names it.
     - save_pretrained() writes the quantised weights, and from_pretrained() reads them.
     - An interruption leaves some layers quantised, some as floats, and at most one half done. Each
@@ -519,7 +521,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
         _set_implementation(m, NAME)
     if plans:
         for module in plans:
-            _take_over(module)  # first, so that an interruption leaves no packed weights to others
+            _take_over(module)  # first, so that an interruption leaves no packed weights to transformers
         _quantize(model, plans, experts_dtype)
         _describe(model, experts_dtype)
     for name, module in model.named_modules():
@@ -640,7 +642,7 @@ def record(model):
       generate() as one Record.
     - Results of the model stay the same. Padding tokens of a two-dimensional attention_mask get the
       mark 255 or 65535.
-    - If gradients may be asked for, transformers' own routers run, and their experts are recorded.
+    - If a call may need gradients, transformers' own routers run, and their experts are recorded.
     - Inside the context, a model that torch.compile has compiled runs its routers uncompiled.
 
     Raises ValueError with the name of each layer whose router patch() does not replace.
@@ -661,8 +663,8 @@ def replay(model, record):
     - Padding tokens of the record must be padding of attention_mask, and are routed as without a
       record.
     - Under torch.no_grad(), RouteTopK computes weights, with the same bits for the same logits. If
-      gradients may be asked for, transformers' own router computes them, with torch.topk replaced
-      by the record; weights then have derivatives, and torch's rounding.
+      a call may need gradients, transformers' own router computes the weights, because they need
+      derivatives; torch.topk then returns the recorded experts. These weights have torch's rounding.
     - With gradient checkpointing, backward() also belongs in the `with` block.
 
     Raises ValueError with the first difference between record and model.
