@@ -1,13 +1,15 @@
-# Doxygen's form of the headers' plain comments: `//` above a declaration becomes
-# `///`, and one behind it `///<`. Formulas, which are indented, stay as they
-# are laid out, and each public function gets its example. Links to Markdown files
-# have the title of the page. titles.awk comes first.
+# Converts the headers' plain comments to Doxygen's form: a `//` above a declaration
+# becomes `///`, and a `//` behind a declaration becomes `///<`. Formulas, which are
+# indented, keep their layout. Each public function gets its example. The text of a
+# link to a Markdown file is the title of the page. Needs titles.awk, loaded first.
 
-# Escapes Doxygen's commands and markup, except in code and in quotes, where it has none. Both
-# may go on in the next line of a comment: `enclosed_by` is the mark that encloses the text.
+# Escapes Doxygen's commands and markup, except in code and in quotes, where Doxygen reads no
+# markup. Code and quotes may continue in the next line of a comment, so `enclosed_by` keeps
+# the backtick or quote that is still open.
 function escaped(text,   i, mark, out, part) {
   gsub(/ *NOLINT(\([^)]*\))?/, "", text)
-  # Lists have asterisks, so such a line goes on with a sentence.
+  # The comments' lists use asterisks. So a line that begins with `-`, `+` or a number continues
+  # a sentence, and must not become a list.
   if (match(text, /^ ([-+]|[0-9]+\.) /)) text = substr(text, 1, RLENGTH - 1) "&nbsp;" substr(text, RLENGTH + 1)
   if (text ~ /^ *$/) enclosed_by = ""
   for (i = 1; i <= length(text); ++i) {
@@ -38,12 +40,12 @@ function escaped_text(text) {
   gsub(/\*/, "\\*", text)
   gsub(/_/, "\\_", text)
   gsub(/&gt;::/, "\\&gt;\\::", text)
-  # The first full stop before a blank ends the brief text, but not two of them.
+  # A full stop before a blank ends the brief text. Two full stops must not end it.
   gsub(/\.\. /, "..\\&nbsp;", text)
   return text
 }
-# A page for each header, with the comment about the file: else everything would be on
-# that of the namespace, or of nothing.
+# Begins a header's page with the comment about the file. Without this page, Doxygen would put
+# all declarations on the namespace's page, or on none.
 function begin_page(   group, path) {
   path = FILENAME
   if (index(path, ENVIRON["PWD"] "/") == 1) path = substr(path, length(ENVIRON["PWD"]) + 2)
@@ -52,7 +54,7 @@ function begin_page(   group, path) {
   print "/// \\addtogroup " group " " path "\n" about "/// \\{\n"
 }
 FNR == 1 { is_header = 1; column = 0 }
-# The licence, and the comment about the file below it.
+# Drops the licence, and marks the comment below it as the comment about the file.
 is_header && /^\/\/ (Copyright|SPDX)/ { next }
 is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
 /^#ifndef/ { is_header = 0 }
@@ -65,7 +67,7 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
     next
   }
   column = 0
-  # Text begins one blank behind the slashes, a formula later.
+  # Text has one blank behind the slashes, a formula has more.
   is_formula = text ~ /^  /
   if (is_formula != was_formula) {
     print indent "///"
@@ -84,9 +86,11 @@ is_header && /^\/\// && !is_file { print "/// \\file"; is_file = 1 }
   next
 }
 /^\}  \/\/ (namespace switchyard(::device)?|extern "C")$/ { print "/// \\}"; print; next }
-# The comment behind a brace or a declaration of a class names a namespace or a file.
+# Removes the comment behind a brace or a forward declaration of a class, because the comment
+# only names a namespace or a file.
 /^(\}|class [A-Za-z]+;|namespace .*\{).*\/\// { sub(/ *\/\/.*/, "") }
-# Fields that are declared together get the same text, which Doxygen gives to the first only.
+# Declares each field of a line with several fields on its own, with the same comment, because
+# Doxygen gives the comment to the line's first field only.
 match($0, /^  [A-Za-z_0-9<>]+ [a-z_]+( = [^,;(]+)?(, [a-z_]+( = [^,;(]+)?)+;/) {
   declared = substr($0, 1, RLENGTH)
   behind = substr($0, RLENGTH + 1)
@@ -98,7 +102,8 @@ match($0, /^  [A-Za-z_0-9<>]+ [a-z_]+( = [^,;(]+)?(, [a-z_]+( = [^,;(]+)?)+;/) {
   above = ""
   next
 }
-# The fields of a config.json have no text but the families that use them, or other names.
+# Adds the name to the comment of each field of a config.json. Without it, a field would have no
+# text, or only the families that use the field and its other names.
 /^struct ModelConfig|^typedef struct swy_model_config/ { is_config = 1 }
 /^}/ { is_config = 0 }
 is_config && match($0, /[a-z_]+;/) && !/uint32_t size;/ {
@@ -106,7 +111,7 @@ is_config && match($0, /[a-z_]+;/) && !/uint32_t size;/ {
   at = index($0, " // ")
   $0 = at == 0 ? $0 "  // " field : substr($0, 1, at) "// " field ": " substr($0, at + 4)
 }
-# The fields and macros that each struct of the C ABI has.
+# Adds comments to the field `size` and to the macros of each struct of the C ABI.
 /^  uint32_t size;$/ { $0 = $0 "  // size of the struct, which its ..._INIT macro sets" }
 /^#define SWY_[A-Z0-9_]+_INIT/ { print "/// Initialises the struct with its size and defaults." }
 /^#define SWY_NO_[A-Z_]+ \\$/ { print "/// The value of a field that is left out." }

@@ -150,7 +150,8 @@ void Experts() {
   in.combine.topk_weights = {weights.data(), kTokens, kTopK};
   in.combine.residual = {residual.data(), kTokens, kHidden};
   in.scratch = scratch;
-  // Weights of 1: the sum of a row in each column. An engine has its GEMM here.
+  // In place of an engine's GEMM: all weights are 1, so each output is the sum
+  // of a row.
   const auto multiply = [](const ExpertTile& tile) {
     for (size_t r = 0; r < tile.rows.rows; ++r) {
       const float* const x = tile.rows.Row<float>(r);
@@ -167,7 +168,7 @@ void Experts() {
 }
 
 // Runs experts with quantised weights, for which the engine needs no GEMM.
-// The weights are made of floats here.
+// Here PackWeights() quantises floats.
 void QuantizedExperts() {
   constexpr size_t kInter = 32, kIn = 64;
   std::vector<float> up_floats(kExperts * kInter * kIn, 0.5f);
@@ -302,7 +303,7 @@ void Layer() {
   const AnyMatrix residual(hidden.data(), kTokens, kHidden);
   in.residual = residual;
   in.norm_weight = norm_weight;
-  // residual += weighted sum, and the norm that opens the next layer.
+  // Adds the weighted sum to the residual, and writes the next layer's norm.
   Require(Combine(in, {residual, AnyMatrix(normed.data(), kTokens, kHidden)}));
   //! [Combine]
   //! [HyperConnect]
@@ -334,7 +335,7 @@ void Machine() {
   Require(EnvironmentIsa());
   //! [EnvironmentIsa]
   //! [CapIsa]
-  Require(CapIsa(RunnableIsas().data[0].name));  // none better than that
+  Require(CapIsa(RunnableIsas().data[0].name));  // no better ISA than this
   Require(CapIsa(nullptr));                      // the best of this CPU
   //! [CapIsa]
 }

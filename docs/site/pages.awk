@@ -1,8 +1,8 @@
-# Doxygen's form of the Markdown pages: headings get the anchors that links name,
-# unique over all pages, and links to files outside of the site become text. Links to
-# pages have the page's title for a text instead of its file name. titles.awk comes first.
+# Converts the Markdown pages to Doxygen's form: headings get the anchors that links name,
+# unique over all pages, and links to files outside of the site become text. If the text of
+# a link is a page's file name, the page's title replaces it. Needs titles.awk, loaded first.
 
-# A link's path from the root, by the file that has it.
+# Returns the path from the root for a path relative to `folder`, the folder of this page.
 function from_root(path) {
   sub(/#.*/, "", path)
   path = folder path
@@ -31,7 +31,7 @@ function with_links(line,   out, before, text, target, anchor, path, to, title) 
       continue
     }
     text = substr(text, 2)
-    # Doxygen would show them.
+    # Removes backticks, which Doxygen would show in a link.
     gsub(/`/, "", text)
     if (target ~ /^http/) {
       out = out "[" text "](" target ")"
@@ -50,8 +50,8 @@ function with_links(line,   out, before, text, target, anchor, path, to, title) 
   }
   return out line
 }
-# The file name of a page becomes a link. An apostrophe ends Doxygen's code spans, unless they
-# have two backticks.
+# Turns the file name of a page into a link. Doubles the backticks around code with an
+# apostrophe, which would end a code span with single backticks in Doxygen.
 function with_code(line,   out, code, path) {
   while (match(line, /`[^`]*`/)) {
     out = out substr(line, 1, RSTART - 1)
@@ -73,7 +73,7 @@ FNR == 1 {
   while ((getline line < FILENAME) > 0) if (line ~ /design\.svg/) has_picture = 1
   close(FILENAME)
 }
-# The text of a release with an address: see scripts/release/address.py.
+# Hides the text for releases with a public address: see scripts/release/address.py.
 /^<!-- address: set$/ { is_hidden = 1 }
 is_hidden || /^<!-- address: none -->$/ { if (/^-->$/) is_hidden = 0; next }
 /^```/ { is_code = !is_code }

@@ -9,7 +9,7 @@ function page_of(path) {
   gsub(/.*\/|\.md$/, "", path)
   return path
 }
-# The page of a header, a path from the root; "" if the path is of no header.
+# The page of a header, a path from the root; "" if no header has this path.
 function group_of(path) {
   if (path == "include/switchyard/switchyard.h") return "switchyard.h"
   if (!sub(/^(device\/)?include\/switchyard\//, "", path) || path !~ /\.h$/) return ""
