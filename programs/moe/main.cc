@@ -143,7 +143,7 @@ LayerPlan OpenLayer(const Options& options) {
   return PlanLayer(checkpoint, config, config.SelectLayer(options.layer));
 }
 
-// Checks the sizes and the need of memory before the long steps.
+// Checks the sizes and the memory that the run needs, before the long steps.
 void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
                 size_t threads, const Options& options) {
   const std::string option = options.input.empty()

@@ -80,8 +80,8 @@ class ModelConfig {
   size_t SelectLayer(std::optional<size_t> layer) const;
 
  private:
-  // A rule that says which layers have experts, and the value of its key in
-  // config.json, a number or a sorted list.
+  // A rule that says which layers have experts. `number`, or the sorted `list`,
+  // is the value that config.json has for the rule's key.
   struct Rule {
     LayerRule rule;
     size_t number = 0;
