@@ -96,7 +96,7 @@ inline std::string WithTypes(std::string contender, const std::string& types) {
 }
 
 struct Contender {
-  std::string name;                 // an ISA for the library's kernels
+  std::string name;                 // the ISA, for the library's kernels
   std::vector<size_t> writes = {};  // indices of the outputs to check
   std::string isa = {};             // the ISA to use; empty: the best
   // True if the results must have exactly the expected bits. If an output has

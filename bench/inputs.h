@@ -18,8 +18,8 @@ namespace switchyard::bench {
 
 constexpr size_t kAlignment = 64;
 
-// Memory that starts on a cache line. Loops may read and write its last cache
-// line whole.
+// Memory that starts on a cache line. Loops may read and write the whole last
+// cache line.
 template <class T>
 class Aligned {
  public:

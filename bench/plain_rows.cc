@@ -26,8 +26,8 @@ inline float Amax(const T* row, size_t size) {
   return FromBits(max);
 }
 
-// Rounds to nearest, with ties to even, by std::rint, because the compiler
-// cannot fuse it with a product.
+// Rounds to nearest, with ties to even. Uses std::rint, because the compiler
+// cannot fuse std::rint with a product.
 inline int8_t ToInt8(float f) {
   return static_cast<int8_t>(static_cast<int32_t>(std::rint(f)));
 }

@@ -467,7 +467,7 @@ std::vector<Cause> MakeCauses() {
                Replace(r.options.jitter_eps, RouteOptions().jitter_eps);
       });
 
-  // Some routers know only one recipe.
+  // Some routers always compute softmax, whatever options the case has.
   for (const bool renormalize : {true, false}) {
     add(renormalize ? "only_softmax" : "only_softmax_not_renormalized",
         std::string("ignores all options and inputs, and computes softmax, "

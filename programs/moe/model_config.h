@@ -87,8 +87,8 @@ class ModelConfig {
     size_t number = 0;
     std::vector<size_t> list = {};
 
-    // Returns the first layer from `layer` on that passes the rule, or SIZE_MAX
-    // if no layer does.
+    // Returns the first layer that passes the rule and is not before `layer`.
+    // Returns SIZE_MAX if no layer passes.
     size_t First(size_t layer) const;
   };
 
@@ -104,8 +104,8 @@ class ModelConfig {
   // Returns config.json's key for a field of switchyard::ModelConfig.
   std::string KeyOfField(const std::string& field) const;
   void AddRule(const LayerRule& rule);
-  // Returns the first layer from `layer` on that the program can run, or
-  // SIZE_MAX if it can run none.
+  // Returns the first layer that the program can run and that is not before
+  // `layer`. Returns SIZE_MAX if the program can run no such layer.
   size_t FirstFrom(size_t layer) const;
 
   const nlohmann::json& Require(const char* key) const;
