@@ -113,7 +113,7 @@ void Add(const ActivationShape& shape, const Types& types) {
   }
 }
 
-// Adds another activation than SiLU. Also adds SiLU on the same rows, to
+// Adds an activation other than SiLU. Also adds SiLU on the same rows, to
 // compare the times.
 void AddOther(const char* name, Activation activation, float limit,
               const ActivationShape& shape, const Types& types) {

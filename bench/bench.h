@@ -34,11 +34,12 @@
 
 namespace switchyard::bench {
 
-// The memory that a call writes, and its expected content. The verifier
-// compares `exact` byte by byte. For contenders that do not promise bits, it
-// compares the values with `floats`, to within tolerance * max(1, |x|). `exact`
-// and `floats` have the content for each slot, one after the other. In `exact`,
-// bytes that a call does not write are kPoison.
+// The memory that a call writes, and its expected content. For a contender
+// without same_bits, the verifier compares the values with `floats`, to within
+// tolerance * max(1, |x|). If `floats` is empty or the contender has same_bits,
+// it compares `exact` byte by byte. `exact` and `floats` have the content for
+// each slot, one after the other. In `exact`, bytes that a call does not write
+// are kPoison.
 struct Output {
   template <class Memory>
   explicit Output(Memory& memory, double within = 1e-5)
@@ -62,7 +63,7 @@ struct Output {
   std::vector<unsigned char> exact = {};
   std::vector<double> floats = {};
 };
-constexpr int kPoison = 0xFF;  // a byte; a float of these bytes is a NaN
+constexpr int kPoison = 0xFF;  // a byte; floats of such bytes are NaN
 
 template <class T, class U>
 void Append(const std::vector<U>& more, std::vector<T>* to) {
@@ -77,7 +78,7 @@ struct Facts {
   std::string name;        // kernel/shape
   std::string model = {};  // a model that has this shape
   const char* unit = "row";
-  double units = 0.0;      // number of units per call
+  double units = 0.0;      // number of `unit`s, such as rows, per call
   double bytes = 0.0;      // bytes that a call has to move
   size_t slots = 1;        // number of inputs that calls rotate over
   std::string types = {};  // types of the rows: "bf16", "bf16-i8"; empty: f32
@@ -95,7 +96,7 @@ inline std::string WithTypes(std::string contender, const std::string& types) {
 }
 
 struct Contender {
-  std::string name;                 // an ISA for the library's kernels
+  std::string name;                 // the ISA, for the library's kernels
   std::vector<size_t> writes = {};  // indices of the outputs to check
   std::string isa = {};             // the ISA to use; empty: the best
   // True if the results must have exactly the expected bits. If an output has
@@ -168,8 +169,8 @@ constexpr std::chrono::milliseconds kPause{1};
 //   contender has evicted the data from the caches.
 // - A sample has at least `batch` calls. `batch` is 0 before the first sample,
 //   which sets it to the number of calls in a warm-up; later samples keep the
-//   number. Otherwise Google Benchmark would settle for single calls if the
-//   system took the core away while it chose the number.
+//   number. Otherwise Google Benchmark would choose the number, and would
+//   settle for single calls if the system took the core away at that moment.
 // - All contenders of a shape share `slot`. If each sample began at slot 0, the
 //   first slots would stay in a cache, and the next contender would read them
 //   from there.
@@ -337,7 +338,7 @@ class Case {
 };
 
 // Adds the library's kernel on one and on two threads. Also adds a probe,
-// because its gain shows how much the caches of a second core gain. With
+// because its gain shows how much time a second core's caches alone save. With
 // `idle`, also times single calls of the kernel after pauses. facts.name starts
 // with the kernel's name. rivals(case, threads) adds other contenders.
 template <class Data, class Move>

@@ -17,8 +17,8 @@ constexpr size_t kSlots = 256;  // calls of one token rotate over these inputs
 enum class Layout {
   kPacked,
   kPackedRowIndex,
-  kStrided,  // rows with room for all pairs and 16 more, not a power of two
-  kNatural,  // rows with room for exactly all pairs, as in ggml's tables
+  kStrided,  // row_stride is all pairs + 16, which is no power of two
+  kNatural,  // row_stride is exactly all pairs, as in ggml's tables
 };
 struct Kernel {
   Layout layout;

@@ -7,13 +7,16 @@ compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--
            [--repeat N] [--json FILE]
 compare.py --load    only the line that says that the machine is loaded, if it is
 
-One layer of Qwen3-30B-A3B's shape; for each kind of code and type, its time over ours, the spread
-of this ratio in brackets, and our time in ms, at 1, 32 and 512 tokens. The programs that measure
-alternate in one process, and each pair of runs gives a ratio of its own. The spread is the middle
-half of these ratios. With --repeat, all programs run N times in new processes, a cell is the median
-of the N medians, and its spread is the middle half of them (three or four: all; two: the spread of
-their rounds). A cell with a wider spread than its distance from 1 has a mark instead of a ratio.
-setup.sh compare builds all that it needs, and runs it.
+The layer has Qwen3-30B-A3B's shape. The table has a row for each kind of code and type, and cells
+for 1, 32 and 512 tokens. A cell has the code's time divided by ours, the spread of this ratio in
+brackets, and our time in ms. Each program that measures runs the code and ours in turns in one
+process. Each pair of runs gives a ratio, and the spread is the middle half of these ratios.
+
+With --repeat, all programs run N times in new processes. A cell then has the median of the N
+medians, and its spread is the middle half of the N medians. For N = 3 or 4, the spread is the range
+of the N medians; for N = 2, it is the spread of the runs' own ratios. A cell with a wider spread
+than its distance from 1 has a mark instead of a ratio. setup.sh compare builds all programs that
+compare.py needs, and runs it.
 
 --experts appends a table for experts with quantised weights: PlanExperts and RunExperts beside
 ggml's graph, and a table for products with int8 weights beside oneDNN. BENCH is switchyard_bench,
@@ -38,12 +41,13 @@ import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKENS = {1: 61, 32: 31, 512: 15}  # rounds of plain loops, by tokens
-# The rounds of each contender of `experts`, by number of tokens.
+# The number of rounds of each contender of `experts`, for each number of tokens.
 EXPERT_TOKENS = {1: 101, 4: 51, 32: 25, 512: 9}
 # The weight formats of `experts` to run, with their names in the table. ggml has no int8.
 EXPERT_FORMATS = {"q4_0": "q4_0", "q4_K": "q4_K", "q8_0": "q8_0", "mxfp4": "mxfp4",
                   "int8": "int8 beside ggml's q8_0"}
-# The rounds of a product with int8 weights, by number of rows, and the shape of the weights.
+# For a product with int8 weights: the number of rounds for each number of rows, and the shape of the
+# weights.
 PRODUCT_ROWS = {1: 101, 4: 51, 32: 25, 128: 15}
 PRODUCT_SHAPE = "768x2048"
 
@@ -79,7 +83,7 @@ class Table:
         if not runs:
             return None
         ratios = [ratio for ratio, _, _ in runs]
-        # Up to two runs have the spread of their rounds, because two medians may agree by luck.
+        # Uses the spread of the rounds for one or two runs, because two medians may agree by luck.
         half = (spread.middle_half(ratios) if len(runs) > 2 else
                 (min(half[0] for _, _, half in runs), max(half[1] for _, _, half in runs)))
         return statistics.median(ratios), statistics.median(ms for _, ms, _ in runs), half

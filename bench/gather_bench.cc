@@ -145,9 +145,9 @@ void AddGgml(Case<Gather>& contest) {
   });
 }
 
-// Adds other ways to convert rows: the library converts each packed row by
-// itself (each_row), or all tokens first (two_calls), or plain loops gather and
-// then convert, as engines do (engine).
+// Adds other ways to convert rows. In each_row, the library converts each
+// packed row by itself. In two_calls, the library converts all tokens first. In
+// engine, plain loops gather and then convert, as engines do.
 void AddOtherWays(Case<Gather>& contest, const Types& types) {
   const std::vector<size_t> all = AllOutputs(types.out);
   for (const Isa& isa : MainIsas()) {
@@ -215,7 +215,8 @@ const Registration registration([] {
   for (const HiddenShape& shape : kHiddens) {
     for (const size_t tokens : kCombineTokens) {
       for (const Types& types : kGatherTypes) {
-        // Times conversions at one width only, which shows their cost.
+        // Times conversions at one width only, because one width shows the
+        // cost.
         const bool first = shape.hidden == kHiddens[0].hidden;
         if (!first && Converts(types)) continue;
         Add(shape.model, ShapeOf(shape.hidden, tokens), types);

@@ -22,7 +22,8 @@ LayerShape ParseShape(const std::string& text) {
       {"hidden", &shape.hidden},
       {"intermediate", &shape.intermediate},
       {"tokens", &shape.tokens}};
-  // The comma gives an empty text one part, which is an error.
+  // Appends a comma, so that an empty text has one empty part, which the loop
+  // reports as an error.
   std::istringstream parts(text + ",");
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t equals = std::min(part.find('='), part.size());

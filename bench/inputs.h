@@ -18,8 +18,8 @@ namespace switchyard::bench {
 
 constexpr size_t kAlignment = 64;
 
-// Memory that starts on a cache line. Loops may read and write its last cache
-// line whole.
+// Memory that starts on a cache line. Loops may read and write the whole last
+// cache line.
 template <class T>
 class Aligned {
  public:
@@ -103,7 +103,8 @@ constexpr RouterShape kRouters[] = {
 };
 
 // The sizes for softmax and top-k without renormalisation. Some of these models
-// renormalise; the table has their sizes, because they have a speed target.
+// renormalise; the table has their sizes, because a speed target is for these
+// sizes.
 constexpr RouterShape kUnnormalisedRouters[] = {
     {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
     {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},

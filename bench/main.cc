@@ -57,8 +57,8 @@ std::optional<std::string> ValueOf(const char* option,
   return argument.substr(start.size());
 }
 
-// Throws InputError for arguments that Google Benchmark would ignore or exit
-// for with its own exit code.
+// Throws InputError for arguments that Google Benchmark would ignore, or for
+// which it would exit with its own exit code.
 void RequireValid(const std::string& argument) {
   for (const char* option : {"--benchmark_format", "--benchmark_out_format"}) {
     const auto format = ValueOf(option, argument);
@@ -118,7 +118,7 @@ void Initialize(std::vector<std::string> arguments) {
 }
 
 // Requires that the filter matches a benchmark. Otherwise Google Benchmark
-// would empty the output file before it finds no match.
+// would empty the output file before it reports that no name matches.
 void RequireMatch(std::string filter) {
   const std::string why =
       "Failed to match any benchmarks against regex: " + filter;

@@ -118,8 +118,8 @@ struct MapCase {
   Aligned<int32_t> pair_counts, counts, offsets, rows, index;
 };
 
-// Maps experts to replicas. The eighth of the experts with the lowest ids has
-// four replicas each.
+// Maps experts to replicas. The experts with the lowest ids, an eighth of all
+// experts, have four replicas each. The other experts have one replica each.
 struct ReplicaCase {
   static constexpr size_t kMost = 4;
   explicit ReplicaCase(const Shape& shape)

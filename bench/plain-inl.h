@@ -4,8 +4,9 @@
 // Code that the plain*.cc files share. The plain*.cc files are compiled for
 // this machine's CPU with -O3 -march=native, as engines compile their code.
 // They have loops that the compiler vectorises, without intrinsics and
-// fast-math. This file includes few headers, because the linker may use an
-// inline function that was compiled with these flags for the whole program.
+// fast-math. This file includes few headers, because the flags also apply to
+// the headers' inline functions, and the linker may use such a function in the
+// whole program.
 
 #ifndef SWITCHYARD_BENCH_PLAIN_INL_H_
 #define SWITCHYARD_BENCH_PLAIN_INL_H_

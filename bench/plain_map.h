@@ -17,8 +17,8 @@ namespace switchyard::bench::plain {
 // sentinels, which stay in the padding of blocks.
 void BucketAligned(const AlignedInputs& inputs, const AlignedBuckets& outputs,
                    size_t block_size);
-// Maps by a table to at most 64 destinations. Writes the pairs and pair_index
-// or, if outputs.tokens has counts, the tokens and copy_index.
+// Maps ids by a table to at most 64 destinations. Writes the pairs and
+// pair_index or, if outputs.tokens has counts, the tokens and copy_index.
 void MapPairs(const MapInputs& inputs, const MapOutputs& outputs);
 // Replaces logical experts by physical experts, with first_replica = 0.
 void MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs);

@@ -9,10 +9,10 @@ plots.py FOLDER [--bench FILE] [--compare FILE] [--swy PROGRAM]
 --compare   compare.py's JSON: FOLDER/experts.svg, experts' products beside ggml and oneDNN
 --swy       the program swy: FOLDER/plan.svg, its simulation of a layer's schedule
 
-The machine and the command are in each caption. The same figures give the same bytes with the same
-matplotlib, because the file has no date and no random names. The background is white, so that a
-plot can be read on light and dark pages. A file without the plot's figures gives a line instead of
-a plot.
+The machine and the command are in each caption. With one version of matplotlib, equal figures give
+equal files, because the files have no date and no random names. The background is white, so that a
+plot can be read on light and dark pages. If FILE lacks a plot's figures, plots.py prints a line
+instead of drawing the plot.
 Exit codes: 0; 1 if a program or matplotlib is missing; 2 for wrong input, in a line on stderr.
 """
 
@@ -27,9 +27,9 @@ import textwrap
 import spread
 from spread import InputError
 
-# The rows of report.py's matrix to draw, with their labels: first kernels that memory bounds, then
-# products of one row with weights from memory, then kernels that arithmetic bounds. A call takes at
-# most a few milliseconds, because a busy machine interrupts longer calls.
+# The rows of report.py's tables to draw, with their labels: first kernels that are limited by memory
+# bandwidth, then products of one row with weights from memory, then kernels that are limited by
+# arithmetic. A call takes at most a few milliseconds, because a busy machine interrupts longer calls.
 KERNELS = {
     ("gather", "T=64/H=2048"): "GatherRows, 64 x 2048",
     ("combine", "T=64/H=2048"): "Combine, 64 x 2048",
@@ -93,7 +93,7 @@ def read(path, *keys):
 
 
 def new_figure(pyplot, heights, caption, left=0.1):
-    """Returns a figure with axes below each other, with these heights in inches, and a caption."""
+    """Returns a figure that has a caption, and its axes from top to bottom. Heights are in inches."""
     lines = [line for text in caption for line in textwrap.wrap(text, 80)]
     # Inches above the axes for the title and legend, and below for the x axis and caption.
     above, below = 0.5, 0.55 + 0.16 * len(lines)
@@ -206,7 +206,7 @@ def draw_experts(pyplot, path):
         rows, title = tables[name]["rows"], "One product: oneDNN's time / ours"
         axes.set_xlabel("rows")
         if name == "experts":
-            # Draws the rows with the most threads, which are the second label.
+            # Draws only the rows with the most threads. The second label is the number of threads.
             most = max((row["labels"][1] for row in rows), key=int)
             rows = [row for row in rows if row["labels"][1] == most]
             title = "The experts of a layer: ggml's time / ours"
@@ -218,7 +218,8 @@ def draw_experts(pyplot, path):
 
 
 def plan_ratios(program, batch):
-    """Returns swy plan's ratios of the plan and of whole-expert tiles, by number of workers."""
+    """Returns two ratios that swy plan prints, for each number of workers: the time of the plan, and
+    the time of tiles of whole experts, each divided by the time of evenly shared work."""
     command = [program, "plan", *batch, "--workers", *map(str, WORKERS)]
     try:
         text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -261,7 +262,8 @@ def draw_from(source, draw, pyplot):
 
 
 def save(figure, path):
-    """Writes the figure to a new file, then replaces the old file, so that no part stays."""
+    """Writes the figure to a new file, then replaces the old file, so that an error leaves no partial
+    file."""
     part = f"{path}.part"
     try:
         figure.savefig(part, format="svg", metadata={"Date": None, "Creator": "bench/plots.py"})

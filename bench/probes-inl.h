@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The probes, loops that only move bytes. probes.cc includes this file once per
-// vector width. Before, it sets a target and a namespace, and defines
-// PROBE_BYTES and PROBE_STREAM(pointer, vector).
+// vector width. Before each include, it sets a target and a namespace, and
+// defines PROBE_BYTES and PROBE_STREAM(pointer, vector).
 
 typedef float V __attribute__((vector_size(PROBE_BYTES)));
 constexpr size_t kLanes = PROBE_BYTES / sizeof(float);
@@ -14,7 +14,7 @@ constexpr size_t kStreams = 8;
 // Load and store at any address, because rows of quantised types can start
 // anywhere. References to a type with reduced alignment do not work: Clang
 // forgets a typedef's alignment when a function returns such a reference, and
-// its aligned stores crashed.
+// then writes aligned stores, which crashed.
 inline V Load(const float* p) {
   V v;
   __builtin_memcpy(&v, p, sizeof(v));

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a matrix of switchyard_bench's times as Markdown: a line for each kernel, shape and type,
-a column for each ISA, and beside them the fastest peer and the fastest probe.
+"""Prints switchyard_bench's times as Markdown: for each kernel, a table with a line for each shape
+and type, a column for each ISA, and columns for the fastest peer and the fastest probe.
 
-Each FILE is what one process wrote with --benchmark_out=FILE; several of one machine are one
-report. Each process has a median time and a ratio of two such medians. The report has the medians of
-these over all processes. Behind a time, "±2%" is half of the spread; behind a ratio, brackets
-have the spread. bench/spread.py defines it. A ratio with a wider spread than its distance from 1 is
-no result, so a mark replaces it. --json writes the same figures for bench/plots.py.
+Each FILE is what one process wrote with --benchmark_out=FILE. Several FILEs of one machine give one
+report. From each process, the report takes a contender's median time, and the ratio of two
+contenders' medians. It prints the median of all processes. Behind a time, "±2%" is half of the
+time's spread. Brackets behind a ratio have the ratio's spread. bench/spread.py defines spreads. A
+ratio with a wider spread than its distance from 1 is no result, so a mark replaces the ratio.
+--json writes the same figures for bench/plots.py.
 Exit codes: 0; 2 for wrong input, in a line on stderr.
 """
 
@@ -88,8 +89,8 @@ class Run:
         """Returns the name of the best ISA, or of the fastest peer or probe, in `row`, or None."""
         if kind == "best":
             return next((isa for isa in self.isas if isa in row), None)
-        # A peer's name with a ":" does only a part of the work, such as oneDNN's softmax, so peers
-        # are found by their whole name.
+        # Peers are found by their whole name, because a peer with a ":" in its name does only a part
+        # of the work, such as oneDNN's softmax.
         names = PEERS if kind == "peer" else [n for n in row if n.split(":")[0] == kind]
         there = [name for name in names if name in row]
         return min(there, key=lambda n: time_of(row[n])[0], default=None)
@@ -137,7 +138,7 @@ def print_matrix(run):
     for kernel in dict.fromkeys(kernel for kernel, _ in run.rows):
         rows = {shape: row for (k, shape), row in run.rows.items() if k == kernel}
         isas = [i for i in run.isas if any(i in row for row in rows.values())]
-        # Kernels of the device layer have other contenders than ISAs.
+        # The contenders of the device layer's kernels are not ISAs, so all contenders get a column.
         ours = isas or list(dict.fromkeys(n for row in rows.values() for n in row))
         print(f"\n## {kernel}: ns a {' or a '.join(run.units[kernel])}\n")
         print("| shape | " + " | ".join(ours) + " | fastest peer | ours / peer | fastest probe |"

@@ -4,9 +4,9 @@
 
 A spread is the middle half of several measurements: of the runs or, with only one or two runs, of
 their rounds, because two runs may agree by luck. The middle half of up to four values is all of
-them. The middle half of more values leaves out outliers, because in one process of twenty a
-program takes twice as long throughout. A ratio with a wider spread than its distance from 1 is no
-result.
+them. The middle half of more values leaves out outliers, because in one process of twenty, all
+rounds of a program take twice their usual time. A ratio with a wider spread than its distance from
+1 is no result.
 """
 
 import argparse
@@ -15,8 +15,8 @@ import os
 import pathlib
 
 NO_RESULT = "~"
-# The share of the CPUs' time that other processes may use. If they use a twentieth, the ratios of
-# two runs already differ by more than most cells differ from 1.
+# The share of the CPUs' time that other processes may use. If they use 5 %, the ratios of two runs
+# already differ by more than most cells differ from 1.
 MOST_LOAD = 0.05
 
 
@@ -54,16 +54,17 @@ NO_RESULT_TEXT = (f"{NO_RESULT}: no result, because the spread in brackets is wi
 
 
 class Load:
-    """Measures the CPU time that other programs, and a virtual machine's host, use from the making
-    of the object on."""
+    """Measures the CPU time that other programs, and a virtual machine's host, have used since the
+    object was made."""
 
     def __init__(self, stat="/proc/stat"):
         self.stat = stat
         self.begin = self.now()
 
     def now(self):
-        """Returns ticks until now: in total, stolen by the host, of all programs, and of this
-        program and its children. Returns None if they are unknown."""
+        """Returns four numbers of ticks until now: all ticks, the ticks that the host has stolen, the
+        ticks of all programs, and the ticks of this program and its children. Returns None if they
+        are unknown."""
         try:
             words = pathlib.Path(self.stat).read_text().split()
             user, nice, system, idle, iowait, irq, softirq, steal = map(int, words[1:9])

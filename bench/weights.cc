@@ -30,8 +30,8 @@ ExpertWeights Shape(WeightFormat format, size_t rows, size_t cols) {
   return shape;
 }
 
-// Fills the memory of experts from `distinct` on: expert e gets the bytes of
-// expert e % distinct.
+// Fills the memory of all experts except the first `distinct`. Expert e gets
+// the bytes of expert e % distinct.
 void Repeat(uint8_t* memory, size_t bytes, size_t distinct, size_t experts) {
   for (size_t e = distinct; e < experts; ++e) {
     std::memcpy(memory + e * bytes, memory + (e % distinct) * bytes, bytes);

@@ -33,12 +33,13 @@ CLI::Validator Within(int low, int high);
 bool Parse(CLI::App& app, int argc, const char* const* argv);
 
 // Makes a pool of `threads` threads, or of one per core if `threads` is empty.
-// The library may have no pool (no TBB), or too little memory for it. Then
-// throws InputError if `threads` has a value, and otherwise returns null.
+// If the library was built without TBB or memory runs out, throws InputError if
+// `threads` has a value, and otherwise returns null.
 std::shared_ptr<switchyard::Executor> MakePool(std::optional<size_t> threads);
 
-// Caps the library to options.isa. Returns a pool, or the serial executor for
-// one thread or without a pool. Throws InputError if an option is wrong.
+// Caps the library to options.isa. Returns the serial executor if
+// options.threads is 1 or there is no pool, otherwise a pool. Throws InputError
+// if an option is wrong.
 std::shared_ptr<switchyard::Executor> MakeExecutor(
     const ThreadOptions& options);
 

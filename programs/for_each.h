@@ -21,8 +21,8 @@ inline void Check(const switchyard::Status& status) {
 }
 
 // Calls body(i), or body(worker, i), for each i below `count` on the
-// executor's threads, `grain` of them at a time. Rethrows the first exception
-// of a body after all bodies have ended.
+// executor's threads. A thread takes `grain` values of i at a time. Rethrows
+// the first exception of a body after all bodies have ended.
 template <class Body>
 void ForEach(switchyard::Executor& executor, size_t count, size_t grain,
              const Body& body) {

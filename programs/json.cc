@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// A limit, because nlohmann::json copies and prints recursively: a file with
-// many nested brackets would overflow the stack.
+// The deepest accepted nesting. nlohmann::json copies and prints recursively,
+// so a file with many nested brackets would overflow the stack.
 constexpr size_t kMaxDepth = 64;
 
 bool IsTooDeep(const uint8_t* begin, const uint8_t* end) {

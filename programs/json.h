@@ -13,8 +13,9 @@
 namespace program {
 
 // Parses JSON. Throws InputError if the text is not JSON, or is nested deeper
-// than any file that these programs need; the message is `malformed` and the
-// cause. NaN, Infinity and -Infinity, which Python writes, become strings.
+// than any file that these programs need. The message is `malformed`, a colon
+// and the cause. NaN, Infinity and -Infinity, which Python writes, become
+// strings.
 nlohmann::json ParseJson(const uint8_t* begin, const uint8_t* end,
                          const std::string& malformed);
 

@@ -13,9 +13,9 @@
 
 namespace program {
 
-// An error in the user's input, or in a place to write to. The message is one
-// line that names the wrong option, or the file and its wrong tensor or
-// key.
+// An error in the user's input, or an output that cannot be written. The
+// message is one line that names the wrong option, or the file and its wrong
+// tensor or key.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

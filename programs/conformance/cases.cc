@@ -105,7 +105,8 @@ Case FamilyCase(const Routing& routing, size_t seed) {
   for (const Preset* family : routing.families) {
     c.families.emplace_back(family->family);
   }
-  // Uses common sizes if only a config.json has the family's sizes.
+  // Uses common sizes if the preset has none, because only a config.json has
+  // the family's sizes.
   c.num_experts = largest.num_experts != 0 ? largest.num_experts : 128;
   c.top_k = largest.top_k != 0 ? largest.top_k : 8;
   c.tokens = c.num_experts <= 128 ? 6 : 4;

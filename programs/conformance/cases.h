@@ -19,7 +19,7 @@
 namespace switchyard::conformance {
 
 // A call of a router and its expected results. Matrices are dense and
-// row-major. The vector of an input that the call does not have is empty.
+// row-major. If the call lacks an input, the input's vector is empty.
 struct Case {
   std::string name;   // such as "deepseek_v3"; the name of its file
   std::string about;  // one line: the rule that the case tests
@@ -27,9 +27,9 @@ struct Case {
   // which tests one rule.
   std::vector<std::string> families;
   size_t tokens = 0, num_experts = 0, top_k = 0;
-  // Names and values, as SetOption() takes them, of the options that differ
-  // from RouteOptions's defaults, in the order of RouteOptions. Leaves out the
-  // options needs_..., which only demand an input.
+  // The options that differ from RouteOptions's defaults, in the order of
+  // RouteOptions. Each has its name and value as SetOption() takes them. The
+  // list never has the options needs_..., because they do not change results.
   std::vector<std::pair<std::string, std::string>> options;
 
   std::vector<float> logits;           // [tokens, Columns()]
@@ -49,8 +49,8 @@ struct Case {
   // Returns the options of the call. Throws program::InputError if an option or
   // its value does not exist.
   RouteOptions Options() const;
-  size_t Columns() const;  // logits per token, with those of shared experts
-  size_t Slots() const;    // ids per token: top_k and shared experts
+  size_t Columns() const;  // logits per token, including shared experts
+  size_t Slots() const;    // ids per token: top_k + shared experts
 };
 
 // Results of a router for the case `name`. If the router cannot compute the
@@ -68,8 +68,8 @@ struct Answer {
 bool IsRightWeight(float got, float expected, double tolerance);
 
 // Returns all cases in a fixed order: first a case for each different routing
-// among Presets(), then the edge cases. Throws std::logic_error if it finds no
-// logits for which errors of rounding cannot change the results.
+// among Presets(), then the edge cases. Throws std::logic_error if rounding
+// errors could change the results of a case.
 std::vector<Case> MakeCases();
 
 }  // namespace switchyard::conformance

@@ -91,9 +91,9 @@ bool Reorder(Recipe& r, const std::vector<size_t>& order) {
   return true;
 }
 
-// Ranks the groups by `score_of` instead of the recipe's rule, and drops all
-// but the best groups, or the best groups with `drops_best`. `score_of` gets a
-// group's keys and the index of its first expert.
+// Ranks the groups by `score_of` instead of the recipe's rule. Drops all groups
+// except the best topk_group; if `drops_best`, drops these best groups instead.
+// `score_of` gets a group's keys and the index of the group's first expert.
 using GroupScore = std::function<double(const Keys& group, size_t first)>;
 bool RankGroups(Recipe& r, bool drops_best, const GroupScore& score_of) {
   const size_t groups = r.options.num_expert_group, kept = r.options.topk_group;
@@ -393,8 +393,8 @@ std::vector<Cause> MakeCauses() {
   add("bias_missing", "ignores the correction bias", [](Recipe& r) {
     r.inputs.bias_index.clear();
     r.options.bias_in_weight = false;
-    // Without a bias, keys would be logits. Keeps scores as the keys, so that
-    // only the bias is missing.
+    // Without a bias, the reference would use the logits as keys. This option
+    // makes it use the scores, so that only the bias is missing.
     if (r.options.bias_place == BiasPlace::kScore) {
       r.options.select_on_rounded_score = true;
     }
@@ -467,7 +467,7 @@ std::vector<Cause> MakeCauses() {
                Replace(r.options.jitter_eps, RouteOptions().jitter_eps);
       });
 
-  // Some routers know only one recipe.
+  // Some routers always compute softmax, whatever options the case has.
   for (const bool renormalize : {true, false}) {
     add(renormalize ? "only_softmax" : "only_softmax_not_renormalized",
         std::string("ignores all options and inputs, and computes softmax, "

@@ -41,7 +41,8 @@ bool AreStable(const Routed& routed) {
   return true;
 }
 
-// Returns a case with only this token of case c, and with other logits.
+// Returns a copy of case c that has only token `token`, with `logits` instead
+// of the token's own logits.
 Case TokenOf(const Case& c, size_t token, std::vector<float> logits) {
   Case one = c;
   one.tokens = 1;

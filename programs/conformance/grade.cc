@@ -421,8 +421,8 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
 
   for (size_t c = 0; c < cases_.size(); ++c) {
     if (!is_open(c)) continue;
-    // If the order of slots or a factor of all weights is wrong, does not try
-    // pairs of causes, because no pair has this effect.
+    // Skips the search for pairs of causes if the order of slots or a factor of
+    // all weights is wrong, because no pair has this effect.
     std::optional<Finding> finding = Describe(cases_[c], *answers[c]);
     const bool is_certain =
         finding.has_value() &&
@@ -635,7 +635,8 @@ std::string DescribeGrades(const Grades& grades) {
       }
     }
   }
-  // Groups the other cases by their reason.
+  // Groups the unsupported cases by the router's reason. The cases without an
+  // answer are one more group.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
   for (const CaseGrade& grade : grades.cases) {
     if (grade.verdict != Verdict::kUnsupported &&

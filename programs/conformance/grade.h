@@ -66,17 +66,17 @@ class Grader {
   const std::vector<Case>& cases() const { return cases_; }
 
   // Grades the answers of one router. Throws program::InputError if two answers
-  // are for one case, or if an answer is for no case.
+  // have the name of the same case, or if no case has an answer's name.
   //
   // If the router answers `unsupported`, but passes a case with the same
-  // options and another size, the verdict is kDiffers, because it refuses a
-  // size.
+  // options and another size, the verdict is kDiffers, because the router
+  // refuses only the size.
   Grades Grade(const std::vector<Answer>& answers);
 
  private:
-  // Returns the results in case c of a router that makes this mistake.
+  // Returns the results that a router with the mistake `cause` has in case c.
   const std::optional<Routed>& Predicted(size_t c, size_t cause);
-  // True if a router that makes this mistake has wrong results in case c.
+  // True if a router with the mistake `cause` has wrong results in case c.
   bool IsSeen(size_t c, size_t cause);
   void FindCauses(const std::vector<const Answer*>& answers, Grades* grades);
   // Routes the inputs of case c by the recipe of case `other`, without the

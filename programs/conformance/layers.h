@@ -44,7 +44,7 @@ struct Layer {
 
 // Returns a layer with int8 weights, one with q4_0 and one with mxfp4, computed
 // by the library's kernels on the active ISA. Throws program::InputError if
-// that ISA has no fused multiply-add, because the bits of its results differ.
+// that ISA has no fused multiply-add, because its results have other bits.
 std::vector<Layer> MakeLayers();
 
 std::string Write(const Layer& layer);

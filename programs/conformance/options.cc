@@ -18,7 +18,8 @@
 namespace switchyard::conformance {
 namespace {
 
-// The table of RouteOptions. OptionAt() also counts these options first.
+// The table of RouteOptions. An option has the same index here and in
+// OptionAt(), because OptionAt() returns the options of RouteOptions first.
 constexpr auto& kOptions = calls::RouteCall::kOptions;
 
 std::string ValueText(size_t index, double value) {

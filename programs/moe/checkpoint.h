@@ -17,8 +17,8 @@
 
 namespace moe_layer {
 
-// A tensor in a mapped file. It can have any dtype and start at any byte. Valid
-// as long as the SafetensorsFile that returned it.
+// A tensor in a mapped file. It can have any dtype and start at any byte. It
+// stays valid as long as the SafetensorsFile that returned it exists.
 struct StoredTensor {
   std::string dtype;  // as written: "F32", "BF16", "I64", ...
   std::vector<uint64_t> shape;

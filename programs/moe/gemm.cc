@@ -44,9 +44,9 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-// Makes oneDNN compute calls of this thread on this thread alone. oneDNN reads
-// OpenMP's number of threads when it makes and when it runs a primitive, so
-// call this function before both. It takes a few ns.
+// Makes oneDNN use only the calling thread. oneDNN reads OpenMP's number of
+// threads when it makes a primitive, and again when it runs the primitive, so
+// call this function before each of these steps. The call takes a few ns.
 void UseOneThread() { omp_set_num_threads(1); }
 
 memory::desc Rows(size_t rows, size_t cols) {
@@ -94,9 +94,10 @@ Type OperandType(Type wanted) {
 
 // Multiplies by packed bf16 weights. Caches a primitive for each number of
 // rows, as engines do, because making a primitive takes 0.15 ms. oneDNN's fast
-// kernels for packed weights need a fixed number of rows (DNNL_RUNTIME_DIM_VAL
-// gives ref:any) without gaps. A product of one row reads packed weights at 38
-// GB/s and plain weights at 18 (2048 x 1536, two Zen 5 cores).
+// kernels for packed weights need rows without gaps and a fixed number of rows;
+// with DNNL_RUNTIME_DIM_VAL, oneDNN uses its slow kernel ref:any. A product of
+// one row reads packed weights at 38 GB/s and plain weights at 18 GB/s (2048 x
+// 1536, two Zen 5 cores).
 struct Gemm::Packed {
   struct Kernel {
     dnnl::matmul primitive;

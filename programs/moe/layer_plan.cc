@@ -115,9 +115,9 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const uint64_t count = shape.num_experts;
   const uint64_t hidden = shape.hidden;
   const uint64_t inter = shape.intermediate;
-  // A family may name its tensors in several ways. Uses the first way that the
-  // checkpoint has a tensor for. If no way fits, error messages name the
-  // tensors of the first way.
+  // A family may name its tensors in several ways. Uses the first way in
+  // which the checkpoint names the tensor of gate. If no way fits, error
+  // messages name the tensors of the first way.
   const auto is_there = [&](const ExpertTensors& tensors) {
     const auto& [module, names] = tensors;
     return module != nullptr &&
@@ -145,8 +145,8 @@ std::vector<LayerPlan::Expert> Finder::FindExperts(const MoeShape& shape,
   const WeightTensor down =
       Find(module + way->down,
            turned ? Shape{count, inter, hidden} : Shape{count, hidden, inter});
-  // Returns `rows` rows of expert e's matrix [out, in], from row `skipped` on.
-  // If `turned`, the tensor stores each matrix as [in, out].
+  // Returns `rows` rows of expert e's matrix [out, in]. The first of these rows
+  // is row `skipped`. If `turned`, the tensor stores each matrix as [in, out].
   const auto part = [&](const WeightTensor& of, const std::string& what,
                         size_t e, size_t skipped, size_t rows, size_t out,
                         size_t in) {

@@ -59,7 +59,8 @@ struct LayerWeights {
 
 // Converts and packs weights on the executor's threads. Does not copy aligned
 // F32 tensors that a GEMM can read in the mapped file. Throws InputError if a
-// weight is not finite, and std::bad_alloc.
+// weight is not finite or the weights exceed the machine's memory, and
+// std::bad_alloc if an allocation fails.
 LayerWeights LoadLayer(const LayerPlan& plan, const Dtype& dtype,
                        switchyard::Executor& executor);
 

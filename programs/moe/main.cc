@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs one Mixture-of-Experts block end to end. Exit codes: 0 for success; 1 if
-// a result is further from double precision than rounding explains; 2 for wrong
-// input.
+// a result differs from double precision by more than rounding explains; 2 for
+// wrong input.
 
 #include <algorithm>
 #include <chrono>
@@ -143,7 +143,7 @@ LayerPlan OpenLayer(const Options& options) {
   return PlanLayer(checkpoint, config, config.SelectLayer(options.layer));
 }
 
-// Checks the sizes and the need of memory before the long steps.
+// Checks the sizes and the memory that the run needs, before the long steps.
 void CheckBatch(const MoeShape& shape, const Dtype& dtype, size_t tokens,
                 size_t threads, const Options& options) {
   const std::string option = options.input.empty()

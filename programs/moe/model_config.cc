@@ -245,8 +245,8 @@ std::string ModelConfig::KeyOfField(const std::string& field) const {
         !SetField(field, value, &by_field).ok()) {
       continue;
     }
-    // names.of[i] is not 0 if a call set field i. If both calls set the same
-    // field, `key` is the file's name for it.
+    // SetField() makes names.of[i] nonzero when it sets field i. If `key` and
+    // `field` set the same field, `key` is the file's name for the field.
     for (size_t i = 0; i < sizeof(by_key.names.of); ++i) {
       if (by_key.names.of[i] != 0 && by_field.names.of[i] != 0) return key;
     }

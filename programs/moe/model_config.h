@@ -80,15 +80,15 @@ class ModelConfig {
   size_t SelectLayer(std::optional<size_t> layer) const;
 
  private:
-  // A rule that says which layers have experts, and the value of its key in
-  // config.json, a number or a sorted list.
+  // A rule that says which layers have experts. `number`, or the sorted `list`,
+  // is the value that config.json has for the rule's key.
   struct Rule {
     LayerRule rule;
     size_t number = 0;
     std::vector<size_t> list = {};
 
-    // Returns the first layer from `layer` on that passes the rule, or SIZE_MAX
-    // if no layer does.
+    // Returns the first layer that passes the rule and is not before `layer`.
+    // Returns SIZE_MAX if no layer passes.
     size_t First(size_t layer) const;
   };
 
@@ -104,8 +104,8 @@ class ModelConfig {
   // Returns config.json's key for a field of switchyard::ModelConfig.
   std::string KeyOfField(const std::string& field) const;
   void AddRule(const LayerRule& rule);
-  // Returns the first layer from `layer` on that the program can run, or
-  // SIZE_MAX if it can run none.
+  // Returns the first layer that the program can run and that is not before
+  // `layer`. Returns SIZE_MAX if the program can run no such layer.
   size_t FirstFrom(size_t layer) const;
 
   const nlohmann::json& Require(const char* key) const;

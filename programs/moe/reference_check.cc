@@ -127,7 +127,7 @@ class TokenCheck {
 
  private:
   // Compares row `row` of `results_of` with `exact`. The bound of the error is
-  // `share` times `size` and one rounding to the results' type. A negative
+  // `share` times `size`, plus one rounding to the results' type. A negative
   // `size` stands for the root mean square of `exact`.
   void Compare(const ConstAnyMatrix& results_of, size_t row, const Row& exact,
                double share, Difference* difference, double size = -1) const {
@@ -177,8 +177,9 @@ std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
   return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
 }
 
-// True if row_index maps each pair of token t and a selected expert to the row
-// that `buckets` has for this pair, among the rows of the pair's expert.
+// A pair is a token and one of its selected experts. True if, for each pair of
+// token t, row_index has a row of the pair's expert, and `buckets` has the pair
+// in this row.
 bool BucketsHold(const BlockResults& results, size_t t) {
   const switchyard::PackedBuckets& buckets = results.buckets;
   const size_t top_k = results.ids.cols;
@@ -198,10 +199,10 @@ bool BucketsHold(const BlockResults& results, size_t t) {
   return true;
 }
 
-// Returns an expert's output row for x, the input of gate and up.
-// `input_weight` is the router's weight in families that multiply the expert's
-// input by it, and otherwise 1. This function multiplies the products of gate
-// and up by it instead. Missing biases are empty.
+// Returns an expert's output row for x, the input of gate and up. In families
+// that multiply the expert's input by the router's weight, `input_weight` is
+// this weight; otherwise it is 1. This function multiplies the products of gate
+// and up by the weight, and not the input. Missing biases are empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},

@@ -28,9 +28,10 @@ struct StageCost {
   double flops = 0;  // floating-point operations of the stage's GEMMs
 };
 
-// The times of the stages in one run of the block. From the experts' GEMMs on,
-// threads run different stages at the same time. The times of these stages are
-// averages over the threads, so that all stages add up to the run's time.
+// The times of the stages in one run of the block. Once the experts' GEMMs have
+// started, threads run different stages at the same time. The times of these
+// stages are averages over the threads, so that all stages add up to the run's
+// time.
 struct StageProfile {
   std::array<StageCost, kNumStages> stages;
   double weight_bytes = 0;  // the weights that GEMMs read, each matrix once

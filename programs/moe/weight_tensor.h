@@ -23,7 +23,7 @@ struct WeightTensor {
   const uint8_t* stored = nullptr;
   switchyard::Type type = switchyard::Type::kF32;
   std::string name;              // names of the file and tensor, for messages
-  const char* kind = "weights";  // the noun for its elements in messages
+  const char* kind = "weights";  // the word for elements, for messages
   // The distance from one row, or column, to the next in elements; 0 if the
   // tensor is dense. In a part of a tensor, `stored` is the part's first
   // element.
