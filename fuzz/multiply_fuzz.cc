@@ -83,8 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(packed.Values<uint8_t>() == wanted, "packed bytes");
   });
 
-  const FormatRows values =
-      RandomOperands(operands, num_rows, cols, seed + 7, any);
+  const FormatRows values = RandomOperands(operands, num_rows, cols, seed + 7,
+                                           any, seed % 2 == 0 ? -128 : -127);
   const FormatMemory x(bytes, values);
   const size_t expert = bytes.Below(num_experts);
   const size_t first = 16 * bytes.Below((rows + 15) / 16);

@@ -98,7 +98,7 @@ size_t ColumnsStep(WeightFormat format, const Format& rows) {
 }
 
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
-                          uint32_t seed, bool any) {
+                          uint32_t seed, bool any, int8_t least) {
   FormatRows made(format, rows, cols);
   if (format.group == 0 && BlockOf(format.type) == 1) {
     for (size_t i = 0; i < rows * cols; ++i) {
@@ -108,7 +108,8 @@ FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
     return made;
   }
   for (size_t i = 0; i < made.codes.size(); ++i) {
-    made.codes[i] = static_cast<uint8_t>(Hash(seed, i) >> 24);
+    const auto code = static_cast<int8_t>(Hash(seed, i) >> 24);
+    made.codes[i] = static_cast<uint8_t>(std::max(code, least));
   }
   if (format.type == Type::kQ8_0) {
     for (size_t i = 0; i < made.codes.size(); i += sizeof(BlockQ8_0)) {

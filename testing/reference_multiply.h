@@ -53,10 +53,11 @@ Format ProductRowsOf(WeightFormat format);
 // for int8.
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
-// Returns rows for products, with random codes, and with scales as in
-// RandomWeights(). `format` is one of kProductRows.
+// Returns rows for products, with random codes from `least` on, and with scales
+// as in RandomWeights(). `format` is one of kProductRows. If no code is -128,
+// some ISAs multiply bytes by faster code. (ByteDot in src/simd/dot-inl.h)
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
-                          uint32_t seed, bool any);
+                          uint32_t seed, bool any, int8_t least = -128);
 
 // Columns [first, first + count) of the product of all rows, and for each
 // value the largest error that an ISA without FMA may make.

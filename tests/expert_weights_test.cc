@@ -113,8 +113,8 @@ TEST_P(ExpertWeightsTest, EqualsTheFormulas) {
     const bool any = i % 4 == 0;
     const WeightBytes stored =
         RandomWeights(c.format, 2, c.rows, c.cols, seed, any);
-    FormatRows rows =
-        RandomOperands(c.operands, c.num_rows, c.cols, seed + 2, any);
+    FormatRows rows = RandomOperands(c.operands, c.num_rows, c.cols, seed + 2,
+                                     any, i % 3 == 0 ? -128 : -127);
     const NaiveProduct expected =
         MultiplyNaively(stored.View(), 1, ViewOf(&rows), c.first, c.count);
     const Packed packed(stored.View());

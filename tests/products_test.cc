@@ -64,7 +64,7 @@ struct Operands {
         weights(RandomWeights(format, 2, num_outputs, cols, Seed(random),
                               any_scales)),
         rows(RandomOperands(row_format, num_rows, cols, Seed(random),
-                            any_scales)) {
+                            any_scales, random.Below(2) == 0 ? -128 : -127)) {
     const size_t size = PackedWeightsSize(weights.View());
     memory.resize(2 * size);
     EXPECT_OK(

@@ -48,11 +48,11 @@ constexpr size_t kBatchRows = 48;
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // the columns of "a few blocks"
 
-template <class Format, bool kTwo, size_t... R>
+template <class Format, class CodeDot, bool kTwo, size_t... R>
 HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
   using AnyStrip = std::conditional_t<TraitsOf(Format::value).is_super(),
                                       SuperStrip<Format, kTwo, R...>,
-                                      Strip<Format, kTwo, R...>>;
+                                      Strip<Format, CodeDot, kTwo, R...>>;
   const size_t step = (kTwo ? 2 : 1) * hn::Lanes(DotTag());
   for (size_t column = 0; column < args.columns; column += step) {
     AnyStrip::Run(args, column);
@@ -62,14 +62,14 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
 // the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
 // strips are used for these instead, and the second reads its weights from the
 // cache.
-template <class Format, size_t kRows = StripRows(TraitsOf(Format::value))>
+template <class Format, class CodeDot, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
     constexpr size_t kFewer = kRows > 4 ? 4 : kRows / 2;
-    if (rows < kRows) return RunStripOf<Format, kFewer>(rows, args);
+    if (rows < kRows) return RunStripOf<Format, CodeDot, kFewer>(rows, args);
   }
-  RunStrip<Format, HasTwoVectors(kRows)>(std::make_index_sequence<kRows>(),
-                                         args);
+  constexpr bool kTwo = HasTwoVectors(TraitsOf(Format::value), kRows);
+  RunStrip<Format, CodeDot, kTwo>(std::make_index_sequence<kRows>(), args);
   return kRows;
 }
 
@@ -82,6 +82,17 @@ HWY_INLINE int32_t SumOfCodes(const int8_t* p) {
     sum = hn::Add(sum, hn::PromoteTo(di, hn::LoadU(d8, p + i)));
   }
   return hn::GetLane(hn::SumOfLanes(di, sum));
+}
+
+template <size_t kCodes>
+HWY_INLINE bool HasLowestCode(const int8_t* p) {
+  const hn::CappedTag<int8_t, kCodes> d8;
+  bool found = false;
+  for (size_t i = 0; i < kCodes; i += hn::Lanes(d8)) {
+    const auto is_lowest = hn::Eq(hn::LoadU(d8, p + i), hn::Set(d8, -128));
+    found = found || !hn::AllFalse(d8, is_lowest);
+  }
+  return found;
 }
 
 // Multiplies a batch of up to kBatchRows rows of a call.
@@ -162,10 +173,13 @@ class Batch {
             static_cast<int16_t>(SumOfCodes<kSub>(codes + i * kSub));
       }
     } else {
-      constexpr int kOffset =
-          kTraits.has_byte_codes() ? ByteDot::kOffset : kTraits.offset;
-      corrections_[at] =
-          kOffset == 0 ? 0 : -kOffset * SumOfCodes<kTraits.block>(codes);
+      if constexpr (OffsetOf(kTraits) != 0) {
+        corrections_[at] =
+            -OffsetOf(kTraits) * SumOfCodes<kTraits.block>(codes);
+      }
+      if constexpr (kHasAnyDot) {
+        has_lowest_ = has_lowest_ || HasLowestCode<kTraits.block>(codes);
+      }
     }
   }
   static HWY_INLINE float FloatOf(Float16 half) {
@@ -182,7 +196,6 @@ class Batch {
     // read packed weights as a single stream.
     const bool is_packed = args_.weights.layout == WeightLayout::kPacked;
     size_t step = is_packed && count_ <= kFewRows ? blocks_ : kTileBlocks;
-    if constexpr (kIsWide) step = HWY_MIN(step, kWideBlocks / count_);
     if (!kTraits.has_block_scales() && group_blocks_ != blocks_) {
       step = group_blocks_;
     }
@@ -206,7 +219,6 @@ class Batch {
     if (begin >= whole_blocks_) {
       strip.rows = {tails_, kTraits.block, kTraits.block};
     }
-    if constexpr (kIsWide) strip.rows = WidenRows(strip.rows, begin, end);
     strip.scales = scales_;
     strip.corrections = corrections_;
     strip.sub_sums = sub_sums_;
@@ -240,9 +252,19 @@ class Batch {
       strip.ahead = AheadOf(begin, end);
     }
     while (strip.row < count_) {
-      strip.row += RunStripOf<Format>(count_ - strip.row, strip);
+      strip.row += RunOneStrip(count_ - strip.row, strip);
       strip.ahead = {};  // the other strips read the same weights
     }
+  }
+
+  HWY_INLINE size_t RunOneStrip(size_t rows, const StripArgs& strip) const {
+    if constexpr (kHasAnyDot) {
+      // Rarely used, so strips of one row keep its code small.
+      if (has_lowest_) {
+        return RunStripOf<Format, typename CodeDot::Any, 1>(rows, strip);
+      }
+    }
+    return RunStripOf<Format, CodeDot>(rows, strip);
   }
 
   // Returns the distances to the weights that are multiplied after blocks
@@ -266,32 +288,13 @@ class Batch {
         HWY_MIN(blocks_, hwy::DivCeil(bytes, kTraits.packed_codes()));
     // A strip with vectors of 16 columns reads two groups at a time.
     const bool is_two =
-        HasTwoVectors(count_) && hn::Lanes(DotTag()) == kPackedRows;
+        HasTwoVectors(kTraits, count_) && hn::Lanes(DotTag()) == kPackedRows;
     const size_t next = is_two ? 2 * group_bytes_ : group_bytes_;
     ahead.codes = near * kTraits.packed_codes();
     ahead.scales = next;
     ahead.late_block = blocks_ - near;
     ahead.late_codes = next - (blocks_ - near) * kTraits.packed_codes();
     return ahead;
-  }
-
-  // Copies the codes of blocks [begin, end) of all rows as 16-bit numbers,
-  // unless the last copy has these blocks.
-  template <class WideDot = ByteDot>
-  BatchRows WidenRows(const BatchRows& rows, size_t begin, size_t end) {
-    const BatchRows wide = {reinterpret_cast<const int8_t*>(wide_),
-                            (end - begin) * 64, 64};
-    if (begin == wide_begin_ && end == wide_end_) return wide;
-    wide_begin_ = begin, wide_end_ = end;
-    int16_t* to = wide_;
-    for (size_t r = 0; r < count_; ++r) {
-      const int8_t* from = rows.codes + r * rows.stride;
-      for (size_t b = begin; b < end; ++b, to += 32) {
-        WideDot::WidenBlock(from, to);
-        from += rows.block_stride;
-      }
-    }
-    return wide;
   }
 
   // Reads the scales of int8's columns, with zeros behind the last column.
@@ -344,9 +347,10 @@ class Batch {
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes =
       kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
-  static constexpr bool kIsWide =
-      kTraits.has_byte_codes() && ByteDot::kWideRows;
-  static constexpr size_t kWideBlocks = kBatchRows * kTileBlocks;
+  using CodeDot = std::conditional_t<kTraits.has_byte_codes(), ByteDot, Dot>;
+  // True if CodeDot cannot multiply rows with codes of -128.
+  static constexpr bool kHasAnyDot =
+      !std::is_same<CodeDot, typename CodeDot::Any>::value;
   // The number of rows in terms_, which has the float sums of int8, separate
   // from the integer sums.
   static constexpr size_t kTermRows =
@@ -355,6 +359,7 @@ class Batch {
   const MultiplyArgs& args_;
   const size_t begin_, count_, blocks_, group_bytes_;
   size_t whole_blocks_ = 0, group_blocks_ = 0;
+  bool has_lowest_ = false;  // true if a row has a code of -128
   BatchRows rows_ = {};
   HWY_ALIGN float scales_[kBatchBlocks];
   HWY_ALIGN int32_t corrections_[kTraits.is_super() ? 1 : kBatchBlocks];
@@ -364,8 +369,6 @@ class Batch {
   HWY_ALIGN float channel_scales_[kTileColumns];
   HWY_ALIGN int8_t tails_[kTraits.is_super() ? 1 : kBatchRows * kTraits.block];
   HWY_ALIGN uint8_t unpacked_[2 * kUnpackedBytes];
-  size_t wide_begin_ = 0, wide_end_ = 0;  // the blocks in wide_
-  HWY_ALIGN int16_t wide_[kIsWide ? 32 * kWideBlocks : 1];
 };
 
 template <class Format>

@@ -38,33 +38,37 @@ constexpr size_t kTileColumns = 2 * kPackedRows;
 // columns at once, because memory bounds its time, and not the core.
 constexpr size_t kFewRows = 2;
 
-// StripRows() returns the most rows of a strip, and HasTwoVectors() whether it
-// has two vectors of columns. The number of registers bounds both: AVX-512 and
-// AArch64 have 32.
+// kStripRows is the most rows of a strip. HasTwoVectors() returns true if a strip
+// of `rows` rows has two vectors of columns. The number of registers bounds
+// both: AVX-512 and AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
 #else
 #define SWITCHYARD_MANY_REGISTERS 0
 #endif
-constexpr size_t StripRows(const WeightTraits& traits) {
-  if (SWITCHYARD_MANY_REGISTERS) return 6;
-  // CPUs without AVX2 are few and old, so their strips are short, which keeps
-  // their code small.
-  if (!HWY_CAP_GE256) return 2;
-  // 32-bit sums of bytes need twice the registers of 16-bit sums of nibbles.
-  // (With 4 rows of q8_0, GCC keeps some in memory, which takes 1.1 times as
-  // long on a Zen 3.)
-  return traits.has_byte_codes() ? 2 : 4;
-}
-// With one row, AVX-512 uses one vector, because that holds a whole group of 16
-// columns, and packed groups are read as one stream.
-constexpr bool HasTwoVectors(size_t rows) {
+// CPUs without AVX2 are few and old, so their strips are short, which keeps
+// their code small.
+constexpr size_t kStripRows = SWITCHYARD_MANY_REGISTERS ? 6
+                              : HWY_CAP_GE256           ? 4
+                                                        : 2;
+constexpr bool HasTwoVectors(const WeightTraits& traits, size_t rows) {
 #if HWY_CAP_GE512
+  // A vector holds a whole group of 16 columns, so one row reads packed groups
+  // as one stream.
+  (void)traits;
   return rows > 1;
 #else
-  return SWITCHYARD_MANY_REGISTERS || rows <= kFewRows;
+  if (SWITCHYARD_MANY_REGISTERS || rows <= kFewRows) return true;
+  // Two vectors of four rows leave no register for anything but integer sums.
+  // Formats with more of these would keep some in memory. (On a Zen 3, two
+  // vectors of q4_0 take 0.9 times as long as one, but of q4_K 1.2 times.)
+  return !traits.is_super() && traits.coding != WeightCoding::kE2M1;
 #endif
+}
+// Returns the offset of codes of weights in CodeDot::Codes.
+constexpr int OffsetOf(const WeightTraits& traits) {
+  return traits.has_byte_codes() ? ByteDot::kOffset : traits.offset;
 }
 
 // Where the codes of a batch's rows are.
@@ -162,8 +166,9 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
 }
 
 // A strip of rows R..., with one or two vectors, from column `column` of the
-// tile on. Vectors are arguments, because arrays cannot have SVE vectors.
-template <class Format, bool kTwo, size_t... R>
+// tile on. CodeDot is a class of dot-inl.h. Vectors are arguments, because
+// arrays cannot have SVE vectors.
+template <class Format, class CodeDot, bool kTwo, size_t... R>
 class Strip {
  public:
   static HWY_INLINE void Run(const StripArgs& args, size_t column) {
@@ -175,7 +180,6 @@ class Strip {
   template <size_t>
   using Sum = DotVec;
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
-  using CodeDot = std::conditional_t<kTraits.has_byte_codes(), ByteDot, Dot>;
   using S = typename CodeDot::State;
   template <size_t>
   using State = S;
@@ -205,17 +209,16 @@ class Strip {
     for (size_t b = args.begin; b < args.end; ++b) {
       Prefetch(args, b, column, codes0, scales0);
       if constexpr (kTwo) Prefetch(args, b, column1, codes1, scales1);
-      AddBlock(args, b, codes0, codes1, scales0, scales1, sum0..., sum1...,
-               Start(args, b, R)..., Start(args, b, R)..., Start(args, b, R)...,
-               Start(args, b, R)...);
+      AddBlock(args, b, column, codes0, codes1, scales0, scales1, sum0...,
+               sum1..., Start(args, b, R)..., Start(args, b, R)...,
+               Start(args, b, R)..., Start(args, b, R)...);
       codes0 += kTraits.packed_codes();
       codes1 += kTraits.packed_codes();
       scales0 += kTraits.packed_scales();
       scales1 += kTraits.packed_scales();
     }
-    (hn::StoreU(sum0, DotTag(), SumAt(args, R, column)), ...);
-    if constexpr (kTwo) {
-      (hn::StoreU(sum1, DotTag(), SumAt(args, R, column1)), ...);
+    if constexpr (!kSumsInMemory) {
+      ((StoreSums(args, R, column, sum0, sum1)), ...);
     }
   }
 
@@ -223,8 +226,8 @@ class Strip {
   // collect the products of vector 0, and c and e the products of vector 1. b
   // and e are used only if a vector needs two states.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
-                                  const uint8_t* codes0, const uint8_t* codes1,
-                                  const uint8_t* scales0,
+                                  size_t column, const uint8_t* codes0,
+                                  const uint8_t* codes1, const uint8_t* scales0,
                                   const uint8_t* scales1, Sum<R>&... sum0,
                                   Sum<R>&... sum1, State<R>... a, State<R>... b,
                                   State<R>... c, State<R>... e) {
@@ -261,16 +264,15 @@ class Strip {
       const auto dw0 = LoadScales(scales0);
       const auto dw1 = kTwo ? LoadScales(scales1) : dw0;
       ((AddTwoTerms(
-           sum0, sum1, SumOf(args, block, R, a, b),
+           args, R, column, sum0, sum1, SumOf(args, block, R, a, b),
            kTwo ? SumOf(args, block, R, c, e) : hn::Zero(DotIntTag()), dw0, dw1,
            hn::Set(d, args.scales[(args.row + R) * args.blocks + block]))),
        ...);
     } else {
       // Adds to the integer sum of all blocks, which is scaled in the end.
-      ((sum0 = AddInts(sum0, SumOf(args, block, R, a, b))), ...);
-      if constexpr (kTwo) {
-        ((sum1 = AddInts(sum1, SumOf(args, block, R, c, e))), ...);
-      }
+      ((AddTwoInts(args, R, column, sum0, sum1, SumOf(args, block, R, a, b),
+                   SumOf(args, block, R, c, e))),
+       ...);
     }
   }
 
@@ -295,6 +297,7 @@ class Strip {
   }
   static HWY_INLINE DotInts Correction(const StripArgs& args, size_t block,
                                        size_t r) {
+    if constexpr (OffsetOf(kTraits) == 0) return hn::Zero(DotIntTag());
     return hn::Set(DotIntTag(),
                    args.corrections[(args.row + r) * args.blocks + block]);
   }
@@ -317,14 +320,36 @@ class Strip {
   static HWY_INLINE DotVec AddInts(DotVec sum, DotInts dot) {
     return hn::BitCast(DotTag(), hn::Add(hn::BitCast(DotIntTag(), sum), dot));
   }
-  static HWY_INLINE void AddTwoTerms(DotVec& sum0, DotVec& sum1, DotInts dot0,
-                                     DotInts dot1, DotVec dw0, DotVec dw1,
-                                     DotVec dx) {
+  static HWY_INLINE void AddTwoInts(const StripArgs& args, size_t r,
+                                    size_t column, DotVec& sum0, DotVec& sum1,
+                                    DotInts dot0, DotInts dot1) {
+    if constexpr (kSumsInMemory) LoadSums(args, r, column, sum0, sum1);
+    sum0 = AddInts(sum0, dot0);
+    if constexpr (kTwo) sum1 = AddInts(sum1, dot1);
+    if constexpr (kSumsInMemory) StoreSums(args, r, column, sum0, sum1);
+  }
+  static HWY_INLINE void AddTwoTerms(const StripArgs& args, size_t r,
+                                     size_t column, DotVec& sum0, DotVec& sum1,
+                                     DotInts dot0, DotInts dot1, DotVec dw0,
+                                     DotVec dw1, DotVec dx) {
     const DotTag d;
+    if constexpr (kSumsInMemory) LoadSums(args, r, column, sum0, sum1);
     sum0 = hn::MulAdd(hn::ConvertTo(d, dot0), hn::Mul(dw0, dx), sum0);
     if constexpr (kTwo) {
       sum1 = hn::MulAdd(hn::ConvertTo(d, dot1), hn::Mul(dw1, dx), sum1);
     }
+    if constexpr (kSumsInMemory) StoreSums(args, r, column, sum0, sum1);
+  }
+  static HWY_INLINE void LoadSums(const StripArgs& args, size_t r,
+                                  size_t column, DotVec& sum0, DotVec& sum1) {
+    sum0 = LoadSum(args, r, column);
+    if constexpr (kTwo) sum1 = LoadSum(args, r, column + N());
+  }
+  static HWY_INLINE void StoreSums(const StripArgs& args, size_t r,
+                                   size_t column, DotVec sum0, DotVec sum1) {
+    hn::StoreU(sum0, DotTag(), SumAt(args, r, column));
+    if constexpr (kTwo)
+      hn::StoreU(sum1, DotTag(), SumAt(args, r, column + N()));
   }
   static HWY_INLINE DotVec LoadScales(const uint8_t* p) {
     if constexpr (kTraits.coding == WeightCoding::kE2M1) {
@@ -343,6 +368,11 @@ class Strip {
     }
   }
 
+  // True if each block reads and writes args.sums, because the integer sums of
+  // a block take all registers. (On a Zen 3, 4 rows of q8_0 take 0.8 times as
+  // long as with strips of two rows, whose sums stay in registers.)
+  static constexpr bool kSumsInMemory =
+      !SWITCHYARD_MANY_REGISTERS && kTwo && sizeof...(R) > kFewRows;
   static constexpr size_t kScale = kTraits.row_scales;
   static constexpr bool kIsNibbles = kTraits.coding != WeightCoding::kBytes;
   // True if the high nibbles have their own states, b and e.
