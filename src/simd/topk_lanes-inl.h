@@ -44,7 +44,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
-// Elements of a vector of rows: element c of row r is at [c * lanes + r].
+// The elements of as many rows as a vector has lanes. Element c of row r is at
+// [c * lanes + r], so one load reads element c of every row.
 template <class T, size_t kElements>
 struct Columns {
   HWY_ALIGN T at[kElements * kTopKLanes];
