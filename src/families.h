@@ -21,8 +21,8 @@ using internal::ConfigField;
 using internal::ConfigFields;
 using internal::FamilyFields;
 
-// A family's options, built by one call each, in the order of the steps of the
-// family's code: `Score(..).Bias().Groups(8, 4)`. A call also registers the
+// A family's options. A chain of calls sets them, in the order of the steps in
+// the family's code: `Score(..).Bias().Groups(8, 4)`. A call also registers the
 // field of config.json that has the option's value, if there is one.
 struct Recipe {
   Preset preset;

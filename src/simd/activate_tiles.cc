@@ -154,7 +154,8 @@ void Round(Type type, size_t n, float* tile) {
   RowToFloats(row, 0, tile);
 }
 
-// Splits pairs: writes first elements to `first`, second elements to `second`.
+// Splits pairs: writes the first elements to `first`, and the second elements
+// to `second`.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);

@@ -270,8 +270,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// Selects the k <= kTopKMax best of each of at most a vector of rows. kAll: a
-// row has at most kTopKAll columns.
+// Selects the k <= kTopKMax best of each row. There are at most as many rows as
+// a vector has lanes. kAll: a row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {
