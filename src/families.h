@@ -306,7 +306,8 @@ constexpr Recipe kGrok1 = kSoftmax.Set(&RouteOptions::logit_softcap, 30.0f)
 constexpr Recipe kParam2Moe = kDeepseekV3.GroupsIfSaid().Shared(1).Reads(
     ConfigField::norm_topk_prob, ConfigField::routed_scaling_factor);
 
-// Layers that several families share. Each is named after the first of these.
+// Layers that several families share. Each is named after the first of these
+// families.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
         .Set(kNorm, "post_attention_layernorm.weight")

@@ -312,7 +312,8 @@ struct TiledRow {
   // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // Computes the gate's function, rounds it, clamps it, multiplies it by up.
+  // Computes the gate's function, rounds and clamps the result, and multiplies
+  // it by up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];

@@ -383,8 +383,8 @@ struct Selector {
   SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
-    // In lanes, a few rows take as long as a whole vector. Below three quarters
-    // of a vector, Block() is faster.
+    // Lanes() takes as long for a few rows as for a row in each lane. If fewer
+    // than three quarters of the lanes would have a row, Block() is faster.
     while (end - begin >= N - N / 4) {
       const size_t stop = HWY_MIN(begin + N, end);
       Lanes<kAll>(begin, stop);
