@@ -6,7 +6,7 @@
     swy grade tools/grades/transformers_routers.py LIBRARY [--family NAME]
 
 LIBRARY is the shared library made of tools/parity/parity.cc. It says which configuration of a
-family has a case's options. The family's class answers all cases of a family. The first class that has
+family has a case's options. A family's class answers all cases of the family. The first class that has
 such a configuration answers every other case. With --family, one class answers all
 cases that it can compute. With --each FOLDER, every class answers all cases that it can compute,
 in a file of its own in FOLDER.
