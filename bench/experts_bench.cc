@@ -130,7 +130,7 @@ struct Data {
   }
   // Expects the library's results on one thread; multiply_bench checks the bits
   // of the products. ggml's results differ, because ggml rounds the rows in
-  // another way and, with q8_0 instead of int8, also the weights.
+  // another way. It also rounds the weights of int8 to q8_0.
   std::vector<Output> Wanted() {
     Output sums(out, ggml::Has(layer->format) ? 0.02 : 0.05);
     for (size_t slot = 0; slot < slots; ++slot) {

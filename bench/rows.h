@@ -81,7 +81,7 @@ class Rows {
   bool IsNumbers() const { return format_.IsSource() && format_.group == 0; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
-  // RowBytes() returns the bytes of a row, including scales and sums.
+  // RowBytes() returns the number of bytes of a row, including scales and sums.
   // CodeBytes() leaves out scales and sums.
   size_t RowBytes() const;
   size_t CodeBytes() const { return BytesOf(format_.type, cols_); }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Makes random calls of Activate. The expected results come from the f32
-// kernel, on gates and ups to which this file has applied biases, scales and
-// the layout. The f32 kernel's results have to be close to the formulas.
+// kernel. It gets gates and ups to which this file has already applied biases,
+// scales and the layout. The f32 kernel's results have to be close to the
+// formulas.
 
 #ifndef SWITCHYARD_FUZZ_ANY_ACTIVATE_H_
 #define SWITCHYARD_FUZZ_ANY_ACTIVATE_H_

@@ -79,7 +79,8 @@ class Bytes {
     return testing_support::FromBits(Word());
   }
   // Returns numbers from the generator of testing/, in one of several
-  // distributions. The bytes replace a few of the numbers.
+  // distributions. Then replaces up to 7 of them by numbers that the bytes
+  // give.
   std::vector<float> Floats(size_t n) {
     constexpr float kRange[] = {1.0f, 30.0f, 100.0f, 1e-38f, 1e19f, 3e38f};
     const uint8_t way = Byte();
@@ -101,7 +102,7 @@ class Bytes {
     return values;
   }
   // Returns ids in [0, n), evenly distributed or skewed. With `strangers`,
-  // the bytes replace some ids by any int32.
+  // replaces up to 7 ids by invalid ids or by any int32.
   std::vector<int32_t> Ids(size_t count, size_t n, bool strangers) {
     const uint8_t way = Byte();
     Random random(Word());

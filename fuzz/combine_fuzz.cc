@@ -100,8 +100,9 @@ struct Case {
   Memory* written = &own;
 };
 
-// The call of a Case for the f32 kernel, with the stored numbers in f32. The
-// weights are multiplied by the rows' scales.
+// The same call as a Case, but with all inputs and outputs in f32. The inputs
+// are the values that the Case's inputs store. Scales of rows become factors of
+// the weights.
 struct F32 {
   explicit F32(const Case& c)
       : rows(c.rows.Floats()),

@@ -35,8 +35,9 @@ struct Conversion {
   Format from, to;
 };
 
-// Quantises any floats to the format. The bytes then replace some of the
-// codes, scales and sums.
+// Reads any floats from `bytes` and quantises them to the format. Then
+// overwrites up to 7 bytes of each of the codes, scales and sums with further
+// bytes, so they may have any value.
 inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
                            size_t cols) {
   FormatRows values =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares PackWeights and MultiplyTile with their definitions, bit for bit
-// on every ISA with FMA, with weights and rows of any bytes. Also checks that
+// Compares PackWeights and MultiplyTile with their definitions, bit for bit on
+// every ISA with FMA. Weights and rows may have any bytes. Also checks that
 // invalid calls are refused.
 
 #include <cmath>

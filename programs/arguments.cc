@@ -18,8 +18,8 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
-// Makes a value after a flag an error. By default, CLI11 accepts "--flag=3",
-// "--flag=no", and any value of --help.
+// Refuses values for flags, which take none. By default, CLI11 accepts
+// "--flag=3", "--flag=no", and any value of --help.
 void RefuseValuesOfFlags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_expected_max() == 0) option->disable_flag_override();

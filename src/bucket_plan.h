@@ -29,8 +29,8 @@ constexpr size_t kMaxInt32 = 0x7FFFFFFF;
 // The picoseconds to count and place one pair: 1.1 ns on a Zen 4, but 2.7 to
 // 4.5 ns on a 16-core Emerald Rapids.
 constexpr size_t kPairPs = 2500;
-// Up to this many pairs, one thread is best, because blocks write to each
-// other's cache lines, which the cost of a fork does not include. 32,768 pairs
+// Up to this many pairs, one thread is best: blocks write to each other's cache
+// lines, and the cost of a fork does not include this delay. 32,768 pairs
 // took 88 us on one thread of the Emerald Rapids, and 72 to 99 us on two to
 // sixteen threads. On the Zen 4, they took 36 us on one thread and 49 us on
 // two. Twice as many pairs take as long on two threads as on one.

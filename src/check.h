@@ -53,8 +53,8 @@ inline Status Invalid(const char* message) {
                                        const Details& details) {
   return Refuse(StatusCode::kFailedPrecondition, message, details);
 }
-// Returns the error for `got` of `of` pairs or rows that the options do not
-// allow.
+// Returns the error for pairs or rows that the options do not allow. There are
+// `of` pairs or rows, and `got` of them are not allowed.
 [[gnu::cold]] inline Status DoesNotFit(const char* message, size_t got,
                                        size_t of) {
   return DoesNotFit(message,

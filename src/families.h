@@ -21,8 +21,8 @@ using internal::ConfigField;
 using internal::ConfigFields;
 using internal::FamilyFields;
 
-// A family's options, built by one call each, in the order of the steps of the
-// family's code: `Score(..).Bias().Groups(8, 4)`. A call also registers the
+// A family's options. A chain of calls sets them, in the order of the steps in
+// the family's code: `Score(..).Bias().Groups(8, 4)`. A call also registers the
 // field of config.json that has the option's value, if there is one.
 struct Recipe {
   Preset preset;
@@ -306,7 +306,8 @@ constexpr Recipe kGrok1 = kSoftmax.Set(&RouteOptions::logit_softcap, 30.0f)
 constexpr Recipe kParam2Moe = kDeepseekV3.GroupsIfSaid().Shared(1).Reads(
     ConfigField::norm_topk_prob, ConfigField::routed_scaling_factor);
 
-// Layers that several families share. Each is named after the first of these.
+// Layers that several families share. Each is named after the first of these
+// families.
 constexpr FamilyLayer kQwen3MoeLayer =
     FamilyLayer()
         .Set(kNorm, "post_attention_layernorm.weight")

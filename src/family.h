@@ -110,7 +110,8 @@ struct FamilyLayer {
   std::array<const char*, kVectors> vectors = {};
   const char* last_norm = "{root}norm.weight";  // the norm after the last layer
   const char* router = nullptr;
-  // moe_layer takes the first of these that the checkpoint has.
+  // The names of the experts' tensors. moe_layer takes the first element whose
+  // tensors the checkpoint has.
   std::array<ExpertTensors, 2> experts = {};
   // shared.module is null if the family has no shared experts.
   ExpertTensors shared = {};

@@ -51,8 +51,9 @@ struct Field {
 constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
-// The names of all fields, and SetField()'s messages for each name, which the
-// compiler makes, because a Status needs literals.
+// The tables of the names of all fields, and of SetField()'s messages for each
+// name. The compiler makes all messages, because a Status does not copy its
+// message, but keeps a pointer to it.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;

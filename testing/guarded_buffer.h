@@ -25,9 +25,9 @@ namespace switchyard::testing_support {
 constexpr uint32_t kCanary = 0x7FC0DEAD;
 
 // A view [rows, cols] that ends `slack` elements before the guard page. A
-// stride of 0 means cols. With a slack from 0 to 3, a SIMD vector at the
-// view's end has every misalignment; with odd sizes, also one at the view's
-// start. Without `values`, the elements of the view are canaries too.
+// stride of 0 means cols. With the slacks from 0 to 3, the view's start and
+// end each take every position relative to a multiple of four elements.
+// Without `values`, the elements of the view are canaries too.
 template <class T>
 class Guarded {
  public:

@@ -33,7 +33,8 @@ struct LayerCase {
        weight_type = Type::kF32;
   bool has_biases = false, has_residual = false, has_norm = false,
        has_shared_hidden = false, weights_on_input = false;
-  size_t dropped = 0;  // one in `dropped` ids names no expert; 0: none
+  // If not 0, one id in every `dropped` names no expert, on average.
+  size_t dropped = 0;
   uint32_t seed = 1;
 };
 

@@ -85,8 +85,8 @@ Activated::Activated(const ActivateOptions& options, float gate, float up,
   if (!std::isinf(g) && std::fabs(of_gate) > kMost) {
     of_gate = std::copysign(std::numeric_limits<double>::infinity(), of_gate);
   }
-  // The library may return zero for arguments just above those with a zero
-  // result. The 1e-35 allows this.
+  // The library may return zero for arguments just above those for which the
+  // exact result is zero. The 1e-35 allows this.
   error = ulps * Ulp(of_gate) + 1e-35;
   if (!before) of_gate = AtMost(limit, of_gate);
   value = of_gate;

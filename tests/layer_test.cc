@@ -520,8 +520,8 @@ TEST(PlanSize, IsNeverExceeded) {
     ASSERT_FALSE(HasFailure()) << "plan " << i << " of seed " << seed;
   }
 }
-// An earlier version wrote these plans past their memory, or asked for too
-// little scratch for them.
+// An earlier version of the library wrote these plans past their memory, or
+// asked for too little scratch for them.
 TEST(PlanSize, IsEnoughWhereItWasNot) {
   const auto expect = [](size_t tokens, size_t top_k, size_t experts,
                          size_t hidden, size_t intermediate, size_t workers,

@@ -284,8 +284,8 @@ TEST(RouteAcrossIsas, Agree) {
 }
 
 // Tests calls between guard pages with ids of type Id. The shapes cover all
-// code paths: for a vector of rows at a time, for single rows, and for a large
-// top_k.
+// code paths: for as many rows at a time as a vector has lanes, for single
+// rows, and for a large top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);
@@ -683,9 +683,9 @@ TEST_P(RouteSelectionTest, SelectsOnLogitsWhereProbabilitiesTie) {
   EXPECT_EQ(denormal.ids, (std::vector<int32_t>{1, 0, 2}));
 }
 
-// Tests batches of many rows. The kernel processes a vector of rows at a
-// time, except difficult rows and the remainder, which it processes one by
-// one. Both ways give the same bits, whatever the neighbouring rows contain.
+// Tests batches of many rows. The kernel processes as many rows at a time as
+// a vector has lanes. It processes difficult rows and the remainder one by one.
+// Both ways give the same bits, whatever the neighbouring rows contain.
 class RouteBatchTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteBatchTest);
 

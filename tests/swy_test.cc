@@ -243,8 +243,8 @@ TEST(Swy, PlanSimulatesNodes) {
   EXPECT_EQ(two[5], 13.0);
   EXPECT_NEAR(two[4], one[4] / 2, one[4] / 100);
   EXPECT_NEAR(two[6], two[3] + two[4] + two[5], 0.11);
-  // With --once a token goes to each other node at most once, otherwise once
-  // for each of its experts there.
+  // With --once, a token goes to every other node at most once. Without --once,
+  // it goes there once for each of its experts on that node.
   const std::string large =
       "plan --experts 64 --tokens 512 --skew zipf --nodes 2 8 64 ";
   const auto each = Lines(SwyOk(large).out),

@@ -119,8 +119,8 @@ TEST(TeamExecutorTest, WhatIsThrownReachesItsCallerAndLetsTheOthersGo) {
   EXPECT_EQ(visited.workers.load(), 1u);
 }
 
-// Several threads without a barrier share no work. Only thread 0 makes the
-// call.
+// Without a barrier, several threads cannot share work, so a call returns an
+// error and writes nothing. Only thread 0 makes the call.
 TEST(TeamExecutorTest, RefusesThreadsWithoutABarrier) {
   constexpr size_t kTokens = 1 << 16, kExperts = 8, kTopK = 2;
   const std::vector<float> logits(kTokens * kExperts, 1.0f);

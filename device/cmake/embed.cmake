@@ -1,5 +1,5 @@
 # Writes the C++ file OUTPUT. It defines VARIABLE in NAMESPACE, as HEADER declares it: the name and
-# the text of each of FILES. The name includes the folder only if the folder is simd/. Functions of
+# the text of each file in FILES. The name includes the folder only if the folder is simd/. Functions of
 # headers with an include guard get no debug information, so that their inlined code has the lines
 # of the shader that calls them.
 set(push "#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))\n")

@@ -150,7 +150,8 @@ struct Covered {
 enum class Encoding { kThreadgroups, kIndirect, kThreads };
 
 // How a dispatch is encoded. An earlier dispatch of the same command buffer
-// writes an indirect grid, and if params_written is set also the parameters.
+// writes the grid if it is indirect, and the parameters if params_written is
+// set.
 struct How {
   Encoding grid;
   bool params_written;

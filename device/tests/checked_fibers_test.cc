@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls checked mode as code does that runs each thread on its own fiber.
-// Tests which accesses are ordered, and which places in the code the findings
-// name.
+// Tests checked mode through CheckedFibers, the interface for code that runs
+// each thread on its own fiber. Tests which accesses are ordered, and which
+// places in the code the findings name.
 
 #include "device/src/core/checked_fibers.h"
 

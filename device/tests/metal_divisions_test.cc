@@ -106,9 +106,10 @@ class Divisions : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(ran.error, "") << kernel;
       return;
     }
-    // The kernel has four divisions. Each of them divides by zero, and if T
-    // is signed also the smallest integer by -1. So there is one finding for
-    // each kind and line.
+    // The kernel has four lines with a division. On each line a thread divides
+    // by zero. If T is signed, another thread divides the smallest integer by
+    // -1. A finding is added only for the first mistake at an address of code,
+    // so each line has at least one finding.
     std::set<uint32_t> lines;
     bool by_zero = false, of_least = false;
     for (const Finding& finding : ran.findings) {

@@ -54,7 +54,7 @@ struct BlockNorms {
   ConstAnyMatrix routed = {};
   // [1, hidden]: weight of the norm of the shared experts' sum (Gemma 4).
   ConstAnyMatrix shared = {};
-  // [1, hidden]: weight of the norm of the total of both sums (AFMoE, Beam).
+  // [1, hidden]: weight of the norm of both sums together (AFMoE, Beam).
   ConstAnyMatrix block = {};
 };
 

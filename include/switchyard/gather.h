@@ -26,7 +26,7 @@ struct GatherInputs {
   ConstAnyMatrix topk_ids;
   // Optional [num_tokens, top_k], as BucketPacked writes it beside `pairs`.
   // With row_index, each token is converted once, and the token's other rows
-  // are copies of that row. The values of row_index never change the results.
+  // are copies of the result. The values of row_index never change the results.
   // Give row_index with the whole list of pairs, not with a part of the list.
   ConstAnyMatrix row_index = {};
 };

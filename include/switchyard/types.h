@@ -152,8 +152,8 @@ constexpr size_t BlockOf(Type type) noexcept {
 // of BlockOf(type).
 constexpr size_t BytesOf(Type type, size_t values) noexcept {
   // The constant is a table of log2(SizeOf(type)), with four bits for each
-  // type. It avoids a branch or a load, because each call of the library
-  // computes sizes for two dozen views.
+  // type. It avoids a branch or a load, which would matter because each call of
+  // the library computes sizes for two dozen views.
   if (type < Type::kQ8_0) {
     return values << (uint64_t{0x322112} >> 4 * static_cast<unsigned>(type) &
                       3);

@@ -40,8 +40,8 @@ bool Exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Returns the bytes of an element, or 0 for an unknown dtype. Tensors with an
-// unknown dtype are accepted without a check of their size, because new
+// Returns the number of bytes of an element, or 0 for an unknown dtype. Tensors
+// with an unknown dtype are accepted without a check of their size, because new
 // versions of the format add dtypes.
 uint64_t ElementBytes(const std::string& dtype) {
   static constexpr std::pair<const char*, uint64_t> kBytes[] = {

@@ -78,9 +78,10 @@ class Gemm {
   bool TakesPlain() const { return operands_ == switchyard::Type::kF32; }
   // True if Run() can compute only some columns of the product.
   bool TakesColumns() const { return TakesPlain() || format_.has_value(); }
-  // Returns the bytes of the weights in memory, packed or plain.
+  // Returns the number of bytes of the weights in memory, packed or plain.
   size_t WeightBytes() const;
-  // Returns the bytes of one f32 matrix, rounded up to whole cache lines.
+  // Returns the number of bytes of one f32 matrix, rounded up to whole cache
+  // lines.
   size_t PartBytes(size_t part) const {
     return CacheLines(sizeof(float) * parts_[part] * in_);
   }

@@ -31,7 +31,7 @@ struct Job {
   bool IsUsedInPlace(size_t part) const {
     return gemm->TakesPlain() && tensors[part]->IsPlainF32();
   }
-  // Returns the bytes of storage that the weights need, without weights that
+  // Returns the number of bytes that the weights need, without weights that
   // are used in place.
   size_t OwnedBytes() const {
     if (!gemm->TakesPlain()) return gemm->WeightBytes();

@@ -46,8 +46,8 @@ class RowBuffer {
   RowBuffer() = default;
   RowBuffer(switchyard::Type type, size_t rows, size_t cols);
 
-  // Returns the bytes of a buffer of this shape. The result is a double,
-  // because a product of sizes may not fit 64 bits.
+  // Returns the number of bytes of a buffer of this shape. The result is a
+  // double, because a product of sizes may not fit 64 bits.
   static double Bytes(switchyard::Type type, double rows, double cols);
 
   const switchyard::AnyRows& rows() const { return rows_; }

@@ -6,7 +6,7 @@
 namespace moe_layer {
 namespace {
 
-// Returns the bytes of `rows` rows of `cols` values.
+// Returns the number of bytes of `rows` rows of `cols` values.
 double Bytes(switchyard::Type type, double rows, double cols = 1) {
   return RowBuffer::Bytes(type, rows, cols);
 }

@@ -78,7 +78,8 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
                              &most)) {
     return SIZE_MAX;
   }
-  // A shared expert's row may cost less than a routed row, and its block more.
+  // A row of the shared expert may cost less than a routed row, and a block of
+  // the shared expert may cost more than a routed block.
   const size_t shared = options.shared_intermediate;
   const size_t intermediate = options.intermediate;
   if (shared != 0) {

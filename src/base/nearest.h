@@ -39,9 +39,10 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return distances[b.size()];
 }
 
-// Returns the index of the nearest of `size` names, which name_of(i) returns;
-// of equally near names, the first. Returns `size` if each name's distance is
-// more than a third of the written name's length: "MMX" does not mean "AVX2".
+// Returns the index of the name that is nearest to `name`, or the first of
+// several equally near names. name_of(i) returns name i of the `size` names.
+// Returns `size` if the distance of each name is more than a third of the
+// length of `name`: "MMX" does not mean "AVX2".
 template <class NameOf>
 size_t NearestName(std::string_view name, size_t size, const NameOf& name_of) {
   size_t nearest = size, least = name.size() / 3 + 1;

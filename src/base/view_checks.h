@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Predicates about views, for the checks: is a view given, is it valid by
-// itself, does it overlap another view.
+// Predicates about views, for the checks: whether a view is given, is valid by
+// itself, or overlaps another view.
 
 #ifndef SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_
 #define SWITCHYARD_SRC_BASE_VIEW_CHECKS_H_

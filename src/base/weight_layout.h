@@ -81,7 +81,8 @@ struct WeightTraits {
   constexpr size_t sub_block() const {
     return coding == WeightCoding::kQ6_K ? 16 : 32;
   }
-  // Return the bytes of the packed codes or scales of a block of 16 rows.
+  // Return the number of bytes of the packed codes or scales in a block of 16
+  // rows.
   constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
   constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
 };
@@ -107,14 +108,15 @@ constexpr size_t PackedLine(WeightCoding coding, size_t i) {
 constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
   return (cols + traits.block - 1) / traits.block;
 }
-// Returns the bytes of a packed group of 16 rows with `blocks` blocks each.
+// Returns the number of bytes of a packed group of 16 rows with `blocks` blocks
+// each.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
   const size_t scales = traits.has_channel_scales()
                             ? kPackedRows * sizeof(float)
                             : blocks * traits.packed_scales();
   return (blocks * traits.packed_codes() + scales + 63) / 64 * 64;
 }
-// Returns the bytes of a stored row.
+// Returns the number of bytes of a stored row.
 constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {
   return traits.has_block_scales()
              ? WeightBlocks(traits, cols) * traits.stored_block

@@ -154,7 +154,8 @@ void Round(Type type, size_t n, float* tile) {
   RowToFloats(row, 0, tile);
 }
 
-// Splits pairs: writes first elements to `first`, second elements to `second`.
+// Splits pairs: writes the first elements to `first`, and the second elements
+// to `second`.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
   const hn::ScalableTag<float> d;
   const size_t N = hn::Lanes(d);
@@ -311,7 +312,8 @@ struct TiledRow {
   // Never called, because Unfused() is f32 for kSitu.
   void SituOfInSteps(GateUpTile&, size_t, float*) const {}
 
-  // Computes the gate's function, rounds it, clamps it, multiplies it by up.
+  // Computes the gate's function, rounds and clamps the result, and multiplies
+  // it by up.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];

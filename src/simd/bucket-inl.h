@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts pairs (a token and one of its experts), scans counts, places pairs.
+// Counts pairs (a token and one of its experts), scans the counts, and places
+// the pairs.
 
 #if defined(SWITCHYARD_SRC_SIMD_BUCKET_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_BUCKET_INL_H_
@@ -83,8 +84,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
   for (; ids != end; ++ids) CountOne(*ids, num_experts, counts);
 }
 
-// 1 if it is faster to count the bits of masks, on ISAs with mask registers.
-// Other ISAs subtract masks from byte counters, and then add these up.
+// 1 on ISAs with mask registers, where it is faster to count the bits of masks.
+// Other ISAs subtract masks from byte counters, and then add up the counters.
 #undef SWITCHYARD_COUNT_MASKS
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
 #define SWITCHYARD_COUNT_MASKS 1
@@ -113,7 +114,8 @@ HWY_INLINE void CountBytesOfFour(const uint8_t* HWY_RESTRICT bytes, size_t size,
     sum3 += hn::CountTrue(d, hn::Eq(v, e3));
   }
 #else
-  // Adds 1 to the counters of equal lanes, because their masks are -1.
+  // Masks of equal lanes are -1, so subtracting a mask adds 1 to their
+  // counters.
   auto count0 = hn::Zero(d), count1 = count0, count2 = count0, count3 = count0;
   for (size_t i = 0; i < size; i += N) {
     const auto v = hn::Load(d, bytes + i);

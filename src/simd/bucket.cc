@@ -49,7 +49,8 @@ HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
 
 // Each path is a separate function, because in one function GCC spills the
 // loops' registers: packed pairs take 1.4 times as long on AVX-512. The path
-// for few pairs is so short that saving the loops' registers would matter.
+// for few pairs is so short that even pushing the registers of the other loops
+// to the stack would matter.
 template <class Id>
 HWY_NOINLINE BucketTotals StrideMany(const BucketArgs& args) {
   // Uses tokens_per_expert as cursors, which equal the counts after the last

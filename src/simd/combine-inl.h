@@ -188,8 +188,8 @@ struct SumTerms {
                     static_cast<const In*>(terms.rows[s]) + i, v0, v1, v2, v3);
       }
     }
-    // An unrolled sum applies `routed` to all terms. SumListed() uses it for
-    // terms that are unscaled only if `routed` is 1.
+    // An unrolled sum applies `routed` to all terms. If some terms must not be
+    // scaled, SumListed() uses an unrolled sum only if `routed` is 1.
     if (scaled && (kTerms != 0 || tail.unscaled == 0)) {
       ScaleFour(d, tail.scales->routed, v0, v1, v2, v3);
     }

@@ -48,9 +48,11 @@ namespace switchyard::simd {
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 
-// A step after the sum of a token's listed terms. It runs on a tile of columns
-// of the sum (the block's tile), or on a second tile. A factor of 1 changes
-// nothing, so products with and without a factor are the same operation.
+// A step after the sum of a token's listed terms. It works on one of two tiles
+// of columns. The block's tile begins as the sum. The second tile holds the
+// shared experts or the residual, if these have steps of their own before kJoin
+// adds them to the block's tile. Factors that are not needed are 1. A factor of
+// 1 changes no value, so no operation needs a second form without factors.
 struct CombineStage {
   // The operations. `tile` is the block's tile or, with `other`, the second
   // tile. v, x and sum are the members below. M rounds to `rounded`.

@@ -35,8 +35,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kFloatChunk: the rows' columns that all strips of a batch multiply before the
-// next columns, because 48 rows of them are only 24 KB as floats.
+// kFloatChunk: the number of the rows' columns that all strips of a batch
+// multiply before they go on to the next columns. The floats of 48 rows then
+// take only 24 KB.
 constexpr size_t kFloatChunk = 128;
 constexpr size_t kFloatRows = 48;
 

@@ -55,8 +55,8 @@ struct MapTotals {
 
 // A counting sort as in bucket.h, for cases that bucket.h does not handle: ids
 // are mapped to buckets, or buckets begin at multiples of a block, have a
-// capacity, or have each token once. Without cursors, all tokens are one block,
-// and offsets are the cursors. Pairs in a bucket are in ascending order.
+// capacity, or hold each token only once. Without cursors, all tokens are one
+// block, and offsets are the cursors. Pairs in a bucket are in ascending order.
 //
 // The passes are MapCount, MapScan, MapPlace and MapOffsets. After MapOffsets,
 // counts and offsets are complete, and MapPad and MapTokens may follow. If

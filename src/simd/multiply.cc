@@ -267,8 +267,8 @@ class Batch {
     return RunStripOf<Format, CodeDot>(rows, strip);
   }
 
-  // Returns the distances to the weights that are multiplied after blocks
-  // [begin, end) of a group, or of two groups.
+  // Returns how far ahead of blocks [begin, end) a strip should prefetch: the
+  // distances from these blocks to the weights that are multiplied next.
   Ahead AheadOf(size_t begin, size_t end) const {
     Ahead ahead;
     const bool is_last = end == blocks_;

@@ -94,7 +94,8 @@ class Router {
     }
   }
 
-  // Writes the k best of each of n rows to slots.ids, their values to slots.at.
+  // Writes the ids of the k best of each of n rows to slots.ids, and their
+  // values to slots.at.
   static HWY_INLINE void SelectSlots(const ConstAnyMatrix& keys, size_t n,
                                      size_t k, const SelectMode& mode,
                                      Slots& slots) {

@@ -35,7 +35,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Selects from a vector of rows at a time, one row per lane (topk_lanes-inl.h):
+// Selects from as many rows at a time as a vector has lanes (topk_lanes-inl.h):
 // * computes lower bounds of the k-th largest keys,
 // * collects candidates: the keys that reach their row's bound,
 // * inserts the candidates into sorted lists,
@@ -296,8 +296,8 @@ struct Selector {
     return hn::Load(d, sums);
   }
 
-  // Selects from at most a vector of rows with k <= kTopKMax, all at once. Hard
-  // rows then go to Block().
+  // Selects from rows [begin, end) at once, with k <= kTopKMax. There are at
+  // most as many rows as a vector has lanes. Hard rows then go to Block().
   template <bool kAll>
   SWITCHYARD_PIECE void Lanes(size_t begin, size_t end) const {
     const TopKTag d;
@@ -383,8 +383,8 @@ struct Selector {
   SWITCHYARD_PIECE void Rows(size_t begin, size_t end) const {
 #if HWY_TARGET != HWY_SCALAR
     const size_t N = hn::Lanes(TopKTag());
-    // In lanes, a few rows take as long as a whole vector. Below three quarters
-    // of a vector, Block() is faster.
+    // Lanes() takes as long for a few rows as for a row in each lane. If fewer
+    // than three quarters of the lanes would have a row, Block() is faster.
     while (end - begin >= N - N / 4) {
       const size_t stop = HWY_MIN(begin + N, end);
       Lanes<kAll>(begin, stop);

@@ -15,8 +15,8 @@
 
 namespace switchyard::simd {
 
-// The values of the selected experts: their keys, or exp(key - max), where max
-// is the row's largest key, divided by a sum of such exps.
+// The values of the selected experts: their keys, or exp(key - max) divided by
+// a sum of such exps. max is the row's largest key.
 struct SelectMode {
   enum Values : uint8_t {
     kKeys,             // the keys; all NaN in a row with a NaN

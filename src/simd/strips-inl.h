@@ -38,9 +38,9 @@ constexpr size_t kTileColumns = 2 * kPackedRows;
 // columns at once, because memory bounds its time, and not the core.
 constexpr size_t kFewRows = 2;
 
-// kStripRows is the most rows of a strip. HasTwoVectors() returns true if a strip
-// of `rows` rows has two vectors of columns. The number of registers bounds
-// both: AVX-512 and AArch64 have 32.
+// kStripRows is the most rows of a strip. HasTwoVectors() returns true if a
+// strip of `rows` rows has two vectors of columns. The number of registers
+// bounds both: AVX-512 and AArch64 have 32.
 #undef SWITCHYARD_MANY_REGISTERS
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 #define SWITCHYARD_MANY_REGISTERS 1
@@ -165,9 +165,10 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   return hn::Or(half, hn::BitCast(d, hn::VecFromMask(di, is_nan)));
 }
 
-// A strip of rows R..., with one or two vectors, from column `column` of the
-// tile on. CodeDot is a class of dot-inl.h. Vectors are arguments, because
-// arrays cannot have SVE vectors.
+// Multiplies the strip of rows R... by one vector of columns of the tile or,
+// with kTwo, by two. The first vector begins at column `column` of the tile.
+// CodeDot is a class of dot-inl.h. Vectors are passed as arguments, because an
+// array cannot hold SVE vectors.
 template <class Format, class CodeDot, bool kTwo, size_t... R>
 class Strip {
  public:

@@ -165,7 +165,8 @@ class SuperStrip {
     ((AddScaled(i0, i1, a, c, f0, f1)), ...);
   }
 
-  // q6_K: multiplies 16 columns from 128 * half + 32 * kField + 16 * part on.
+  // q6_K: multiplies the 16 columns that begin at
+  // 128 * half + 32 * kField + 16 * part.
   template <int kField>
   static HWY_INLINE void AddSixBits(const StripArgs& args, const Columns& w0,
                                     const Columns& w1, const int8_t* x,

@@ -264,8 +264,8 @@ struct KeyRow {
   }
 };
 
-// Selects the k <= kTopKMax best of each of at most kTopKRows rows. kAll: a row
-// has at most kTopKAll columns.
+// Selects the k <= kTopKMax best of each row. There are at most kTopKRows rows.
+// kAll: a row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopK(const Matrix<const T>& keys, size_t k,
                                  TopK* HWY_RESTRICT to) {

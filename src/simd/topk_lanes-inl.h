@@ -44,7 +44,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
-// Elements of a vector of rows: element c of row r is at [c * lanes + r].
+// The elements of as many rows as a vector has lanes. Element c of row r is at
+// [c * lanes + r], so one load reads element c of every row.
 template <class T, size_t kElements>
 struct Columns {
   HWY_ALIGN T at[kElements * kTopKLanes];
@@ -269,8 +270,8 @@ SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
   }
 }
 
-// Selects the k <= kTopKMax best of each of at most a vector of rows. kAll: a
-// row has at most kTopKAll columns.
+// Selects the k <= kTopKMax best of each row. There are at most as many rows as
+// a vector has lanes. kAll: a row has at most kTopKAll columns.
 template <bool kAll, class T>
 SWITCHYARD_PIECE void SelectTopKOfLanes(const Matrix<const T>& keys, size_t k,
                                         TopKOfLanes& best) {

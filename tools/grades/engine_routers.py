@@ -30,7 +30,7 @@ class Missing(Exception):
 
 
 def functions(wheel, path, names, **known):
-    """Returns a dict of functions of a file in a wheel, which may use `known` and each other."""
+    """Returns functions of a file in a wheel, as a dict. They may use `known` and each other."""
     with zipfile.ZipFile(wheel) as file:
         tree = ast.parse(file.read(path), path)
     body = []
@@ -172,7 +172,8 @@ def megatron(wheel):
                      Optional=typing.Optional, Tuple=tuple)
 
     def route(case):
-        # A softmax of selected logits equals a softmax of all that is divided by the selected sum.
+        # A softmax of the selected logits equals the softmax of all logits, divided by the sum of
+        # the selected values.
         # The rule for groups has no option.
         need(case, ["correction_bias"], score=None, weight_of=("softmax_of_selected",),
              routed_scaling_factor=None, group_score_of=None, dropped_key_is_zero=None,

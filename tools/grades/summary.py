@@ -4,9 +4,10 @@
 """Counts answers by kind: summary.py ANSWERS CASE...
 
 Prints a row of the table of grades in docs/conformance.md, and a line for each case that differs.
-A wrong row has the first kind that fits. A case has the last of the kinds of its wrong rows.
+Each wrong row has the first kind of this list that fits it. If the wrong rows of a case have several
+kinds, the case has the last of these kinds.
 
-* equal keys: the row has the expected weights, and other ids, so the router selected another
+* equal keys: the row has the expected weights, but other ids, so the router selected another
   expert of the same weight;
 * NaN, infinity: the row or its bias has a NaN, or an infinity;
 * other: `swy grade` names the probable cause.

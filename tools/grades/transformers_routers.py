@@ -6,8 +6,8 @@
     swy grade tools/grades/transformers_routers.py LIBRARY [--family NAME]
 
 LIBRARY is the shared library made of tools/parity/parity.cc. It says which configuration of a
-family has a case's options. Each case of a family is answered by the family's class, and each other
-case by the first class that has such a configuration. With --family, one class answers all
+family has a case's options. A family's class answers all cases of the family. The first class that has
+such a configuration answers every other case. With --family, one class answers all
 cases that it can compute. With --each FOLDER, every class answers all cases that it can compute,
 in a file of its own in FOLDER.
 

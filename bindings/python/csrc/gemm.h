@@ -36,7 +36,7 @@ class Projection {
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
   Type type() const { return type_; }
-  // True if oneDNN multiplies packed weights. Call Multiply() then for all
+  // True if oneDNN multiplies packed weights. If so, call Multiply() for all
   // columns of the product, because oneDNN always computes all of them.
   bool is_packed() const { return packed_ != nullptr; }
   // True if MultiplyTile() computes products of two or more rows.

@@ -60,8 +60,8 @@ int64_t BlockBytes(WeightFormat format) {
       ExpertWeightsSize(Stored(format, 1, BlockColumns(format))));
 }
 
-// Returns the bytes of a packed expert. A number of columns that the format
-// cannot have is an error.
+// Returns the number of bytes of a packed expert. A number of columns that the
+// format cannot have is an error.
 int64_t PackedSize(const char* op, const char* argument, WeightFormat format,
                    int64_t rows, int64_t cols) {
   Check(rows > 0 && cols > 0, op, argument, "empty");

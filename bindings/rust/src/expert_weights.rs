@@ -93,14 +93,14 @@ impl<'a> ExpertWeights<'a> {
     }
 }
 
-/// Returns the bytes of one expert, computed from format, layout, rows and cols alone.
+/// Returns the number of bytes of one expert, computed from format, layout, rows and cols alone.
 /// Returns `usize::MAX` if the size overflows or the format does not take this number of
 /// columns.
 pub fn expert_weights_size(weights: &ExpertWeights<'_>) -> usize {
     // SAFETY: the call reads no data.
     unsafe { sys::swy_expert_weights_size(&weights.to_c()) }
 }
-/// Returns the bytes of one expert in the packed layout, for any `weights.layout`.
+/// Returns the number of bytes of one expert in the packed layout, for any `weights.layout`.
 /// Returns `usize::MAX` if the size overflows or the format does not take this number of
 /// columns.
 pub fn packed_weights_size(weights: &ExpertWeights<'_>) -> usize {

@@ -119,7 +119,8 @@ struct Grid {
   uint8_t rows = kOne;
   uint8_t cols = kOne;
   uint16_t threads = 256;  // the threads per threadgroup
-  // If the value of this factor is smaller, it replaces `threads`.
+  // The index of a factor. If the value of the factor is below `threads`, a
+  // threadgroup has this many threads instead.
   uint8_t threads_at_most = kUnlimited;
 };
 

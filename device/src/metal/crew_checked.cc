@@ -101,8 +101,8 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
 
 void Crew::Access(const void* address, size_t bytes, uint32_t kind,
                   const void* where) {
-  // While lanes meet, the shim accesses memory that they passed to the call,
-  // which needs no check.
+  // While lanes meet in a simd function, only the shim runs. It accesses the
+  // memory that the lanes passed to the function. These accesses need no check.
   if (meeting_ != nullptr) return;
   if (bytes == 0) return checked_->Fence(kind);
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);

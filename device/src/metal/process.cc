@@ -24,8 +24,7 @@ namespace switchyard::device::metal {
 namespace {
 
 // Sets the limit, unless a lower limit exists. The process may already have
-// run some instructions; the limit applies from its next allocation or write
-// on.
+// run some instructions. The limit applies to all later allocations and writes.
 void LimitBytes(pid_t process, uint64_t bytes) {
   for (const auto resource : {RLIMIT_AS, RLIMIT_FSIZE}) {
     rlimit limit;

@@ -145,9 +145,10 @@ class RegionWriter {
   std::string EmitUses(std::string_view text) {
     return f_.Replace(text, [this](size_t v) { return EmitUse(v); });
   }
-  // Returns the address of a uniform live value in the copy `of`. These values
-  // have two copies, because a region runs once for each row of threads: each
-  // run reads the old values from %shared, and writes the new values to %made.
+  // Returns the address of a uniform live value. `of` names the copy: %shared
+  // has the old values, and %made the new ones. There are two copies, because a
+  // region runs once for each row of threads, and each run reads the old
+  // values.
   std::string EmitSharedSlot(size_t field, const char* of = "%made") {
     const std::string name = "%p." + Number(next_++);
     Emit(name + " = getelementptr inbounds " + shared_type_ + ", " +

@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Races of atomics with plain accesses, and mistakes with atomics alone. If
-// kDefect is set, a kernel has the defect; otherwise it is correct.
+// Races of an atomic access with a plain one, and mistakes with atomics alone.
+// If kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>
 using namespace metal;

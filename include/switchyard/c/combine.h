@@ -55,7 +55,7 @@ typedef struct swy_identity_experts {
 typedef struct swy_block_norms {
   swy_matrix routed;  // weight of the norm of the routed sum
   swy_matrix shared;  // weight of the norm of the shared experts' sum
-  swy_matrix block;   // weight of the norm of the total of both sums
+  swy_matrix block;   // weight of the norm of both sums together
 } swy_block_norms;
 // Learned vectors, [1, hidden], each optional.
 typedef struct swy_combine_vectors {

@@ -236,9 +236,9 @@ SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
 // Writes the options of preset->family, as swy_find_preset does, with the
 // values of a checkpoint's config.json. It writes all fields, so change
 // options only after the call. Returns SWY_INVALID_ARGUMENT and writes
-// nothing for the reasons of swy_find_preset, and also if a field that
-// changes the family's results is missing (the message names it), or if a
-// value is not valid for the family.
+// nothing if swy_find_preset would, if a field that changes the family's
+// results is missing (the message names it), or if a value is not valid for
+// the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;

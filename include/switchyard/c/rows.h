@@ -27,7 +27,7 @@ typedef struct swy_gather_inputs {
   swy_matrix topk_ids;  // [num_tokens, top_k]: only the shape is read
   // Optional [num_tokens, top_k], as swy_bucket_packed writes it. With
   // row_index, each token is converted once, and the token's other rows are
-  // copies of that row.
+  // copies of the result.
   swy_matrix row_index;
 } swy_gather_inputs;
 #define SWY_GATHER_INPUTS_INIT                                     \

@@ -3,12 +3,12 @@
 
 // packing_test SEED TENSORS
 //
-// Makes tensors of random shapes in buffers that pack, and sets them to
-// random bytes, as a whole or in random parts. Checks that the bytes read
-// back are equal. Then compares a product of the plug-in with ggml's product,
-// which may differ by the rounding of rows. Prints a JSON object with the
-// number of tensors of each type, and the seeds of tensors that differ.
-// Tensor i of a run has the seed SEED + i.
+// Makes tensors of random shapes in the plug-in's buffers, which pack all
+// tensors but those of F16. Sets the tensors to random bytes, as a whole or in
+// random parts, and checks that the bytes read back are equal. Then compares a
+// product of the plug-in with ggml's product, which may differ by the rounding
+// of rows. Prints a JSON object with the number of tensors of each type, and
+// the seeds of tensors that differ. Tensor i of a run has the seed SEED + i.
 
 #include <algorithm>
 #include <cmath>

@@ -4,12 +4,12 @@
 // views_fuzz SEED GRAPHS
 //
 // Makes random graphs of a Mixture-of-Experts layer, computes each by the CPU
-// backend and by the plug-in, and compares the results. Nodes read each other
-// through views as llama.cpp makes them. Some graphs have artificial views:
-// with other strides, offsets or shapes, with a slot twice, or in place. Prints
-// a JSON object with the number of chains that the plug-in found, and the
-// seeds of graphs with different results. Graph i of a run has the seed
-// SEED + i.
+// backend and by the plug-in, and compares the results. Nodes read the results
+// of other nodes through views as llama.cpp makes them. Some graphs have
+// artificial views: with other strides, offsets or shapes, with a slot twice,
+// or in place. Prints a JSON object with the number of chains that the plug-in
+// found, and the seeds of graphs with different results. Graph i of a run has
+// the seed SEED + i.
 
 #include <algorithm>
 #include <cmath>

@@ -132,7 +132,7 @@ class _Parameters:
         return name in self._of
 
     def element_size(self, name, param):
-        """Returns the bytes of an element of a parameter, for device_map="auto"."""
+        """Returns the size of a parameter's elements in bytes, for device_map="auto"."""
         if name not in self._of:
             return param.element_size()
         _, _, formats, role = self._of[name]

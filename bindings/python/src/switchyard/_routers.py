@@ -193,7 +193,8 @@ def plan_of(module, dtype):
     matrix = module.get_submodule(owner).weight
     if dtype not in DTYPES or matrix.dtype not in DTYPES:
         raise Unsupported(f"no products of {dtype} and {matrix.dtype}")
-    # Compares in the module's own dtype, and also in f32, where keys hardly ever tie.
+    # The module's results are compared with each plan's, in the module's own dtype, and also in
+    # f32, where keys hardly ever tie.
     examples = [(matrix.dtype, _twin(module), dtype)]
     if {dtype, matrix.dtype} != {torch.float32}:
         examples.append((torch.float32, _twin(module).to(torch.float32), torch.float32))

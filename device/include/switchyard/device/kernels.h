@@ -36,8 +36,8 @@
 // Grids are in threadgroups. The part of a grid that lies beyond the shapes
 // in the struct is ignored. A smaller grid computes only its part: fewer
 // rows, or fewer tiles of 256 columns. Dimensions that an entry does not list
-// must be 1, and so must the dimension of an entry with grid (1), because
-// more threadgroups would race on Metal. Errors are:
+// must be 1. An entry with grid (1) allows exactly one threadgroup, because
+// several would race on Metal. Errors are:
 // * a threadgroup size other than the one in the entry,
 // * negative dimensions,
 // * buffers shorter than the shapes in the struct need,
