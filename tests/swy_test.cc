@@ -383,6 +383,9 @@ TEST(Swy, WrongArgumentsAreErrors) {
   ExpectError(Swy("plan --nodes 2 --gb-per-s 0"), "--gb-per-s");
   ExpectError(Swy("plan --nodes 2 --row-bytes -1"), "--row-bytes");
   ExpectError(Swy("plan --nodes 2 --back-bytes x"), "--back-bytes");
+  ExpectError(Swy("plan --nodes 2 --workers 3"), "--workers excludes --nodes");
+  ExpectError(Swy("plan --once"), "--once requires --nodes");
+  ExpectError(Swy("plan --gb-per-s 2"), "--gb-per-s requires --nodes");
   ExpectError(Swy("verify --isa ''"), "--isa");
   ExpectError(Swy("verify --kernel rout"), "--kernel: rout not in {activate,");
   ExpectError(Swy("verify --print=maybe"), "--print: takes no value");

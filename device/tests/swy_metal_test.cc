@@ -1035,6 +1035,8 @@ TEST_F(SwyMetalRun, WrongArgumentsAreOneLineThatNamesThem) {
       {good + "--print 2", "--print 2: no such buffer"},
       {good + "--rtol -1", "--rtol: Value -1 not in range 0 to 1000000"},
       {good + "--atol x", "--atol: Value x not in range 0 to 1000000"},
+      {good + "--rtol 0.1", "--rtol: needs --expect"},
+      {good + "--atol 0.1", "--atol: needs --expect"},
       {good + "--checked --seeds 0",
        "--seeds: Value 0 not in range 1 to 10000"},
       {good + "--seeds 2", "--seeds: needs --checked"},

@@ -923,6 +923,11 @@ int MetalRun(const MetalRunOptions& options) {
     require(!options.json.empty(), "--json", why);
     require(!options.sarif.empty(), "--sarif", why);
   }
+  if (options.expect.empty()) {
+    const char* const why = "needs --expect";
+    require(options.rtol.has_value(), "--rtol", why);
+    require(options.atol.has_value(), "--atol", why);
+  }
   program::RequireTwoFiles("--sarif", options.sarif, "--json", options.json);
   if (!options.json.empty()) program::RequireWritable("--json", options.json);
   if (!options.sarif.empty()) {

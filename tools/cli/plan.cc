@@ -30,22 +30,24 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
       "of the\nbusiest node: two messages to the experts (numbers of rows, "
       "rows), products, and\none message back. Halves are two half-batches; "
       "the messages of one overlap with\nthe products of the other. The "
-      "speedup is over one node.");
+      "speedup is the time on one node, divided by\nthe shorter time of the "
+      "two.");
   options.layer.num_experts = 128;
   options.layer.hidden = 2048;
   options.layer.intermediate = 768;
   const auto count = [plan](const char* name, size_t* value, const char* text,
                             int low = 1) {
-    plan->add_option(name, *value, text)
+    return plan->add_option(name, *value, text)
         ->check(program::Within(low, 1 << 20))
         ->type_name("N")
         ->capture_default_str();
   };
-  plan->add_option("--workers", options.workers,
-                   "Numbers of workers, a line each")
-      ->check(program::Within(1, 4096))
-      ->type_name("N")
-      ->capture_default_str();
+  CLI::Option* const workers =
+      plan->add_option("--workers", options.workers,
+                       "Numbers of workers, a line each")
+          ->check(program::Within(1, 4096))
+          ->type_name("N")
+          ->capture_default_str();
   count("--tokens", &options.tokens, "Tokens in the batch");
   count("--experts", &options.layer.num_experts, "Experts of the layer");
   count("--top-k", &options.top_k, "Experts per token");
@@ -60,7 +62,7 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
       ->type_name("NAME")
       ->capture_default_str();
   const auto time = [plan](const char* name, double* value, const char* text) {
-    plan->add_option(name, *value, text)
+    return plan->add_option(name, *value, text)
         ->check(CLI::Range(0.0, 1e6).description(""))
         ->type_name("US")
         ->capture_default_str();
@@ -71,23 +73,28 @@ CLI::App* AddPlan(CLI::App& app, PlanOptions& options) {
   time("--tile-us", &options.costs.tile, "Time of a tile besides its product");
   time("--claim-us", &options.costs.claim, "Time to claim a task");
   ClusterOptions& cluster = options.cluster;
-  plan->add_option("--nodes", cluster.nodes,
-                   "Numbers of nodes, a line each, instead of workers")
-      ->check(program::Within(1, 1024))
-      ->type_name("N");
-  count("--node-workers", &cluster.workers, "Workers of each node");
-  time("--latency-us", &cluster.latency_us, "Time of a message between nodes");
-  plan->add_option("--gb-per-s", cluster.gb_per_s,
-                   "Bytes that a node sends in a second, in GB")
-      ->check(CLI::Range(1e-6, 1e6).description(""))
-      ->type_name("GB")
-      ->capture_default_str();
-  count("--row-bytes", &cluster.row_bytes,
-        "Bytes of a row to experts; 0: int8 and 8 bytes", 0);
-  count("--back-bytes", &cluster.back_bytes,
-        "Bytes of a row sent back; 0: bf16", 0);
-  plan->add_flag("--once", cluster.sends_tokens_once,
-                 "Send a token to a node once, not once per expert");
+  CLI::Option* const nodes =
+      plan->add_option("--nodes", cluster.nodes,
+                       "Numbers of nodes, a line each, instead of workers")
+          ->check(program::Within(1, 1024))
+          ->type_name("N")
+          ->excludes(workers);
+  CLI::Option* const of_nodes[] = {
+      count("--node-workers", &cluster.workers, "Workers of each node"),
+      time("--latency-us", &cluster.latency_us,
+           "Time of a message between nodes"),
+      plan->add_option("--gb-per-s", cluster.gb_per_s,
+                       "Bytes that a node sends in a second, in GB")
+          ->check(CLI::Range(1e-6, 1e6).description(""))
+          ->type_name("GB")
+          ->capture_default_str(),
+      count("--row-bytes", &cluster.row_bytes,
+            "Bytes of a row to experts; 0: int8 and 8 bytes", 0),
+      count("--back-bytes", &cluster.back_bytes,
+            "Bytes of a row sent back; 0: bf16", 0),
+      plan->add_flag("--once", cluster.sends_tokens_once,
+                     "Send a token to a node once, not once per expert")};
+  for (CLI::Option* const option : of_nodes) option->needs(nodes);
   return plan;
 }
 
