@@ -56,12 +56,12 @@ def main(argv):
     parser.add_argument("--layers", type=count, default=4)
     parser.add_argument("--prefill", type=count, nargs="+", default=[32, 512, 2048])
     parser.add_argument("--steps", type=lambda text: 0 if text == "0" else count(text),
-                        default=8, help="of decoding, timed together; 0: none (8)")
+                        default=8, help="decoding steps, timed together; 0: none (8)")
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
     parser.add_argument("--pack-weights", action="store_true",
-                        help="for oneDNN, whenever Switchyard runs the experts")
+                        help="pack the weights for oneDNN, if Switchyard runs the experts")
     parser.add_argument("--experts-dtype", choices=switchyard.weight_formats(), nargs="+", default=[],
-                        help="also a patched copy whose experts are quantised, for each of these")
+                        help="also a patched copy with experts in each of these formats")
     parser.add_argument("--threads", type=count, default=torch.get_num_threads())
     parser.add_argument("--seconds", type=seconds, default=8, help="for each line (8)")
     arguments = parser.parse_args(argv)

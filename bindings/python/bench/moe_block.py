@@ -89,7 +89,7 @@ def main(argv):
     parser.add_argument("--shape", choices=SHAPES, nargs="+", default=["qwen3"])
     parser.add_argument("--tokens", type=count, nargs="+", default=[1, 32, 512, 2048])
     parser.add_argument("--dtype", choices=("bfloat16", "float32", "float16"), default="bfloat16")
-    parser.add_argument("--layers", type=count, default=2, help="whose weights take turns (2)")
+    parser.add_argument("--layers", type=count, default=2, help="layers, whose weights are used in turn (2)")
     parser.add_argument("--seconds", type=seconds, default=3, help="for each number of tokens (3)")
     parser.add_argument("--threads", type=count, default=torch.get_num_threads())
     parser.add_argument("--pack-weights", action="store_true",
