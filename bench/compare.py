@@ -133,7 +133,7 @@ def plain_loops(program, table):
                     table.title = (f"{context['cpu_model']}{cpu_class()} ({run['isa']}), "
                                    f"{run['threads']} threads, {context['compiler']}, "
                                    f"oneDNN {context['onednn']}: one layer, the usual code's time "
-                                   "over ours")
+                                   "divided by ours")
                 table.add(("plain loops", dtype), tokens,
                           run["plain_loops_seconds"] / run["seconds"], run["seconds"] * 1e3,
                           spread.middle_half(plain / ours for ours, plain in
@@ -207,7 +207,7 @@ def experts(program, table):
             table.title = table.title or (
                 f"{context['cpu_model']}{cpu_class()} ({isa}), ggml {context['ggml']}: the experts "
                 "of a layer, from ids to\nthe sum; ggml's time, with weights as llama.cpp loads "
-                "them, over ours")
+                "them, divided by ours")
             for threads, suffix in ((1, ""), (2, ":2")):
                 if isa + suffix in times:
                     add_ratio(table, (name, str(threads)), tokens, times[isa + suffix],
@@ -221,8 +221,8 @@ def products(program, table):
         isa = next(isa for isa in context["isas"].split() if isa in times)
         table.title = table.title or (
             f"{context['cpu_model']}{cpu_class()} ({isa}): a product with int8 weights of "
-            f"{PRODUCT_SHAPE}, quantised\nrows; oneDNN {context['onednn']}'s time over ours, one "
-            "thread")
+            f"{PRODUCT_SHAPE}, quantised\nrows; oneDNN {context['onednn']}'s time divided by ours, "
+            "one thread")
         add_ratio(table, ("int8 beside oneDNN",), rows, times[isa], times["onednn"])
 
 

@@ -180,14 +180,13 @@ class JsonFile : public benchmark::JSONReporter {
 };
 
 constexpr char kHelp[] =
-    "switchyard_bench: every kernel, ISA and shape beside its rivals, each a\n"
-    "benchmark kernel/shape/contender. A program of Google Benchmark's, whose\n"
-    "options follow, beside\n"
+    "Times every kernel, ISA and shape, and other code for the same work. The\n"
+    "name of a benchmark is kernel/shape/contender. The options are those of\n"
+    "Google Benchmark, listed below, and\n"
     "  --shape=experts=N,top_k=N,hidden=N,intermediate=N,tokens=N\n"
-    "which times the kernels of that layer alone (what is not said is\n"
-    "Qwen3-30B-A3B's, and 512 tokens; may be given several times). Unless "
-    "they\n"
-    "say otherwise:";
+    "which times only the kernels of this layer, and may be given several\n"
+    "times. Numbers that are left out are those of Qwen3-30B-A3B, with 512\n"
+    "tokens. Options that are left out are:";
 
 int Run(const std::vector<std::string>& arguments) {
   std::string out, filter;
