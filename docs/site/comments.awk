@@ -1,7 +1,7 @@
 # Converts the headers' plain comments to Doxygen's form: a `//` above a declaration
 # becomes `///`, and a `//` behind a declaration becomes `///<`. Formulas, which are
 # indented, keep their layout. Each public function gets its example. The text of a
-# link to a Markdown file is the title of the page. Needs titles.awk, loaded first.
+# link to a Markdown file is the title of the page. Awk must load titles.awk first.
 
 # Escapes Doxygen's commands and markup, except in code and in quotes, where Doxygen reads no
 # markup. Code and quotes may continue in the next line of a comment, so `enclosed_by` keeps
@@ -40,7 +40,8 @@ function escaped_text(text) {
   gsub(/\*/, "\\*", text)
   gsub(/_/, "\\_", text)
   gsub(/&gt;::/, "\\&gt;\\::", text)
-  # A full stop before a blank ends the brief text. Two full stops must not end it.
+  # Doxygen ends the brief text at a full stop before a blank, but two full stops in a row
+  # must not end it.
   gsub(/\.\. /, "..\\&nbsp;", text)
   return text
 }
@@ -102,8 +103,8 @@ match($0, /^  [A-Za-z_0-9<>]+ [a-z_]+( = [^,;(]+)?(, [a-z_]+( = [^,;(]+)?)+;/) {
   above = ""
   next
 }
-# Adds the name to the comment of each field of a config.json. Without it, a field would have no
-# text, or only the families that use the field and its other names.
+# Adds the field's name to the comment of each field of a config.json. Otherwise the comment would
+# be empty, or have only the field's other names and the families that use the field.
 /^struct ModelConfig|^typedef struct swy_model_config/ { is_config = 1 }
 /^}/ { is_config = 0 }
 is_config && match($0, /[a-z_]+;/) && !/uint32_t size;/ {

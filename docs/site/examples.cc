@@ -69,12 +69,13 @@ void Configure() {
   //! [FindPreset]
   ModelConfig config;
   //! [SetField]
-  // For each pair of the config.json, known or not:
+  // For each key and value of config.json. Unknown keys are allowed:
   Require(SetField("num_experts", 128, &config));
   Require(SetField("hidden_act", "silu", &config));
   //! [SetField]
   //! [SetNull]
-  // A null of config.json is the class's default.
+  // A null in config.json means the default of the family's configuration
+  // class.
   Require(SetNull("routed_scaling_factor", &config));
   //! [SetNull]
   //! [ApplyConfig]
@@ -209,7 +210,8 @@ void QuantizedExperts() {
   in.hidden = {x.data(), kTokens, kIn};
   in.combine.topk_weights = {weights.data(), kTokens, kTopK};
   in.scratch = scratch;
-  // `layer` multiplies tiles by MultiplyTile(), as a GEMM of an engine does.
+  // RunExperts() calls `layer` for each tile, like an engine's GEMM. `layer`
+  // calls MultiplyTile().
   Require(RunExperts(in, {{out.data(), kTokens, kIn}}, options, layer));
   //! [MultiplyTile]
 }

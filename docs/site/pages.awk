@@ -1,6 +1,6 @@
 # Converts the Markdown pages to Doxygen's form: headings get the anchors that links name,
 # unique over all pages, and links to files outside of the site become text. If the text of
-# a link is a page's file name, the page's title replaces it. Needs titles.awk, loaded first.
+# a link is a page's file name, the page's title replaces it. Awk must load titles.awk first.
 
 # Returns the path from the root for a path relative to `folder`, the folder of this page.
 function from_root(path) {

@@ -1,6 +1,6 @@
 # Functions that comments.awk and pages.awk share: the pages of the site and their titles.
 
-# The page of a file, a path from the root; "" if the site has none.
+# Returns the page of the file with this path from the root, or "" if the site has no such page.
 function page_of(path) {
   if (path == "README.md") return "index"
   if (path == "conformance/README.md") return "vectors"
@@ -9,7 +9,7 @@ function page_of(path) {
   gsub(/.*\/|\.md$/, "", path)
   return path
 }
-# The page of a header, a path from the root; "" if no header has this path.
+# Returns the page of the header with this path from the root, or "" if there is no such header.
 function group_of(path) {
   if (path == "include/switchyard/switchyard.h") return "switchyard.h"
   if (!sub(/^(device\/)?include\/switchyard\//, "", path) || path !~ /\.h$/) return ""
@@ -22,7 +22,8 @@ function slug_of(heading) {
   gsub(/ /, "-", heading)
   return heading
 }
-# The title of a Markdown file, or of the section that `anchor` names; "" if there is none.
+# Returns the title of a Markdown file, or of its section `anchor` if one is given. Returns "" if
+# there is no such title.
 function title_of(path, anchor,   line, is_code, heading, key) {
   key = path "#" anchor
   if (key in titles) return titles[key]
