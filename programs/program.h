@@ -65,8 +65,8 @@ std::string IsaChoices(const std::string& separator = ", ");
 // machine; the error lists the choices. Call it before any work, because
 // kernels would refuse to run later.
 void RequireEnvironmentIsa();
-// Caps the library to the ISA `name`, the value of --isa. If the name is wrong,
-// throws InputError with the choices.
+// Limits the library to the ISA `name`, the value of --isa. If the name is
+// wrong, throws an InputError that lists the choices.
 void UseIsa(const std::string& name);
 
 // Returns "" if count is 1, otherwise "s".
