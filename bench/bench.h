@@ -158,7 +158,7 @@ void InHalves(Executor& executor, size_t size, Move move) {
 // these two ISAs for shapes that would take too long on all ISAs.
 std::vector<Isa> MainIsas();
 
-// Caps the library to `isa`, or to the best ISA if `isa` is empty.
+// Makes the library use `isa`, or the best ISA if `isa` is empty.
 void UseIsa(const std::string& isa);
 
 constexpr std::chrono::microseconds kWarmUp{50};
@@ -225,8 +225,8 @@ class Case {
       : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
 
   // Adds a contender. setup(data) returns the function call(slot), which is
-  // timed. This function may check its results itself, and throw if they are
-  // wrong.
+  // timed. call() may check its results itself, and throw an exception if they
+  // are wrong.
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));

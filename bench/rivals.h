@@ -86,7 +86,7 @@ class Operations {
   std::shared_ptr<const std::vector<Step>> steps_;
 };
 
-// True if oneDNN computes bf16 with this CPU's vectors.
+// True if oneDNN supports bf16 on this CPU.
 bool SupportsBf16();
 
 // In the functions below, the inputs of the slots lie one after the other, and
