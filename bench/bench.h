@@ -113,8 +113,8 @@ class Verifier {
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
   void Announce() { ++unverified_; }
   // Throws std::runtime_error if a contender's results are wrong. Calls
-  // wanted() for the expected outputs once, and keeps them until all announced
-  // contenders are verified.
+  // wanted() once, and keeps the expected outputs that it returns until all
+  // contenders that Announce() has counted are verified.
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
               const std::function<void(size_t)>& call);

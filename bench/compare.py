@@ -176,7 +176,7 @@ def ggml(python, plugin, *models, table):
 
 
 def contender_times(program, pattern, rounds):
-    """Runs switchyard_bench, and returns its context and the ns by contender and round."""
+    """Runs switchyard_bench. Returns its context, and the times in ns by contender and round."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.json")
         output(program, f"--benchmark_filter={pattern}", f"--benchmark_out={path}",

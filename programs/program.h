@@ -44,9 +44,9 @@ std::string ErrorLine(const std::string& program, std::string what);
 // Returns the line with the first error in a compiler's messages.
 std::string FirstError(const std::string& messages);
 
-// Throws InputError if both paths name one file, because the second output
-// would replace the first. Accepts "" and /dev/stdout twice, because they are
-// not files.
+// Throws InputError if both paths name the same file, because the second output
+// would replace the first. Both paths may be "" or /dev/stdout, because these
+// are not files.
 void RequireTwoFiles(const std::string& option, const std::string& path,
                      const std::string& other_option,
                      const std::string& other_path);
