@@ -113,8 +113,8 @@ class Verifier {
   explicit Verifier(const Facts& facts) : slots_(facts.slots) {}
   void Announce() { ++unverified_; }
   // Throws std::runtime_error if a contender's results are wrong. Calls
-  // wanted() for the expected outputs once, and keeps them until all announced
-  // contenders are verified.
+  // wanted() once, and keeps the expected outputs that it returns until all
+  // contenders that Announce() has counted are verified.
   void Verify(const Contender& contender,
               const std::function<std::vector<Output>()>& wanted,
               const std::function<void(size_t)>& call);
@@ -158,7 +158,7 @@ void InHalves(Executor& executor, size_t size, Move move) {
 // these two ISAs for shapes that would take too long on all ISAs.
 std::vector<Isa> MainIsas();
 
-// Caps the library to `isa`, or to the best ISA if `isa` is empty.
+// Makes the library use `isa`, or the best ISA if `isa` is empty.
 void UseIsa(const std::string& isa);
 
 constexpr std::chrono::microseconds kWarmUp{50};
@@ -225,8 +225,8 @@ class Case {
       : shared_(std::make_shared<Shared>(std::move(facts), std::move(make))) {}
 
   // Adds a contender. setup(data) returns the function call(slot), which is
-  // timed. This function may check its results itself, and throw if they are
-  // wrong.
+  // timed. call() may check its results itself, and throw an exception if they
+  // are wrong.
   template <class Setup>
   benchmark::internal::Benchmark* Add(const Contender& contender, Setup setup) {
     using Call = decltype(setup(std::declval<Data&>()));

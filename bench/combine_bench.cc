@@ -21,8 +21,8 @@ namespace {
 // in an L2 cache of 2 MiB.
 constexpr size_t kSlots = 4;
 
-// Makes weights that bf16 holds exactly, because oneDNN takes weights in that
-// type.
+// Makes weights that bf16 holds exactly, because oneDNN takes the weights in
+// bf16 if the rows are bf16.
 Aligned<float> WeightsOf(const Types& types, size_t size) {
   Aligned<float> weights = Floats(size, 6, 1.0f);
   for (size_t i = 0; i < size && !IsF32(types); ++i) {
@@ -38,7 +38,7 @@ struct Data {
   bool indexed;
   Rows rows, residual, out, normed;
   Aligned<float> weights, norm_weight;
-  std::vector<int32_t> row_index;  // row numbers, from 0 in each slot
+  std::vector<int32_t> row_index;  // each slot counts its rows from 0
 
   Data(const Types& ty, size_t t, size_t h, size_t k, bool through_index)
       : types(ty),

@@ -5,7 +5,7 @@
 
 compare.py [MOE_LAYER] [--torch PYTHON] [--ggml PYTHON PLUGIN MODEL.gguf...] [--experts BENCH]
            [--repeat N] [--json FILE]
-compare.py --load    only the line that says that the machine is loaded, if it is
+compare.py --load    prints only a warning, if the machine is loaded
 
 The layer has Qwen3-30B-A3B's shape. The table has a row for each kind of code and type, and cells
 for 1, 32 and 512 tokens. A cell has the code's time divided by ours, the spread of this ratio in
@@ -23,7 +23,7 @@ ggml's graph, and a table for products with int8 weights beside oneDNN. BENCH is
 built with ggml. It times both in one process, in random order, and checks that their results agree.
 
 --json writes the same tables for bench/plots.py.
-Exit codes: 0; 1 if a program fails; 2 for wrong arguments; each failure in a line on stderr.
+Exit codes: 0; 1 if a program fails; 2 for wrong arguments. Each failure prints a line on stderr.
 """
 
 import argparse
@@ -176,7 +176,7 @@ def ggml(python, plugin, *models, table):
 
 
 def contender_times(program, pattern, rounds):
-    """Runs switchyard_bench, and returns its context and the ns by contender and round."""
+    """Runs switchyard_bench. Returns its context, and the times in ns by contender and round."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.json")
         output(program, f"--benchmark_filter={pattern}", f"--benchmark_out={path}",

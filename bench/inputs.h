@@ -103,8 +103,8 @@ constexpr RouterShape kRouters[] = {
 };
 
 // The sizes for softmax and top-k without renormalisation. Some of these models
-// renormalise; the table has their sizes, because a speed target is for these
-// sizes.
+// renormalise. The table has them nevertheless, because a speed target names
+// their sizes.
 constexpr RouterShape kUnnormalisedRouters[] = {
     {"Mixtral 8x7B's size", 8, 2},    {"Qwen1.5-MoE-A2.7B", 60, 4},
     {"DeepSeek-V2-Lite", 64, 6},      {"OLMoE-1B-7B", 64, 8},

@@ -13,8 +13,8 @@
 namespace switchyard::bench::plain {
 namespace {
 
-// Selects by inserting each logit that is large enough into a sorted list of
-// top_k. Among equal logits, the first stays in front.
+// Selects by inserting each logit that is large enough into a sorted list of at
+// most top_k logits. Among equal logits, the first stays in front.
 void SelectByInsertion(const float* row, size_t experts, size_t top_k,
                        int32_t* ids) {
   float best[kMaxExperts];

@@ -114,7 +114,8 @@ void Activate(const ActivateInputs& inputs, const Matrix<T>& out) {
   }
 }
 
-// Returns the activation of a gate value `g` times an up value `u`.
+// Returns the activation's result for a gate value `g` and an up value `u`, for
+// example SiLU(g) * u.
 inline float Activated(const ActivateOptions& options, float g, float u) {
   switch (options.activation) {
     case Activation::kGelu:

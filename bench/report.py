@@ -4,7 +4,7 @@
 """Prints switchyard_bench's times as Markdown: for each kernel, a table with a line for each shape
 and type, a column for each ISA, and columns for the fastest peer and the fastest probe.
 
-Each FILE is what one process wrote with --benchmark_out=FILE. Several FILEs of one machine give one
+One process wrote each FILE, by the option --benchmark_out=FILE. Several FILEs of one machine give one
 report. From each process, the report takes a contender's median time, and the ratio of two
 contenders' medians. It prints the median of all processes. Behind a time, "±2%" is half of the
 time's spread. Brackets behind a ratio have the ratio's spread. bench/spread.py defines spreads. A

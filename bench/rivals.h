@@ -36,8 +36,9 @@ constexpr size_t kTopK = 8;  // Combine() supports only this top_k
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                bool renormalize);
 // Routes by any score except kSparsemixer. Adds one bias, which all tokens
-// share, to the scores. Groups must have at least two experts, and need a bias.
-// Divides the weights by the sum of the selected weights.
+// share, to the scores. If there are groups, each must have at least two
+// experts, and there must be a bias. Divides the weights by the sum of the
+// selected weights.
 void RouteTopK(const RouteInputs& inputs, const RouteOutputs& outputs,
                const RouteOptions& options);
 // Sorts the pairs, and returns the number of pairs of the busiest expert.
@@ -86,7 +87,7 @@ class Operations {
   std::shared_ptr<const std::vector<Step>> steps_;
 };
 
-// True if oneDNN computes bf16 with this CPU's vectors.
+// True if oneDNN supports bf16 on this CPU.
 bool SupportsBf16();
 
 // In the functions below, the inputs of the slots lie one after the other, and

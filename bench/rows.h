@@ -105,9 +105,10 @@ class Rows {
   std::vector<float> Values() const { return Values(0, rows_); }
 
   // Appends these rows to the outputs: codes, then scales, then sums. `want`
-  // has the expected rows of all slots. If the format holds numbers and `close`
-  // is not empty, contenders without same_bits, and all contenders with f32
-  // rows, must only be close to `close`.
+  // has the expected rows of all slots. `close` has the expected values for
+  // comparisons within a tolerance. If the format holds numbers and `close` is
+  // not empty, contenders without same_bits, and all contenders with f32 rows,
+  // are compared with `close` instead of `want`.
   void AddWanted(const testing_support::FormatRows& want,
                  const std::vector<double>& close,
                  std::vector<Output>* outputs);

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that report.py, compare.py and plots.py share: spreads, load, errors, and files.
 
-A spread is the middle half of several measurements: of the runs or, with only one or two runs, of
-their rounds, because two runs may agree by luck. The middle half of up to four values is all of
-them. The middle half of more values leaves out outliers, because in one process of twenty, all
-rounds of a program take twice their usual time. A ratio with a wider spread than its distance from
-1 is no result.
+A spread is the middle half of several measurements: of the runs, if there are at least three, and
+otherwise of their rounds, because two runs may agree by luck. The middle half of up to four values is
+all of them. The middle half of more values leaves out outliers, because in one process of twenty, all
+rounds of a program take twice their usual time. A ratio with a wider spread than its distance from 1
+is no result.
 """
 
 import argparse

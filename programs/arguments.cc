@@ -6,7 +6,8 @@
 namespace program {
 namespace {
 
-// Throws if an option has an empty value, because no program accepts one.
+// Throws if an option has an empty value, because no program accepts an empty
+// value.
 void RequireNoneEmpty(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
@@ -18,8 +19,8 @@ void RequireNoneEmpty(const CLI::App& app) {
   }
 }
 
-// Refuses values for flags, which take none. By default, CLI11 accepts
-// "--flag=3", "--flag=no", and any value of --help.
+// Makes CLI11 refuse a value after a flag. By default, CLI11 accepts
+// "--flag=3", "--flag=no", and any value after --help.
 void RefuseValuesOfFlags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_expected_max() == 0) option->disable_flag_override();

@@ -32,14 +32,15 @@ CLI::Validator Within(int low, int high);
 // variable SWITCHYARD_ISA.
 bool Parse(CLI::App& app, int argc, const char* const* argv);
 
-// Makes a pool of `threads` threads, or of one per core if `threads` is empty.
-// If the library was built without TBB or memory runs out, throws InputError if
-// `threads` has a value, and otherwise returns null.
+// Makes a pool with `threads` threads. If `threads` is empty, the pool has one
+// thread per core. If it cannot make a pool, because the library was built
+// without TBB or memory runs out, throws InputError if `threads` has a value,
+// and returns null if `threads` is empty.
 std::shared_ptr<switchyard::Executor> MakePool(std::optional<size_t> threads);
 
-// Caps the library to options.isa. Returns the serial executor if
-// options.threads is 1 or there is no pool, otherwise a pool. Throws InputError
-// if an option is wrong.
+// If options.isa is not empty, limits the library to this ISA. Returns the
+// serial executor if options.threads is 1 or MakePool() returns null, otherwise
+// a pool. Throws InputError if an option is wrong.
 std::shared_ptr<switchyard::Executor> MakeExecutor(
     const ThreadOptions& options);
 

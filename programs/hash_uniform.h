@@ -25,7 +25,7 @@ inline uint32_t HashMix(uint32_t x) {
   return x;
 }
 
-// Returns the key of stream number `stream`, which HashUniform() takes.
+// Returns the key that HashUniform() takes for stream number `stream`.
 inline uint32_t HashKey(uint32_t stream) { return HashMix(20260117u + stream); }
 
 // Returns element `index` of the stream with this key. The elements are

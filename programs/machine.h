@@ -16,7 +16,7 @@ namespace program {
 
 // Returns the CPU's name, such as "AMD EPYC 9354", or "unknown".
 std::string CpuModel();
-// Returns the clock of the first core, or 0 if it is unknown.
+// Returns the clock rate of the first core in MHz, or 0 if it is unknown.
 double CpuMegahertz();
 
 struct Cache {

@@ -44,9 +44,9 @@ std::string ErrorLine(const std::string& program, std::string what);
 // Returns the line with the first error in a compiler's messages.
 std::string FirstError(const std::string& messages);
 
-// Throws InputError if both paths name one file, because the second output
-// would replace the first. Accepts "" and /dev/stdout twice, because they are
-// not files.
+// Throws InputError if both paths name the same file, because the second output
+// would replace the first. Both paths may be "" or /dev/stdout, because these
+// are not files.
 void RequireTwoFiles(const std::string& option, const std::string& path,
                      const std::string& other_option,
                      const std::string& other_path);
@@ -65,8 +65,8 @@ std::string IsaChoices(const std::string& separator = ", ");
 // machine; the error lists the choices. Call it before any work, because
 // kernels would refuse to run later.
 void RequireEnvironmentIsa();
-// Caps the library to the ISA `name`, the value of --isa. If the name is wrong,
-// throws InputError with the choices.
+// Limits the library to the ISA `name`, the value of --isa. If the name is
+// wrong, throws an InputError that lists the choices.
 void UseIsa(const std::string& name);
 
 // Returns "" if count is 1, otherwise "s".

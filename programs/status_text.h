@@ -12,7 +12,7 @@ namespace program {
 
 // Returns the status's message and its details, such as "RouteTopK: topk_ids:
 // is not [tokens, top_k]: got [15, 2], needs [16, 2]". Call it right after the
-// call that failed, because the thread keeps the numbers only until its next
+// call that failed, because the thread keeps the details only until its next
 // error.
 inline std::string StatusText(const switchyard::Status& status) {
   std::string text = status.message();

@@ -60,7 +60,7 @@ RouteOptions Effective(RouteOptions o) {
   return o;
 }
 
-// The families that route in the same way.
+// Options and inputs of a router, and all families that use them.
 struct Routing {
   std::vector<OptionText> options;
   bool has_bias, has_scale;

@@ -42,8 +42,8 @@ class Draw {
 std::vector<Case> Edges();
 
 // Computes the expected results of a case by RouteExactly(). Throws
-// std::logic_error if a weight is so near the middle of two floats that the
-// exp() of another C library could lead to the other float.
+// std::logic_error if a weight is so near the middle of two floats that it
+// could round to the other float with the exp() of another C library.
 void Expect(Case* c);
 
 }  // namespace switchyard::conformance

@@ -422,7 +422,7 @@ void Grader::FindCauses(const std::vector<const Answer*>& answers,
   for (size_t c = 0; c < cases_.size(); ++c) {
     if (!is_open(c)) continue;
     // Skips the search for pairs of causes if the order of slots or a factor of
-    // all weights is wrong, because no pair has this effect.
+    // all weights is wrong, because no pair of causes has these effects.
     std::optional<Finding> finding = Describe(cases_[c], *answers[c]);
     const bool is_certain =
         finding.has_value() &&

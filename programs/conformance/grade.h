@@ -88,7 +88,7 @@ class Grader {
                                   const std::vector<size_t>& likely);
 
   std::vector<Case> cases_;
-  // Keys are the arguments of Predicted() and RoutedAs().
+  // The results of Predicted() and RoutedAs(), by the functions' arguments.
   std::map<std::pair<size_t, size_t>, std::optional<Routed>> predicted_,
       routed_as_;
 };

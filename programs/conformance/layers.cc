@@ -25,7 +25,7 @@ void Check(const Status& status) {
   if (!status.ok()) throw std::logic_error(status.message());
 }
 
-// Returns random weights of about the size that trained weights have.
+// Returns random weights that are about as large as trained weights.
 WeightBytes MakeWeights(WeightFormat format, size_t rows, size_t cols,
                         uint32_t seed) {
   WeightBytes w;

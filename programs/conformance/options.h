@@ -21,9 +21,9 @@ using OptionText = std::pair<std::string, std::string>;  // name, value
 // RouteOptions.
 std::vector<OptionText> TextOf(const RouteOptions& options);
 
-// Sets the options of `texts`, and returns them with the defaults of the other
-// options. Throws program::InputError, which starts with `where`, if a name or
-// a value does not exist.
+// Returns RouteOptions with the values in `texts`, and with the defaults of all
+// other options. If a name or a value does not exist, throws a
+// program::InputError that starts with `where`.
 RouteOptions OptionsFrom(const std::vector<OptionText>& texts,
                          const std::string& where);
 

@@ -100,7 +100,8 @@ class Token {
     return o_.round_to == Type::kF32 ? value : Rounded(o_.round_to, value);
   }
 
-  // Scales, caps and clips the logits in x_, as route.h defines its x.
+  // Scales, caps and clips the logits in x_. Afterwards, x_ has the values that
+  // route.h calls x.
   void MapLogits() {
     const double cap = static_cast<double>(o_.logit_softcap),
                  clip = static_cast<double>(o_.logit_clip);
@@ -117,7 +118,7 @@ class Token {
     is_empty_ = !has_nan_ && max_ == -kInf;
   }
 
-  // Returns the scores of all logits, rounded if round_to is a small type.
+  // Returns the scores of all logits, rounded to round_to (see Round()).
   Doubles Scores(Score score) const {
     double sum = 0.0;
     for (const double x : x_) sum += std::isnan(x) ? 0.0 : ExpBelow(x, max_);

@@ -22,9 +22,9 @@ namespace moe_layer {
 // Rounds a size up to whole cache lines.
 constexpr size_t CacheLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Returns the best type of operands on this CPU for the type `wanted`: f32
-// instead of bf16 if oneDNN would have to emulate bf16, which is slower, and
-// otherwise `wanted`.
+// Returns the type of operands to use on this CPU instead of `wanted`. If
+// `wanted` is bf16 and oneDNN would have to emulate bf16, which is slower,
+// returns f32. Otherwise returns `wanted`.
 switchyard::Type OperandType(switchyard::Type wanted);
 
 constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
@@ -34,8 +34,8 @@ constexpr switchyard::Type GemmOutType(switchyard::Type operands) {
 
 // A view of the weights of one GEMM, in the form that the GEMM reads.
 struct GemmWeights {
-  // With f32 weights, the one or two stacked matrices. Otherwise parts[0] has
-  // all matrices, packed.
+  // If the weights are f32, each part points to one of the one or two stacked
+  // matrices. Otherwise parts[0] points to all matrices, packed.
   std::array<const void*, 2> parts = {};
 };
 

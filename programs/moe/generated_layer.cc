@@ -39,8 +39,9 @@ LayerPlan PlanGeneratedLayer(const MoeShape& shape) {
     return tensor;
   };
   const auto make_expert = [&](size_t intermediate) {
-    // The factor 4 of down keeps the sum around 1, although silu(gate) * up is
-    // around 0.6 and the sum averages the rows of top_k experts.
+    // Down has the deviation 4 instead of 1, so that the layer's output stays
+    // around 1, although silu(gate) * up is around 0.6 and the output is an
+    // average of the rows of top_k experts.
     return LayerPlan::Expert{
         make({intermediate, hidden}, UniformScale(1, hidden)),
         make({intermediate, hidden}, UniformScale(1, hidden)),

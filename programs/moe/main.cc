@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs one Mixture-of-Experts block end to end. Exit codes: 0 for success; 1 if
-// a result differs from double precision by more than rounding explains; 2 for
-// wrong input.
+// a result differs from its double-precision value by more than rounding
+// explains; 2 for wrong input.
 
 #include <algorithm>
 #include <chrono>

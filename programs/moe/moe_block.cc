@@ -22,8 +22,8 @@ using switchyard::ExpertTile;
 using switchyard::Status;
 
 // The router's GEMM multiplies this many rows at a time. The number must not
-// depend on the number of threads, because a GEMM's bits may depend on its
-// number of rows.
+// depend on the number of threads, because the bits of a GEMM's results may
+// depend on its number of rows.
 constexpr size_t kRouterRows = 64;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }

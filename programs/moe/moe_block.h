@@ -33,7 +33,7 @@ struct BlockResults {
   switchyard::Matrix<float> weights;                   // [tokens, top_k]
   switchyard::AnyMatrix identity;         // [tokens, 1], zero experts' weights
   switchyard::PackedBuckets buckets;      // the pairs, sorted by expert
-  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], into buckets
+  switchyard::Matrix<int32_t> row_index;  // [tokens, top_k], rows of buckets
   switchyard::AnyMatrix expert_rows;  // [pairs, hidden], sorted as `buckets`
   switchyard::AnyMatrix shared_rows;  // [tokens, hidden], or empty
   switchyard::AnyMatrix out;          // [tokens, hidden]

@@ -15,9 +15,10 @@ using switchyard::AnyRows;
 using switchyard::GateUpLayout;
 using switchyard::Type;
 
-// Cuts the experts' rows for this many workers on every executor, because the
-// bits of a GEMM's results may depend on its number of rows. On two threads,
-// the cut for 16 workers takes no more time.
+// Cuts the experts' rows into tiles for this many workers, however many threads
+// the executor has, because the bits of a GEMM's results may depend on its
+// number of rows. Two threads take no more time with tiles for 16 workers than
+// with tiles for two.
 constexpr size_t kWorkers = 16;
 
 // Returns the format of the rows that the experts' GEMMs read.

@@ -14,7 +14,8 @@ namespace moe_layer {
 
 // Makes the executor's threads read `matrices` once, and returns the bytes per
 // second. The read stops after 128 MiB, which most caches cannot hold, so a
-// call takes milliseconds. Afterwards the caches hold data that was read last.
+// call takes milliseconds. Afterwards, the caches hold the matrices that were
+// read last.
 double ReadBandwidth(
     const std::vector<switchyard::Span<const std::byte>>& matrices,
     switchyard::Executor& executor);

@@ -177,9 +177,9 @@ std::string WrongRoute(const LayerWeights& layer, const BlockResults& given,
   return wrong.substr(std::min(wrong.size(), std::string("token 0: ").size()));
 }
 
-// A pair is a token and one of its selected experts. True if, for each pair of
-// token t, row_index has a row of the pair's expert, and `buckets` has the pair
-// in this row.
+// A pair is a token and one of its selected experts. True if row_index maps
+// each pair of token t to a row of the pair's expert, and this row of `buckets`
+// has the pair.
 bool BucketsHold(const BlockResults& results, size_t t) {
   const switchyard::PackedBuckets& buckets = results.buckets;
   const size_t top_k = results.ids.cols;
@@ -202,7 +202,7 @@ bool BucketsHold(const BlockResults& results, size_t t) {
 // Returns an expert's output row for x, the input of gate and up. In families
 // that multiply the expert's input by the router's weight, `input_weight` is
 // this weight; otherwise it is 1. This function multiplies the products of gate
-// and up by the weight, and not the input. Missing biases are empty.
+// and up by input_weight, instead of x. Missing biases are empty.
 Row ExpertRow(const ExpertGemms& gemms, const ExpertWeights& expert,
               const switchyard::ActivateOptions& activate, const Floats& x,
               float input_weight = 1, const Floats& gate_up_bias = {},

@@ -48,8 +48,8 @@ struct StageProfile {
   double BetweenGemmsSeconds() const;
 };
 
-// Tells how often GEMMs read weights: once for each tile, which is a group of
-// rows that one product multiplies.
+// The numbers of tiles in a run. A tile is a group of rows that one product
+// multiplies. GEMMs read the weights once for each tile.
 struct WeightReads {
   size_t tiles = 0;         // the tiles of all routed experts
   size_t shared_tiles = 0;  // the tiles of the shared expert

@@ -100,7 +100,7 @@ WeightTensor WeightTensor::Part(const std::string& what, size_t element,
 }
 
 void WeightTensor::Generate(const AnyRows& out) const {
-  constexpr size_t kRows = 32;  // rows at once, which stay in the cache
+  constexpr size_t kRows = 32;  // a block of this many rows stays in the cache
   Buffer buffer(kRows * Cols() * sizeof(float));
   auto* values = reinterpret_cast<float*>(buffer.data());
   for (size_t row = 0; row < Rows(); row += kRows) {

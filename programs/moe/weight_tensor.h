@@ -24,9 +24,9 @@ struct WeightTensor {
   switchyard::Type type = switchyard::Type::kF32;
   std::string name;              // names of the file and tensor, for messages
   const char* kind = "weights";  // the word for elements, for messages
-  // The distance from one row, or column, to the next in elements; 0 if the
-  // tensor is dense. In a part of a tensor, `stored` is the part's first
-  // element.
+  // The distances from a row to the next row, and from a column to the next
+  // column, in elements; 0 if the tensor is dense. In a part of a tensor,
+  // `stored` is the part's first element.
   size_t row_stride = 0;
   size_t col_stride = 0;
   float factor = 1;  // multiplies a vector's stored values
