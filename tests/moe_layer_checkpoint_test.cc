@@ -296,16 +296,19 @@ TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   EXPECT_EQ(config.shape().num_experts, 256u);
   EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
 
-  // The fields are two objects deep. Some fields are lists with one value per
-  // layer, and all values of a list are equal.
+  // The fields are two objects deep, even if the outer object's model type is
+  // a family. Some fields are lists with one value per layer, and all values of
+  // a list are equal.
   json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
       "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
       "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");
-  const json outer = {{"model_type", "unknown"},
-                      {"num_experts", 5},
-                      {"thinker_config", {{"text_config", inner}}}};
-  EXPECT_EQ(read(outer.dump()).shape().num_experts, 12u);
-  EXPECT_EQ(read(outer.dump()).shape().top_k, 3u);
+  for (const char* type : {"unknown", "hunyuan_v1_moe"}) {
+    const json outer = {{"model_type", type},
+                        {"num_experts", 5},
+                        {"thinker_config", {{"text_config", inner}}}};
+    EXPECT_EQ(read(outer.dump()).shape().num_experts, 12u);
+    EXPECT_EQ(read(outer.dump()).shape().top_k, 3u);
+  }
   json numbered = json::parse(mimo.substr(0, mimo.find("\"time_step")) +
                               "\"moe_layer_freq\": 2}");
   numbered["model_type"] = "kimi_k2";

@@ -42,10 +42,9 @@ const Family* FindFamily(const json& config) {
   return nullptr;
 }
 
-// Returns the object in `config` that has the text model's fields: `config`
-// itself or an inner object.
+// Returns the object in `config` that has the text model's fields: an inner
+// object whose model type is a family, or else `config` itself.
 const json& TextOf(const json& config) {
-  if (FindFamily(config) != nullptr) return config;
   for (const char* key : kTextConfigs) {
     const auto text = config.find(key);
     if (text == config.end() || !text->is_object()) continue;
