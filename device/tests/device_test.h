@@ -289,8 +289,8 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// The fixture for tests that let command buffers write to a log, one after
-// another.
+// The fixture for tests in which one command buffer after another writes a
+// letter to a log.
 class LogTest : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {

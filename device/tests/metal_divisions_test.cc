@@ -25,8 +25,8 @@ namespace {
 // 12 numbers fill vectors of 2, 3 or 4 elements exactly.
 constexpr size_t kThreads = 12;
 
-// Dividends() has the type's smallest value and other values. Divisors() has
-// the divisor of each: 0, -1 and others.
+// Dividends() returns the type's smallest value and other values. Divisors()
+// returns a divisor for each of them: 0, -1 or another number.
 template <class T>
 std::vector<T> Dividends() {
   constexpr T kLeast = std::numeric_limits<T>::min();

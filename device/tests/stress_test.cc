@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_SANITIZED
-  return 0;  // the allocator of a sanitizer does not count
+  return 0;  // mallinfo2() does not see the allocator of a sanitizer
 #else
   return mallinfo2().uordblks;
 #endif
@@ -456,9 +456,9 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_GT(handlers_, 0u);
 }
 
-// The first tests have grids that are too large to finish, so that only the
-// first failure ends them. Other grids do finish, but have more threadgroups
-// than are shuffled at a time.
+// The grids of the first test are too large to finish, so only the first
+// failure ends them. The grid of the second test finishes, but has more
+// threadgroups than checked mode shuffles at a time.
 
 class DeviceHugeGrid : public testing::TestWithParam<Setup> {};
 INSTANTIATE_TEST_SUITE_P(Setups, DeviceHugeGrid,
