@@ -127,7 +127,8 @@ class TellingExecutor final : public Executor {
   const std::shared_ptr<Flag> gone_;
 };
 
-// The mode of a test's device: unchecked on three threads, or checked.
+// The mode of a test's device: unchecked or checked, and the schedule_seed of
+// DeviceOptions.
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
@@ -148,7 +149,7 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   return CreateDevice(options);
 }
 
-// A thread pool, and the memory that it uses.
+// The executor and the mode of a test's device.
 struct Setup {
   Pool pool;
   Mode mode;

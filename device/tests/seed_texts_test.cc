@@ -60,8 +60,7 @@ const BuiltIn& BuiltInOf(const std::string& name) {
 }
 
 // Returns random inputs of a kernel. Float inputs are logits or rows. Integer
-// inputs are experts of pairs, some of which do not exist. A pair is a token
-// and one of its selected experts.
+// inputs are ids of experts, and some of these ids are invalid.
 Memory InputsOf(const KernelCase& c) {
   Memory memory;
   Random random(c.args.size());

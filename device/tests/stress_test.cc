@@ -35,7 +35,7 @@ constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
 struct Id {
-  // `serial` counts the buffers that a thread commits to a queue.
+  // `serial` numbers the buffers that a thread commits to one queue.
   int32_t thread = 0, serial = 0;
   bool operator==(const Id& o) const {
     return thread == o.thread && serial == o.serial;
