@@ -5,7 +5,7 @@ set(SWITCHYARD_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/switchyard)
 
 # Makes the .pc files compute the prefix from their own place, because
 # `cmake --install --prefix` may change the prefix. If a folder of GNUInstallDirs
-# is absolute, they contain its path instead.
+# is absolute, the .pc files contain the folder's path instead.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(_pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(_pc_libdir ${CMAKE_INSTALL_LIBDIR})

@@ -12,10 +12,10 @@ function(switchyard_linkage component target map)
   if(NOT SWITCHYARD_SHARED)
     return()
   endif()
-  # Gives all symbols the one version in MAP, because a minor version of 0.x may
-  # change the API. Compiles the kernels as for a static library. Makes the symbols
-  # of all other sources visible, because MAP then chooses the exports and no
-  # declaration needs an attribute.
+  # Gives all symbols the version MAJOR.MINOR, because a minor version of 0.x may
+  # change the API. Makes the symbols of all sources except the kernels visible. MAP
+  # then chooses the exports, so that no declaration needs an attribute. The kernels
+  # stay hidden, as in a static library.
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^src/simd/|TARGET_OBJECTS")
   if(component STREQUAL core)

@@ -53,8 +53,9 @@ struct SmallFloat {
     uint64_t units = significand >> dropped;
     if (2 * rest > unit || (2 * rest == unit && units % 2 == 1)) ++units;
     // `units` includes the implicit leading bit, except for denormals. The
-    // addition below adds this bit to the exponent field, and also a carry
-    // out of the mantissa. Both give the right code.
+    // addition below adds this bit to the exponent field. If rounding carries
+    // out of the mantissa, the carry goes to the exponent field, too. The
+    // code is right in either case.
     const uint64_t code =
         (static_cast<uint64_t>(exponent - min_exponent) << mantissa_bits) +
         units;

@@ -42,9 +42,9 @@ struct Format {
   // can only be copied.
   bool IsSource() const { return BlockOf(type) == 1 && scales != Type::kE8M0; }
   // True if Quantize() copies the codes and scales of rows with `cols`
-  // columns to the format `to`. It may drop sums, but if only `to` has sums,
-  // it computes the codes again. A group that is at least as long as the row
-  // counts as a whole row.
+  // columns to the format `to`. Quantize() may drop sums while it copies. If
+  // only `to` has sums, Quantize() does not copy the codes, but computes them
+  // again. A group that is at least as long as the row counts as a whole row.
   bool CopiesTo(const Format& to, size_t cols) const {
     return type == to.type && scales == to.scales &&
            NumScales(cols) == to.NumScales(cols) && (sums || !to.sums);

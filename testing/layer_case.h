@@ -33,7 +33,7 @@ struct LayerCase {
        weight_type = Type::kF32;
   bool has_biases = false, has_residual = false, has_norm = false,
        has_shared_hidden = false, weights_on_input = false;
-  // If not 0, one id in every `dropped` names no expert, on average.
+  // If not 0, about 1 / dropped of all ids name no expert.
   size_t dropped = 0;
   uint32_t seed = 1;
 };

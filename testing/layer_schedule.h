@@ -25,7 +25,8 @@ namespace switchyard::testing_support {
 // How tokens choose experts:
 // * kUniform: all experts are equally likely;
 // * kZipf: expert n has a share proportional to 1 / n;
-// * kHot: all tokens choose the first expert, and the others at random.
+// * kHot: all tokens choose the first expert, and their other experts at
+//   random.
 enum class Skew { kUniform, kZipf, kHot };
 
 // Returns ids [tokens, top_k] that differ within each row. The function uses

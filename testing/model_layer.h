@@ -87,7 +87,8 @@ class ModelLayer {
 
     void Make(WeightFormat format, size_t num_experts, size_t rows, size_t cols,
               uint32_t seed);
-    // Makes this a view of the first or second half of each expert's rows.
+    // Makes this object a view of the first or second half of the rows of
+    // each expert in `both`.
     void View(const Weights& both, bool is_second);
     Status Pack(Executor& executor);
   };

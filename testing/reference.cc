@@ -64,12 +64,12 @@ namespace {
 
 // A bound for the relative error of weight j, in units of 2^-24. x is the
 // logit of j minus the largest logit. The bound adds up:
-// * |x|, for the rounding of that subtraction.
+// * |x|, for the rounding of this subtraction.
 // * 2 * exp: exp is within 1.5 ulp, which is 3 units (6 without FMA), in the
 //   weight and in the divisor.
-// * the rounding of the same subtractions in the divisor's terms: the mean of
-//   their |x|, weighted with the terms, which is at most the logarithm of the
-//   number of terms.
+// * log(terms), for the rounding of the subtraction in each term of the
+//   divisor. This error is the mean of |x| over the terms, weighted with the
+//   terms. The mean is at most log(terms).
 // * the additions of the divisor, the product of the clamp, and the division.
 double WeightBound(double x, size_t experts, size_t top_k, bool all, bool fma) {
   const double exp = fma ? 3.0 : 6.0;
@@ -114,7 +114,7 @@ std::string WrongRoute(const std::vector<float>& logits,
     } else if (logit(j) == logit(0) && j != 0) {
       wrong = is(Bits(weights[0]));
     } else if ((std::isinf(logit(j)) && logit(j) < 0.0) || x <= -87.4) {
-      wrong = is(0);  // exp is exactly zero there, not denormal
+      wrong = is(0);  // exp(x) is exactly zero, not denormal
     } else {
       const double bound =
           0x1p-24 * WeightBound(x, logits.size(), top_k, all, fma);

@@ -30,8 +30,9 @@ CombineRow<float> CombineFormFixed(const CombineInputs& inputs,
                                    const CombineOptions& options, size_t token,
                                    Type rounded = Type::kF32);
 
-// The sums in double precision, for options without norms and vectors. A test
-// compares an error with `magnitude`, the sum of the terms' magnitudes.
+// The sums of one token in double precision, for inputs without norms and
+// without learned vectors. Tests compare an error with `magnitude`, the sum
+// of the terms' magnitudes.
 struct Sum {
   double value, magnitude;
 };

@@ -36,7 +36,7 @@ Aligned BucketAligned(const std::vector<int32_t>& experts, size_t top_k,
 struct Mapped {
   std::vector<int32_t> counts, offsets, rows;
   std::vector<int32_t> index;   // for each pair, the position of its row, or -1
-  std::vector<int32_t> firsts;  // like index; -1 if an earlier pair has the row
+  std::vector<int32_t> firsts;  // index, or -1 if an earlier pair has this row
 };
 // Groups pairs by destination. If `once` is true, the function groups tokens
 // instead, and each token is in a destination's group at most once.

@@ -145,8 +145,8 @@ NaiveProduct MultiplyNaively(const ExpertWeights& stored, size_t expert,
     }
     return product;
   }
-  // Decodes each integer once. The integers fit in 16 bits: the largest are
-  // in q6_K, the products of an 8-bit and a 6-bit number.
+  // Decodes each integer once. The integers fit in 16 bits. The largest are
+  // those of q6_K, which are products of an 8-bit and a 6-bit number.
   const size_t cols = rows.cols;
   std::vector<int16_t> x(rows.rows * cols);
   for (size_t i = 0; i < x.size(); ++i) {

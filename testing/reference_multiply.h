@@ -53,9 +53,10 @@ Format ProductRowsOf(WeightFormat format);
 // for int8.
 size_t ColumnsStep(WeightFormat format, const Format& rows);
 
-// Returns rows for products, with random codes from `least` on, and with scales
-// as in RandomWeights(). `format` is one of kProductRows. If no code is -128,
-// some ISAs multiply bytes by faster code. (ByteDot in src/simd/dot-inl.h)
+// Returns rows for products. `format` is one of kProductRows. Codes are
+// random numbers of at least `least`, and scales are as in RandomWeights().
+// If no code is -128, some ISAs multiply bytes by faster code (ByteDot in
+// src/simd/dot-inl.h).
 FormatRows RandomOperands(const Format& format, size_t rows, size_t cols,
                           uint32_t seed, bool any, int8_t least = -128);
 

@@ -130,7 +130,7 @@ class Restatement {
     }
     for (size_t i = 0; i < s.size(); ++i) {
       const double x = static_cast<double>(x_[i]);
-      if (max_ == -kInf) {  // then all weights are 0, but scores need not be
+      if (max_ == -kInf) {  // then all weights are 0, but not all scores
         s[i] =
             Round(score == Score::kSoftmax
                       ? 1.0f / static_cast<float>(numbers)
@@ -217,7 +217,8 @@ class Restatement {
   void Weigh() {
     std::vector<size_t> columns;
     for (const int32_t id : ids_) {
-      columns.push_back(static_cast<size_t>(id));  // < 0: beyond the columns
+      // A negative id becomes an index beyond the last column.
+      columns.push_back(static_cast<size_t>(id));
     }
     for (size_t i = c_.experts; i < c_.columns; ++i) columns.push_back(i);
     for (size_t i = c_.experts; i < c_.columns; ++i) {
@@ -260,8 +261,8 @@ class Restatement {
         if (!share) break;
         const float all = Softmax() ? 1.0f : SumOfLanes(s);
         divisor = Round(sum < o_.clamp * all ? o_.clamp * all : sum);
-        // With a clamp of at most top_k / num_experts, the largest scores
-        // have at least the sum clamp * all, except for rounding.
+        // With a clamp of at most top_k / num_experts, the sum of the largest
+        // scores is at least clamp * all, except for rounding.
         exact_ = false;
         bound_ = 0x1p-16;
         break;
@@ -313,7 +314,8 @@ class Restatement {
 
   void Sparsemixer() {
     exact_ = false;
-    // Bounds the error of a sum over all experts, which is added in 32 lanes.
+    // Bounds the error of the sum over all experts. The library computes this
+    // sum in 32 lanes.
     bound_ = 0x1p-18 + static_cast<double>(c_.experts / 32) * 0x1p-24;
     const std::vector<float> x(x_.begin(),
                                x_.begin() + static_cast<ptrdiff_t>(c_.experts));

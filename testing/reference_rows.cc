@@ -81,7 +81,7 @@ uint8_t Microscaled(Type type, const float* x, size_t n, uint8_t* codes) {
   return Byte(std::isnan(amax) ? 255 : exponent + 127);
 }
 
-// One block of 32 in q8_0 or q8_1; q8_0 does not store `s`.
+// A block of 32 elements in q8_0 or q8_1. q8_0 does not store `s`.
 struct Block32 {
   float d, s;
   int8_t qs[32];

@@ -56,7 +56,7 @@ Status RunRouteCase(const RouteCase& c, Executor& executor,
 // first error, or "". The function computes the expected ids and weights from
 // the options. It takes the scores from the library, after it has checked
 // that they are close to their formulas. Ids have to be exact. Weights that
-// are computed from scores alone have to have the same bits.
+// are computed from scores alone have to match bit for bit.
 std::string WrongRouteCase(const RouteCase& c, const RouteResult& result);
 
 inline bool CanReplay(const RouteCase& c) {
@@ -144,7 +144,8 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
   const bool given = !sparse && one_in(6);
   const bool bias = !sparse && one_in(2);
   if (bias) {
-    // The first place, which most models use, is drawn twice as often.
+    // Draws the first place twice as often as each other place, because most
+    // models use it.
     const size_t place = source.Below(1 + std::size(kBiasPlaces));
     o.bias_place = kBiasPlaces[place == 0 ? 0 : place - 1];
     o.bias_in_weight = one_in(4) && (o.bias_place == BiasPlace::kLogit ||
@@ -204,7 +205,7 @@ RouteCase DrawRouteCase(Source& source, size_t num_experts = 0) {
     if (biases > 1 || (one_in(3) && (!given || o.bias_in_weight))) {
       if (!given || o.bias_in_weight) {
         for (size_t t = 0; t < c.tokens; ++t) {
-          // Sometimes draws an index past the last bias.
+          // Sometimes draws an index past the last row of biases.
           c.bias_index.push_back(
               static_cast<int32_t>(source.Below(biases + (one_in(9) ? 1 : 0))));
         }

@@ -57,9 +57,10 @@ inline float SumOfLanes(const std::vector<float>& values) {
   return lanes[0];
 }
 
-// Returns the library's score of each element of `x`. If all experts are
-// given ids and no other option is set, the weights are these scores. NaNs
-// are replaced first, because a single NaN would make all weights NaN.
+// Returns the library's score of each element of `x`. Calls RouteTopK() with
+// all experts as given ids and without renormalize, so that the weights are
+// the scores. Replaces NaNs first, because a single NaN would make all
+// weights NaN.
 inline std::vector<float> Scores(std::vector<float> x, Score score, Type round,
                                  const RouteOptions& map = {}) {
   const size_t n = x.size();

@@ -339,8 +339,8 @@ class SpoiltCalls {
         const size_t size = shape.is_least ? ValueOf(shape.cols[0])
                             : is_rows      ? *At(valid_, view).rows
                                            : *At(valid_, view).cols;
-        // With a few more scales, the groups could just be smaller. With 1000
-        // more they cannot.
+        // A few more scales could be valid, for smaller groups. 1000 more
+        // scales are always an error.
         const size_t more = is_part && !is_rows ? 1000 : 1;
         const size_t other = by < 0 ? size - 1 : size + more;
         if (shape.alternatives == 2 &&
@@ -349,7 +349,7 @@ class SpoiltCalls {
         }
         // A view without rows or columns counts as not given.
         if (by < 0 ? size < 2 : shape.is_least) continue;
-        // With fewer scales, the groups could just be larger.
+        // Fewer scales could be valid, for larger groups.
         if (is_part && !is_rows && by < 0) continue;
         expect_(texts, [=](Call& c) {
           const ViewOfCall spoilt = At(c, view);

@@ -112,9 +112,9 @@ TEST(AllowComments, WhatIsWrongIsAnErrorAtItsPlace) {
   }
 }
 
-// Several lines of this kernel have a race. In each such line all threads
-// write one element. All threads write the same value in one line, and
-// different values in the others.
+// This kernel has races in several lines, in which all threads write the same
+// element. In the line of x[1] all threads write the same value. In the other
+// lines each thread writes a different value.
 constexpr char kRaces[] = R"(#include <metal_stdlib>
 using namespace metal;
 #define PUT(p, v) \

@@ -56,8 +56,8 @@ class DeviceArray {
         buffer_(device.newBufferWithBytesNoCopy(
             static_cast<void*>(memory_.data() - front_),
             Bytes(size, element))) {}
-  // Makes a read-only array, so that binding it to an argument that the
-  // kernel writes is an error.
+  // Makes a read-only array. Binding it to an argument that the kernel writes
+  // is an error.
   DeviceArray(Device& device, const std::vector<T>& values, size_t element = 1)
       : front_(kFront * element),
         memory_(values, Behind(values.size(), element)),
@@ -74,8 +74,9 @@ class DeviceArray {
 
  private:
   static constexpr size_t kFront = 5;
-  // Returns the number of T after the vector. One element follows an empty
-  // vector, because the offset of a binding must be inside the buffer.
+  // Returns how many values of type T follow the vector. An empty vector is
+  // followed by one element, because the offset of a binding must be inside
+  // the buffer.
   static size_t Behind(size_t size, size_t element) {
     return size == 0 ? element : size / element % 3 * element;
   }
@@ -349,8 +350,8 @@ class BuiltInTest : public IsaPoolTest {
     for (size_t i = 0; i < job.arguments.size(); ++i) {
       if (!memory.Has(i)) continue;
       const BoundBuffer b = memory.At(i, kernel.arguments[i].index);
-      // An engine may bind a buffer by any of these calls. Each case uses
-      // one.
+      // An engine may bind a buffer together with its offset, set the offset
+      // later, or bind several buffers at once. Each case tests one way.
       if (how.grid == Encoding::kThreadgroups) {
         Bind(encoder, b);
       } else if (how.grid == Encoding::kIndirect) {

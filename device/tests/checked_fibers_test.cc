@@ -163,7 +163,8 @@ TEST(DeviceCheckedFibers, EveryKindHasItsPlace) {
                      "k: threadgroup (0, 0, 0), thread 3: reads buffer 0, byte "
                      "250, at k.metal:6:1, which has 32 elements"}));
   EXPECT_EQ(r.findings[2].where.line, 6u);
-  // Each half of a word records its own place in the code.
+  // Checked mode remembers a separate place in the code for each half of a
+  // word.
   EXPECT_EQ(r.Run([](const Script& s) {
     s.Do(1, s.scratch, 0, 4, kWrites, At(1));
     s.fibers.ThreadgroupBarrier(kLocal);

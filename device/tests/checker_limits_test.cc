@@ -119,8 +119,8 @@ TEST(DeviceCheckerLimits, RangesThatGrow) {
             "dispatch 3");
 }
 
-// When a range grows, cells of half words move and keep their contents, too.
-// The kernel writes only the upper half of each word.
+// When a range grows, cells that record halves of words also move and keep
+// their contents. The kernel writes only the upper half of each word.
 TEST(DeviceCheckerLimits, HalvesOfRangesThatGrow) {
   const auto upper = [](auto& tg) {
     const auto halves = buffer<uint16_t>(tg, 0);

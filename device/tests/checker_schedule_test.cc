@@ -17,8 +17,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Threadgroups are suspended on stacks of their own. If one threadgroup
-// fails, the objects on the stacks of the others are destroyed.
+// Each suspended threadgroup has its own stack. If one threadgroup fails, the
+// objects on the stacks of the other threadgroups are destroyed.
 TEST(DeviceCheckerSchedule, SuspendedThreadgroupsAreUnwound) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     CheckedQueue q(seed);

@@ -111,7 +111,7 @@ std::vector<Planted> All() {
        [](CheckedQueue& q, bool clean) {
          const auto huge = [clean](auto& tg) {
            const auto out = buffer<float>(tg, 0);
-           // In bytes, this index overflows to offset 0.
+           // The byte offset of this index overflows to 0.
            tg.for_each_thread(
                [&](auto) { out[clean ? 0 : SIZE_MAX / 4 + 1] = 1.0f; });
          };
@@ -219,8 +219,8 @@ TEST(DeviceChecker, FindsWhatIsPlanted) {
   }
 }
 
-// The order decides which defect is found first, but in any order one is
-// found.
+// Checked mode must report a mistake in any order of the threads. The order
+// decides which mistake it reports first.
 TEST(DeviceChecker, FindsItInAnyOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CheckedQueue queue(seed);
@@ -463,7 +463,7 @@ TEST(DeviceNeverWritten, Parts) {
       {{{4, 2}}, {4, 4}, true},
       {{{6, 2}}, {4, 4}, true},
       {{{4, 2}, {6, 2}}, {4, 4}, false},
-      // This case has no finding, because one byte may be padding.
+      // This read has no finding, because the unwritten byte may be padding.
       {{{4, 2}, {7, 1}}, {4, 4}, false},
       {{{4, 4}, {4, 1}}, {5, 1}, false},
       {{{4, 4}, {4, 2}}, {4, 4}, false},

@@ -40,8 +40,8 @@ bool Holds(const Buffer& buffer, const std::vector<T>& values) {
                      values.size() * sizeof(T)) == 0;
 }
 
-// Rounds the number of experts up to whole threadgroups, as ReverseKernel
-// needs it.
+// Rounds the number of experts up to whole threadgroups, because
+// ReverseKernel reads and writes a word for every thread of a threadgroup.
 Shape WholeThreadgroups(Shape shape) {
   shape.experts = (shape.experts + kWidth - 1) / kWidth * kWidth;
   return shape;

@@ -21,7 +21,7 @@ namespace switchyard::testing_support {
 
 class DevicePass {
  public:
-  // Draws values as the constructor of Layer does.
+  // Draws the values of a Layer (tests/faults/layer.h) from the seed.
   DevicePass(const Shape& shape, uint64_t seed);
 
   enum class Outcome {
@@ -33,8 +33,9 @@ class DevicePass {
   // threadgroup memory.
   static device::KernelFunction Reverse();
 
-  // Routes, sorts pairs by expert, and reverses the counts of tokens. The
-  // function itself allocates no memory.
+  // Routes tokens, sorts the pairs of token and expert by expert, and
+  // reverses the experts' counts within each threadgroup. Run() itself
+  // allocates no memory.
   Outcome Run(device::Device& device, device::CommandQueue& queue,
               device::KernelFunction reverse) const noexcept;
   // Calls Run() with a new device and a new queue.

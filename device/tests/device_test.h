@@ -127,7 +127,8 @@ class TellingExecutor final : public Executor {
   const std::shared_ptr<Flag> gone_;
 };
 
-// The mode of a test's device: unchecked on three threads, or checked.
+// The mode of a test's device: unchecked or checked, and the schedule_seed of
+// DeviceOptions.
 struct Mode {
   bool check_kernels = false;
   uint64_t schedule_seed = 0;
@@ -148,7 +149,7 @@ inline std::shared_ptr<Device> NewDevice(bool time_dispatches = false,
   return CreateDevice(options);
 }
 
-// A thread pool, and the memory that it uses.
+// The executor and the mode of a test's device.
 struct Setup {
   Pool pool;
   Mode mode;
@@ -289,8 +290,8 @@ class DeviceTest : public testing::Test {
   std::shared_ptr<CommandQueue> queue_ = device_->newCommandQueue();
 };
 
-// The fixture for tests that let command buffers write to a log, one after
-// another.
+// The fixture for tests in which one command buffer after another writes a
+// letter to a log.
 class LogTest : public DeviceTest {
  protected:
   std::shared_ptr<CommandBuffer> Log(char letter) {

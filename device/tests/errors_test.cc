@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests misuse of devices, encoders and command buffers. Each test checks the
-// message and which dispatches ran, and that the queue still works. Errors of
-// built-in kernels are in device_kernel_errors_test.
+// error message, which dispatches ran, and that the queue still works. Errors
+// of built-in kernels are in device_kernel_errors_test.
 
 #include <atomic>
 #include <cstdint>
@@ -434,9 +434,9 @@ TEST_F(DeviceMisuse, WaitInsideAKernel) {
   ExpectRunYetError(*own, error);
 }
 
-// Waits in a kernel fail on all threads that run the kernel, and for buffers
-// of all queues. To run a buffer of another queue, the thread would have to
-// call the executor from one of the executor's bodies.
+// A wait in a kernel fails on every thread that runs the kernel, even if the
+// wait is for a buffer of another queue. To run that buffer, the waiting
+// thread would have to call the executor from one of the executor's bodies.
 TEST_F(DeviceMisuse, WaitInsideManyThreadgroups) {
   const auto other_queue = device_->newCommandQueue();
   const auto other = Work(other_queue, [] {});

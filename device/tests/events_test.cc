@@ -257,8 +257,8 @@ TEST_F(DeviceEvents, ScheduledHandlersThatAreMistakes) {
 using DeviceHandlers = LogTest;
 
 TEST_F(DeviceHandlers, OnceInOrderBeforeWaitReturns) {
-  // In 2000 rounds, the queue's thread runs the work at some times, and the
-  // waiting thread at other times.
+  // In some of the 2000 rounds the queue's thread runs the work, and in the
+  // other rounds the waiting thread does.
   for (int round = 0; round < 2000; ++round) {
     log_.clear();
     const auto buffer = Log('k');
@@ -334,7 +334,8 @@ TEST_F(DeviceHandlers, WaitsForALaterBuffer) {
     ExpectCompleted(*b);
     ExpectCompleted(*c);
     log_ += '1';
-    // Only this thread can run the buffer, because it is the queue's runner.
+    // Only this thread can run the buffer, because this thread is running the
+    // queue.
     CommitAndWait(*d);
     handler = std::this_thread::get_id();
   });
@@ -392,8 +393,9 @@ TEST_F(DeviceHandlers, WaitsForWhatCannotStartYet) {
     b->commit();
     a->commit();
     in_handler.Wait();
-    // Nothing signals that the handler sleeps in its wait. After this loop it
-    // most likely does; if not, its wait may return without sleep.
+    // No flag shows when the handler sleeps in its wait. After this loop the
+    // handler is most likely asleep. If it is still awake, its wait may
+    // return without sleeping.
     for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     if (commit) held->commit();
     held.reset();

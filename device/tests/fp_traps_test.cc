@@ -112,8 +112,9 @@ TEST_P(DeviceFpTraps, OwnKernels) {
   const BufferPtr in = NewBuffer(
       *device_, std::vector<float>{1.0f, 0.0f, Limits::max(), Limits::min()});
   // The device computes the grain (the least number of threadgroups for a
-  // thread) from these times per threadgroup. The grain must be rounded or
-  // clamped, and some times are not positive numbers.
+  // thread) from the time per threadgroup. With some of these times, the
+  // grain is not an integer, or is too large or too small. Other times are
+  // not positive numbers.
   for (const double ns : {30000.0, 7.0, 0.3, 1e-300, 0.0, -1.0,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()}) {

@@ -392,8 +392,8 @@ TEST_P(DeviceKernelMemory, ThreadgroupMemoryAndBarriers) {
   }
 }
 
-// A kernel that uses one block of threadgroup memory for floats, and for
-// integers after the floats.
+// A kernel that stores floats and, after them, integers in one block of
+// threadgroup memory.
 const auto kCarve = [](auto& tg) {
   const auto memory = threadgroup_memory<float>(tg, 0);
   const auto ids = pointer_cast<int32_t>(memory + 4);
@@ -405,7 +405,7 @@ const auto kCarve = [](auto& tg) {
     ids[1] = 0x12345678;
     const float one = *(memory + 3);
     out[0] = ids[0] + static_cast<int32_t>(one);
-    out[1] = *end;  // the last byte, because numbers are little-endian
+    out[1] = *end;  // 0x12, because integers are little-endian
   });
 };
 
@@ -511,8 +511,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelMemory, testing::ValuesIn(kModes),
 INSTANTIATE_TEST_SUITE_P(Modes, DeviceKernelAtomics, testing::ValuesIn(kModes),
                          testing::PrintToStringParamName());
 
-// The next tests move, compare and subtract pointers in kernels. In checked
-// mode, each member of the struct that they point to is checked separately.
+// The next tests move, compare and subtract pointers in kernels. If a pointer
+// points to a struct, checked mode checks each member separately.
 
 struct Block {
   half scale;

@@ -30,8 +30,8 @@ struct Arg {
 
   size_t Element() const { return SizeOf(type); }
   size_t Bytes() const { return Element() * rows * cols; }
-  // Returns `bytes` bytes of elements. Elements of a floating-point type have
-  // this value, and integers are 1.
+  // Returns `bytes` bytes of equal elements: `value` if the type is a
+  // floating-point type, otherwise 1.
   RawBytes Numbers(float value, size_t bytes) const {
     const size_t count = bytes / Element();
     if (type == Type::kI32 || type == Type::kU32) {
@@ -48,8 +48,9 @@ struct KernelCase {
   Size grid;
   size_t width;  // the number of threads per threadgroup
 
-  // The default dimensions descend, so that the case is valid: the library's
-  // tables list experts before top_k, and row_stride before pairs.
+  // The default dimensions are in descending order, because the library's
+  // tables list experts before top_k, and row_stride before pairs. The case
+  // is valid only if experts >= top_k and row_stride >= pairs.
   explicit KernelCase(const BuiltIn& k,
                       std::vector<int32_t> dimensions = {5, 4, 3, 2, 1})
       : kernel(&k), params(k.params.bytes / 4) {

@@ -336,8 +336,8 @@ TEST_P(DeviceKernelErrors, NoneInAnEmptyGrid) {
 }
 
 // The next tests are about errors that only some built-in kernels have. The
-// message comes from the plain API, or from the kernel itself if the shapes
-// are impossible for another reason. No buffer may change.
+// plain API finds most of these errors. The kernel itself finds the others,
+// such as shapes that overflow. No buffer may change.
 
 // In these tests `spoil` changes the parameters and buffers of a valid
 // dispatch.

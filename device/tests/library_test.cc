@@ -203,8 +203,8 @@ TEST_F(LibraryTest, UnknownAndUnsupportedKernelsAreErrors) {
   EXPECT_EQ(error_, "newFunction: name is null");
 }
 
-// The library ignores a shader's initializers of threadgroup memory. They are
-// listed as unsupported, and a read before a write is a finding.
+// The library ignores a shader's initializers of threadgroup memory, and
+// lists them as unsupported. A read before a write is then a finding.
 TEST_F(LibraryTest, InitializersOfThreadgroupVariablesAreListed) {
   SWITCHYARD_NEEDS_CLANG();
   options_.check_kernels = true;
@@ -242,8 +242,8 @@ TEST_F(LibraryTest, TheSameIsCompiledOnce) {
   const auto second = Compile(kTwoKernels);
   ASSERT_NE(second, nullptr) << error_;
   EXPECT_TRUE(second->cached());
-  // A module in the cache serves only the source that it was compiled from:
-  // any change makes another module.
+  // A cached module serves only the source text and the options from which it
+  // was compiled.
   const std::string changed = std::string(kTwoKernels) + "\n// more\nint x;";
   EXPECT_FALSE(Compile(changed.c_str())->cached());
   options_.check_kernels = true;
@@ -572,8 +572,8 @@ TEST_F(MetalCache, WhatHasNotBeenUsedForLongestGoes) {
   EXPECT_EQ(ListModules(cache), "acd");
   EXPECT_FALSE(Has(cache, 'b'));
   EXPECT_EQ(NamesIn(folder_.path()).size(), 6u);
-  // The cache in this folder then gets a smaller limit, and after that no
-  // limit.
+  // Two more Cache objects use the same folder: `small` has a smaller limit,
+  // and `any` has no limit.
   const Cache small(folder_.path(), 1);
   Add(small, 'b');
   EXPECT_EQ(ListModules(cache), "b");

@@ -61,8 +61,7 @@ struct Object {
   std::string path = folder.File("module.so");
   std::vector<unsigned char> bytes;
 
-  // Compiles the source by Clang, with these options. Returns false on
-  // failure.
+  // Compiles kSource with Clang and these options. Returns false on failure.
   bool Make(const std::string& options) {
     std::ofstream(folder.File("source.cc")) << kSource;
     const std::string command =

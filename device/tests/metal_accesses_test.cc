@@ -20,8 +20,8 @@ namespace {
 using testing_support::MetalPath;
 using testing_support::TempFolder;
 
-// Returns the text of an LLVM module that has one function of the shader,
-// with `body`, and one of the shim.
+// Returns the text of an LLVM module with two functions: one of the shader,
+// which consists of `body`, and one of the shim.
 std::string Module(const std::string& body) {
   return "@table = internal constant [2 x i32] [i32 1, i32 2]\n"
          "@sum = internal global i32 0\n"
@@ -107,10 +107,10 @@ TEST(MetalAccesses, StayAsTheyAreIfTheyHaveACallOrNeedNone) {
   }
 }
 
-// Clang's call before an access implies an alignment of at most 8 bytes. If
-// an access needs a larger alignment, or one above the size of its type,
-// another call reports it. In the access, InstrumentRest() lowers the
-// alignment to 8 bytes, so that the access cannot fault.
+// Clang's call before an access implies an alignment: the size of the type,
+// but at most 8 bytes. If the access needs a larger alignment, another call
+// reports that alignment. InstrumentRest() also lowers the alignment of the
+// access to 8 bytes, so that the access cannot fault.
 TEST(MetalAccesses, TellWhatTheirTypesAreAlignedTo) {
   const std::string call = "  call void @__tsan_read16(ptr %1)\n",
                     aligned = "  call void @__tsan_aligned(ptr %1, i64 16)\n",
@@ -238,8 +238,8 @@ TEST(MetalAccesses, AreSeenInAllOfEachModule) {
   }
 }
 
-// Clang copies constant tables to private memory. In the copies, constant
-// expressions name the tables.
+// Clang copies constant tables to private memory. The instructions that copy
+// a table name it in a constant expression.
 TEST(MetalAccesses, AreSeenInCopiesOfTables) {
   SWITCHYARD_NEEDS_CLANG();
   const TempFolder cache;

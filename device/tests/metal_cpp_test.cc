@@ -196,8 +196,8 @@ TEST_F(DeviceMetalCpp, Pools) {
   EXPECT_TRUE(weak.expired());
 }
 
-// A handler retains the command buffer. At that time no other reference to
-// the command buffer may exist.
+// A handler retains the command buffer. After the handler has returned, this
+// may be the only reference to the command buffer.
 TEST_F(DeviceMetalCpp, RetainedInAHandler) {
   CommandBuffer* retained = nullptr;
   Flag called;

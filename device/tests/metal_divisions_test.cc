@@ -25,8 +25,8 @@ namespace {
 // 12 numbers fill vectors of 2, 3 or 4 elements exactly.
 constexpr size_t kThreads = 12;
 
-// Dividends() has the type's smallest value and other values. Divisors() has
-// the divisor of each: 0, -1 and others.
+// Dividends() returns the type's smallest value and other values. Divisors()
+// returns a divisor for each of them: 0, -1 or another number.
 template <class T>
 std::vector<T> Dividends() {
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -106,10 +106,11 @@ class Divisions : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(ran.error, "") << kernel;
       return;
     }
-    // The kernel has four lines with a division. On each line a thread divides
-    // by zero. If T is signed, another thread divides the smallest integer by
-    // -1. A finding is added only for the first mistake at an address of code,
-    // so each line has at least one finding.
+    // The kernel has four lines with a division. On each line a thread
+    // divides by zero. If T is signed, another thread divides the smallest
+    // integer by -1. Checked mode reports only the first mistake at each code
+    // address. So each line has at least one finding, but it may lack a
+    // finding for -1.
     std::set<uint32_t> lines;
     bool by_zero = false, of_least = false;
     for (const Finding& finding : ran.findings) {

@@ -284,9 +284,8 @@ TEST_F(DeviceQueue, AnEmptyBufferCompletes) {
 }
 
 // In the next tests, the work of a queue drops the last reference to that
-// queue or to another queue. The thread that runs the work must not wait
-// there for the dropped queue, because two queues could then wait for each
-// other.
+// queue or to another queue. The thread that runs the work must not wait for
+// the dropped queue, because two queues could then wait for each other.
 
 // The code that drops the reference.
 enum class By { kHandler, kKernel, kDeallocator };

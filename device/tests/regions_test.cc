@@ -76,8 +76,8 @@ class Runner {
     encoder->setBuffer(out, 0, 1);
     encoder->setBytes(&n, sizeof(n), 2);
     encoder->setThreadgroupMemoryLength(1024, 0);
-    // Random kernels write to `out` and to the four buffers made here. They
-    // get each of the four at two indices, as pointers to different types.
+    // Random kernels write to `out` and to four more buffers. Each of these
+    // buffers is bound at two indices, for pointers to different types.
     std::vector<BufferPtr> written = {out};
     if (library_ != nullptr) {
       const std::vector<uint32_t> elements = {1, 0, 2, 3};

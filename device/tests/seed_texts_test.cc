@@ -59,8 +59,8 @@ const BuiltIn& BuiltInOf(const std::string& name) {
           })->kernel;
 }
 
-// Returns random inputs of a kernel: logits and rows for floats, or the experts
-// of pairs for integers. Some of these experts do not exist.
+// Returns random inputs of a kernel. Float inputs are logits or rows. Integer
+// inputs are ids of experts, and some of these ids are invalid.
 Memory InputsOf(const KernelCase& c) {
   Memory memory;
   Random random(c.args.size());
@@ -193,11 +193,11 @@ TEST_F(DeviceSeedTexts, GiveWhatBuiltInKernelsDo) {
   }
 }
 
-// The original shaders have two defects, both accesses out of bounds: if a
-// row has a NaN, the router finds no largest probability and writes at index
-// -1; and if row_stride is smaller than an expert's number of pairs, the
-// bucket kernel writes past that expert's row of `ids`. Each finding must
-// name the line of the defect.
+// The original shaders have two defects, which are accesses out of bounds:
+// * If a row has a NaN, the router finds no maximum, and writes at index -1.
+// * If row_stride is smaller than an expert's number of pairs, the bucket
+//   kernel writes past that expert's row of `ids`.
+// Each finding must name the line of the defect.
 TEST_F(DeviceSeedTexts, HaveTheDefects) {
   const auto expect = [&](const KernelCase& c, Memory memory,
                           const std::string& code) {

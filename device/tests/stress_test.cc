@@ -35,7 +35,7 @@ constexpr size_t kThreads = 8;
 constexpr size_t kQueues = 2;
 
 struct Id {
-  // `serial` counts the buffers that a thread commits to a queue.
+  // `serial` numbers the buffers that a thread commits to one queue.
   int32_t thread = 0, serial = 0;
   bool operator==(const Id& o) const {
     return thread == o.thread && serial == o.serial;
@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, DeviceStress,
 
 size_t HeapInUse() {
 #ifdef SWITCHYARD_SANITIZED
-  return 0;  // the allocator of a sanitizer does not count
+  return 0;  // mallinfo2() does not see the allocator of a sanitizer
 #else
   return mallinfo2().uordblks;
 #endif
@@ -456,9 +456,9 @@ TEST_F(DeviceSequences, EverythingRunsOnceAndGoes) {
   EXPECT_GT(handlers_, 0u);
 }
 
-// The first tests have grids that are too large to finish, so that only the
-// first failure ends them. Other grids do finish, but have more threadgroups
-// than are shuffled at a time.
+// The grids of the first test are too large to finish, so only the first
+// failure ends them. The grid of the second test finishes, but has more
+// threadgroups than checked mode shuffles at a time.
 
 class DeviceHugeGrid : public testing::TestWithParam<Setup> {};
 INSTANTIATE_TEST_SUITE_P(Setups, DeviceHugeGrid,

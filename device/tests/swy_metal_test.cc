@@ -128,9 +128,9 @@ TEST(SwyMetal, WrongInputIsOneLine) {
       "swy: " + folder.File("missing.metal") + ": No such file or directory");
 }
 
-// Runs a command with a limit of 50 seconds, and with a limit of 8 GB of
-// memory. Under ASan the memory is not limited, because ASan reserves
-// terabytes of addresses.
+// Runs `swy metal` with limits of 50 seconds and of 8 GB of memory. Under
+// ASan the memory is not limited, because ASan reserves terabytes of
+// addresses.
 Outcome MetalWithin(const std::string& arguments) {
 #ifdef SWITCHYARD_SANITIZED
   const std::string limits;
@@ -377,7 +377,7 @@ class SwyMetalRun : public ::testing::Test {
   void Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(File(name), std::ios::binary) << bytes;
   }
-  // Replaces `%` in the arguments by the folder.
+  // Replaces each `%` in the text with the path of the folder.
   std::string Named(std::string text) const {
     for (size_t at = 0; (at = text.find('%', at)) != std::string::npos;) {
       text.replace(at, 1, folder_.path());
@@ -784,8 +784,8 @@ TEST_F(SwyMetalRun, SchedulesOnAllCoresAreToldAsOnOne) {
 }
 
 // The kernel is a scan with decoupled look-back over 64 values per
-// threadgroup. A state is 1 and the threadgroup's sum, or 2 and the sum of
-// all threadgroups so far.
+// threadgroup. The upper two bits of a state are 1 if the state has the
+// threadgroup's own sum, and 2 if it has the sum of all threadgroups so far.
 TEST_F(SwyMetalRun, ThreadgroupsThatWaitLetOthersRun) {
   SWITCHYARD_NEEDS_CLANG();
   Write("k.metal", R"(

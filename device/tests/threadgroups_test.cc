@@ -341,7 +341,8 @@ TEST_F(DeviceThreadgroups, WhatTheDeviceTells) {
   EXPECT_EQ(pipeline->label(), "mine");
   EXPECT_EQ(pipeline->maxTotalThreadsPerThreadgroup(), 1024u);
   EXPECT_EQ(pipeline->threadExecutionWidth(), 32u);
-  // The default executor may be a pool or serial. Both must work.
+  // The default executor may be a thread pool or the serial executor. Both
+  // executors must work.
   const auto standard = CreateSystemDefaultDevice();
   ASSERT_NE(standard, nullptr);
   std::atomic<int> runs{0};

@@ -954,7 +954,8 @@ TEST(Translate, IsLinear) {
       for (const char* around : {"", "void f() {"}) {
         std::string text = around;
         for (size_t i = 0; i < times; ++i) text += piece;
-        // The text is unbalanced, or the closing brace balances it.
+        // Each text is translated without and with a closing brace at its
+        // end.
         for (const char* end : {"", "}"}) {
           const Translation translation = Translate(text + end);
           EXPECT_LE(translation.looks, kLooksPerByte * (text.size() + 10))

@@ -44,7 +44,7 @@ kernel void of_longs(device atomic_ulong* out [[buffer(0)]],
 }
 
 // Computes a maximum of floats by compare and exchange. Every thread also
-// exchanges out[1], as a lock does.
+// exchanges out[1], as code that takes a lock does.
 kernel void by_exchange(device atomic_uint* out [[buffer(0)]],
                         device const float* in [[buffer(1)]],
                         uint i [[thread_position_in_grid]]) {

@@ -109,8 +109,8 @@ kernel void short_params(device float* out [[buffer(1)]],
   out[i] = float(p.stride + i);  // FINDS: binding
 }
 
-// Reads a row by vectors of four, but the row does not end with a whole
-// vector.
+// Reads a row in vectors of four elements, but the row's length is not a
+// multiple of four.
 // RUN: buffer2=62
 kernel void vector_tail(device const float4* x [[buffer(2)]],
                         device float* out [[buffer(1)]],

@@ -38,8 +38,8 @@ kernel void optional(device const float* in [[buffer(0)]],
                      device const float* extra
                      [[buffer(2), function_constant(kHasExtra)]],
                      uint i [[thread_position_in_grid]]) {
-  // This reads `extra` even if it is not bound. Once kHasExtra is known to be
-  // false, the compiler removes the read.
+  // The initializer reads `extra` even if no buffer is bound. Once kHasExtra is
+  // known to be false, the compiler removes the read.
   const float more[2] = {extra[i], extra[7 - i]};
   out[i] = in[i];
   if (kHasExtra) out[i] += more[i % 2];

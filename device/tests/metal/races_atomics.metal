@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Races of an atomic access with a plain one, and mistakes with atomics alone.
+// Races between an atomic access and a plain access, and wrong uses of atomics.
 // If kDefect is set, a kernel has the defect; otherwise it is correct.
 
 #include <metal_stdlib>

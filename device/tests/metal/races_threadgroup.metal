@@ -135,7 +135,7 @@ kernel void tg_regions(device const float* in [[buffer(0)]],
 }
 
 // The only barrier comes before the second array is written, so it orders
-// only accesses to the first.
+// only accesses to the first array.
 kernel void tg_two_arrays(device const float* in [[buffer(0)]],
                           device float* out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {

@@ -119,7 +119,7 @@ kernel void everywhere(device const float* in [[buffer(0)]],
   out[i] = value;
 }
 
-// The array is declared in a template, so each type has its own.
+// The array is declared in a template, so each type has its own array.
 template <typename T>
 kernel void neighbours(device const T* in [[buffer(0)]],
                        device T* out [[buffer(1)]],

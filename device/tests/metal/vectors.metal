@@ -109,7 +109,7 @@ kernel void half_vectors(device const half4* in [[buffer(0)]],
   out[i] = fma(v, half4(2.0h), w).wzyx;
 }
 
-// Rows of 21 elements, so vectors are only aligned to one element.
+// Rows have 21 elements, so vectors are aligned only to the size of an element.
 kernel void unaligned(device const float* in [[buffer(0)]],
                       device float* out [[buffer(1)]],
                       uint i [[thread_position_in_grid]]) {

@@ -23,7 +23,7 @@ struct Format {
   const char* name;
   int mantissa_bits;  // the number of stored bits
   int bias;
-  int max_exponent;  // the largest e of a value in [0.5, 1) * 2^e
+  int max_exponent;  // numbers of 2^max_exponent or more overflow
 
   double Decode(uint16_t bits) const {
     const int exponent_bits = 15 - mantissa_bits;
@@ -109,8 +109,8 @@ TEST_P(ShimHalf, IsMadeOfFloatAndDouble) {
   const auto from_double =
       Get<void(const double*, uint16_t*, uint64_t)>("_from_double");
   ASSERT_TRUE(from_float != nullptr && from_double != nullptr);
-  // The inputs are each value, the midpoint to the next value, and the
-  // neighbours of value and midpoint.
+  // The inputs are all values, the midpoints between them, and the numbers
+  // next to each value and midpoint.
   std::vector<double> doubles = {NAN, INFINITY, -INFINITY, 1e39, -1e39, 1e-60};
   for (uint32_t i = 0; i < 65536; ++i) {
     const double value = GetParam().Decode(static_cast<uint16_t>(i));

@@ -1,9 +1,9 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the shim's math functions: functions of floats with double
-// arithmetic of the host, functions of integers with wider integers, and
-// packed values with their bits.
+// Tests the shim's math functions. The host computes the expected results of
+// float functions in double, and of integer functions in wider integers.
+// Packed values are compared bit by bit.
 
 #include <cmath>
 #include <cstdint>

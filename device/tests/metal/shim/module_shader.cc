@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contains the forms of code that the translation of a shader makes: kernels
+// Contains code in the forms that the translation of a shader makes: kernels
 // with their description, threadgroup variables, and accesses and atomics for
 // checked modules.
 
@@ -39,7 +39,8 @@ static switchyard_metal::Parameter parameters[] = {
 };
 extern "C" const switchyard_metal::Parameter* describe() { return parameters; }
 
-// Each of two instantiations has two variables of the same name.
+// Each of the two instantiations of reverse() has two variables that are
+// named "a".
 template <int kBy>
 void reverse(const int* in, int* out, uint lane) {
   auto& a = switchyard_metal::ThreadgroupVariable<int[32]>([] {}, "a");

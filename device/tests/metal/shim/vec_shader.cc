@@ -105,7 +105,7 @@ static_assert(sizeof(packed_half4) == 8 && alignof(packed_half4) == 2);
 static_assert(sizeof(float3x3) == 48 && sizeof(half4x4) == 32);
 static_assert(alignof(float2x3) == 16 && sizeof(bfloat2x4) == 16);
 
-// This is evaluated at compile time.
+// The compiler evaluates these constants and assertions.
 constexpr float4 kFloats = float4(1, 2, 3, 4) * 2 + 1;
 static_assert(kFloats.x == 3 && kFloats[3] == 9);
 constexpr short2 kShorts = {1, -2};
