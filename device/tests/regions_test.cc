@@ -226,12 +226,12 @@ using namespace metal;
 #define MEET \
   threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)
 static uint Mix(uint a, uint b) { return (a ^ b) * 2654435761u + (a >> 7); }
-// Cheap enough to be vectorised, and enough that it is worth it.
+// Computes so much that Clang vectorises the loop, but not more.
 static uint Stir(uint a) {
   for (uint k = 0; k < 5; ++k) a = (a << 3) ^ (a >> 2);
   return a;
 }
-// Positive, and exact in all types of floats.
+// Returns a positive number that all float types hold exactly.
 static float Small(uint a) { return float(a & 127) + 1; }
 struct Mixed {
   uint a;
