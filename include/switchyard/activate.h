@@ -49,7 +49,7 @@ enum class ActivatePlace : uint8_t {
   kAfter    // after the activation
 };
 
-// Whether stores to out go through the caches. The results are the same
+// Whether stores to `out` go through the caches. The results are the same
 // either way.
 enum class ActivateStores : uint8_t {
   // kStreaming if gate, up and out together have more bytes than
@@ -165,18 +165,16 @@ struct ActivateOptions {
 // * gelu with tanh, written as x / (1 + e^-y): within 2.5 ulp above 0, and
 //   within 2.5 + 3.5 |y| ulp below 0. From -10.00104 down it is -0.
 // * tanh: within 2.5 ulp.
-// * kSwigluOai: within 4 ulp, or within 4 + |alpha g| ulp if alpha g is below
-// 0,
-//   because that product is rounded before the exponential. If alpha g is
-//   -87.33655 or less, g * sigmoid(alpha * g) is -0, and out is a zero with the
-//   sign of
-//   -(u + 1), or NaN if u is infinite.
+// * kSwigluOai: within 4 ulp, or within 4 + |alpha g| ulp if alpha g is
+//   negative, because that product is rounded before the exponential. If alpha
+//   g is -87.33655 or less, g * sigmoid(alpha * g) is -0, and out is a zero
+//   with the sign of -(u + 1), or NaN if u is infinite.
 // * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, out is a
 //   zero with the sign of -u.
 // The bounds of kSwigluOai and kSitu hold if neither out nor an intermediate
 // value is denormal or infinite. The intermediate values are g *
 // sigmoid(alpha * g), g / beta, u / linear_beta and beta * linear_beta. An
-// activation itself produces denormals only next to its zero.
+// activation itself gives a denormal result only for inputs near 0.
 //
 // Bits: every ISA with FMA and every layout give the same bits, except for
 // the sign and payload of a NaN: if both operands of an operation are NaN, AVX2

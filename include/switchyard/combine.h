@@ -105,8 +105,9 @@ enum class NormKind : uint8_t {
 struct CombineScales {
   // Multiplies the routed sum: Beam, Laguna, MiniMax-M3, Step.
   float routed = 1.0f;
-  // Multiplies the sum of all experts: 0.5 to average routed and shared experts
-  // (Cohere2), residual_multiplier (Granite), beta (MiniMax, Beam).
+  // Multiplies the sum of all experts: by 0.5 to average routed and shared
+  // experts (Cohere2), by residual_multiplier (Granite), or by beta (MiniMax,
+  // Beam).
   float block = 1.0f;
   float residual = 1.0f;  // multiplies the residual: alpha (MiniMax, Beam)
   float out = 1.0f;       // multiplies the result: layer_scalar (Gemma 4)
@@ -195,9 +196,9 @@ struct CombineOptions {
 //
 // Rounding: the computation is in f32, and `normed` is computed from the sum
 // before the sum is rounded to out. With round_like_unfused, each step is
-// rounded. Let M be the rounding to the type of out; without out, to the type
-// of residual; without both, to the type of normed, or f32 if normed is
-// quantised. The steps are then
+// rounded. Let M be the rounding to the type of `out`. Without `out`, M rounds
+// to the type of residual, and without `out` and residual, to the type of
+// normed, or to f32 if normed is quantised. The steps are then
 //   routed = M(sum over the slots);
 //   with a shared expert, sum = M(routed + M(gate * shared[t, h]));
 //   out[t, h] = M(residual[t, h] + sum);

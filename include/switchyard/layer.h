@@ -179,8 +179,9 @@ struct RowFormat {
   bool has_sums = false;         // for i8 and u8: rows have AnyRows::sums
 };
 
-// A block: rows of one expert that go through its products together. An
-// ExpertTile has the rows of a block, and all or some of a product's columns.
+// A block: rows of one expert that go through the expert's products together.
+// An ExpertTile has the rows of a block, and all or some of a product's
+// columns.
 struct ExpertBlock {
   // The first row of the block: a packed row or, for the shared expert, a
   // token.
@@ -291,7 +292,8 @@ struct ExpertsPlanOptions {
   // The time to multiply a row with an expert's weights, in the unit of
   // weight_cost.
   size_t row_cost = 16;
-  // The products of fewer rows take as long as those of min_rows rows.
+  // The products of fewer than min_rows rows take as long as the products of
+  // min_rows rows.
   size_t min_rows = 0;
   // The least work that is worth a separate tile or worker, in the unit of
   // weight_cost. The default is half of a row's time: 10 us for 2048 x 768.
