@@ -49,7 +49,7 @@ enum class ActivatePlace : uint8_t {
   kAfter    // after the activation
 };
 
-// Whether stores to out go through the caches. The results are the same
+// Whether stores to `out` go through the caches. The results are the same
 // either way.
 enum class ActivateStores : uint8_t {
   // kStreaming if gate, up and out together have more bytes than
@@ -114,14 +114,15 @@ struct ActivateOptions {
   float alpha = 1.702f;       // for Activation::kSwigluOai, positive
   float beta = 4.0f;          // for Activation::kSitu, positive
   float linear_beta = 25.0f;  // for Activation::kSitu, positive
-  // Clamps u to [-limit, limit], and the gate to at most limit, before the
-  // activation (DeepSeek-V4, gpt-oss) or after it (Step). 0 means no limit.
+  // Clamps u to [-limit, limit]. Also clamps g to at most limit before the
+  // activation (DeepSeek-V4, gpt-oss), or f(g) after it (Step-3.7). 0 means no
+  // limit.
   float limit = 0.0f;
   // Whether the limit applies before or after the activation.
   ActivatePlace limit_place = ActivatePlace::kBefore;
   // With kBefore, row_scale multiplies gate and up, as if the expert's input
-  // had been scaled (Llama 4). With kAfter, it multiplies out (Inkling's
-  // shared experts).
+  // had been scaled (Llama 4). With kAfter, row_scale multiplies `out`
+  // (Inkling's shared experts).
   ActivatePlace row_scale_place = ActivatePlace::kAfter;
   // Round each step to gate's type, like an engine that runs one operation
   // after the other. Activate() lists the steps.
@@ -140,7 +141,7 @@ struct ActivateOptions {
 //   u = clamp(up * s + up_bias, -limit, limit)
 //   out = activation(g, u)
 // With limit_place kAfter, g is not limited, and an activation f(g) * u gives
-// out = min(f(g), limit) * u. With row_scale_place kAfter, s multiplies out
+// out = min(f(g), limit) * u. With row_scale_place kAfter, s multiplies `out`
 // instead of gate and up. kUngated and a limit after the activation need an
 // activation of the form f(g) * u.
 //
@@ -161,25 +162,24 @@ struct ActivateOptions {
 //   -0. silu(+inf) = +inf.
 // * gelu: within 6.5 ulp, and within 3.5 above 0. From -13.146247 down it is
 //   -0.
-// * gelu with tanh, where y is the exponent of its form x / (1 + e^-y): within
-//   2.5 ulp above 0, and within 2.5 + 3.5 |y| ulp below 0. From -10.00104 down
-//   it is -0.
+// * gelu with tanh, written as x / (1 + e^-y): within 2.5 ulp above 0, and
+//   within 2.5 + 3.5 |y| ulp below 0. From -10.00104 down it is -0.
 // * tanh: within 2.5 ulp.
-// * kSwigluOai: within 4 ulp, and |alpha g| more if alpha g is below 0, because
-//   that product is rounded before the exponential. If alpha g is -87.33655 or
-//   less, g * sigmoid(alpha * g) is -0, and out is a zero with the sign of
-//   -(u + 1), or NaN if u is infinite.
+// * kSwigluOai: within 4 ulp, or within 4 + |alpha g| ulp if alpha g is
+//   negative, because that product is rounded before the exponential. If alpha
+//   g is -87.33655 or less, g * sigmoid(alpha * g) is -0, and out is a zero
+//   with the sign of -(u + 1), or NaN if u is infinite.
 // * kSitu: within 10 ulp. If g is -87.33655 or less, -inf included, out is a
 //   zero with the sign of -u.
 // The bounds of kSwigluOai and kSitu hold if neither out nor an intermediate
 // value is denormal or infinite. The intermediate values are g *
 // sigmoid(alpha * g), g / beta, u / linear_beta and beta * linear_beta. An
-// activation itself produces denormals only next to its zero.
+// activation itself gives a denormal result only for inputs near 0.
 //
 // Bits: every ISA with FMA and every layout give the same bits, except for
-// the sign and payload of a NaN: if both operands are NaN, AVX2 and AVX-512
-// return different ones. ISAs without FMA differ by a few ulp, and by up to
-// 80 ulp in gelu below 0.
+// the sign and payload of a NaN: if both operands of an operation are NaN, AVX2
+// and AVX-512 return different NaNs. ISAs without FMA differ by a few ulp, and
+// by up to 80 ulp in gelu below 0.
 //
 // Errors, after which nothing has been written:
 // * kInvalidArgument names the argument: null data, strides, types and shapes

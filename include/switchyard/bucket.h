@@ -103,9 +103,9 @@ struct StridedBuckets {
   Report* report = nullptr;
 };
 
-// Returns the number of int32 elements of scratch with which BucketPacked(),
-// BucketStrided() and BucketAligned() use several threads, or 0 if one thread
-// is best. Pass the executor that the later call will use.
+// Returns the number of int32 elements of scratch that BucketPacked(),
+// BucketStrided() and BucketAligned() need to use several threads, or 0 if one
+// thread is best. Pass the executor that the later call will use.
 size_t BucketScratchSize(size_t num_pairs, size_t num_experts,
                          const Executor& executor) noexcept;
 
@@ -152,15 +152,15 @@ struct AlignedInputs {
 struct AlignedOptions {
   // The number of rows in a block of the GEMM. It need not be a power of two.
   size_t block_size = 1;
-  // The value of `capacity` for which no pair is dropped.
+  // The value of `capacity` that means no limit.
   static constexpr size_t kNoCapacity = static_cast<size_t>(-1);
   // The most pairs that an expert keeps, as in the Switch Transformer. The
   // call keeps the `capacity` pairs with the smallest indices and drops the
   // others.
   size_t capacity = kNoCapacity;
-  // After the last block, write the sentinel to the other elements of
-  // `pairs`, and -1 to the other elements of block_experts. Otherwise these
-  // elements are not written.
+  // After the last block, write the sentinel (see AlignedBuckets) to the rest
+  // of `pairs`, and -1 to the rest of block_experts. If this is false, the call
+  // does not write there.
   bool fill_unused = false;
   // Accept ids outside [0, num_experts): see BucketOptions::allow_dropped.
   // Pairs beyond the capacity are never an error.
@@ -249,8 +249,9 @@ struct DispatchOptions {
   uint32_t tile_features = 64;  // output features in a tile, along y
 };
 
-// Writes the numbers of threadgroups of an indirect dispatch over (pair
-// tiles, feature tiles, experts): {max(1, ceil(max_rows / tile_pairs)),
+// Writes the arguments of an indirect dispatch, which are the numbers of
+// threadgroups in x (tiles of pairs), y (tiles of features) and z (experts):
+// {max(1, ceil(max_rows / tile_pairs)),
 // ceil(features / tile_features), num_experts}. For gate and up, `features`
 // is the expert's intermediate size; for down, it is the hidden size.
 // Errors: kInvalidArgument if args is null or does not have size 3, if a size

@@ -16,7 +16,7 @@
 
 namespace switchyard {
 
-// The factor of the shared experts' output.
+// How the gate of a shared expert becomes the factor of its output.
 enum class SharedGate : uint8_t {
   kLogit,   // the factor is sigmoid(gate[t]): Qwen2-MoE, Qwen3-Next
   kScalar,  // the factor is gate[t] itself
@@ -96,8 +96,8 @@ enum class NormKind : uint8_t {
   // before the multiplication by w: Gemma 4, gpt-oss.
   kWeightInF32,
   kPlusOne,  // (x * scale) * (1 + w): Qwen3-Next, MiniMax-M3, Step-3.7
-  // y * scale, the norm of y = x * (1 + w): Muse Spark's post norms. It is
-  // for CombineOptions::block_norm only.
+  // y * scale, where y = x * (1 + w), and scale is computed from y instead of
+  // x: Muse Spark's post norms. For CombineOptions::block_norm only.
   kPlusOneFirst,
 };
 
@@ -105,8 +105,9 @@ enum class NormKind : uint8_t {
 struct CombineScales {
   // Multiplies the routed sum: Beam, Laguna, MiniMax-M3, Step.
   float routed = 1.0f;
-  // Multiplies the sum of all experts: 0.5 to average routed and shared experts
-  // (Cohere2), residual_multiplier (Granite), beta (MiniMax, Beam).
+  // Multiplies the sum of all experts: by 0.5 to average routed and shared
+  // experts (Cohere2), by residual_multiplier (Granite), or by beta (MiniMax,
+  // Beam).
   float block = 1.0f;
   float residual = 1.0f;  // multiplies the residual: alpha (MiniMax, Beam)
   float out = 1.0f;       // multiplies the result: layer_scalar (Gemma 4)
@@ -118,8 +119,8 @@ struct CombineScales {
 struct CombineInputs {
   // [num_rows, hidden]: the outputs of the down product. They may also be i8,
   // u8, f8e4m3 or f8e5m2 with f32 scales [num_rows, 1]; each row's weight is
-  // then topk_weights[t, s] * scale, rounded to f32. Without routed experts
-  // rows and topk_weights are {} and row_index is kTokenOrder; the call then
+  // then topk_weights[t, s] * scale, rounded to f32. Without routed experts,
+  // rows and topk_weights are {}, and row_index is kTokenOrder. The call then
   // needs a shared expert, an identity expert or a residual.
   ConstAnyRows rows;
   ConstAnyMatrix topk_weights;   // [tokens, top_k]: weights from RouteTopK
@@ -195,9 +196,9 @@ struct CombineOptions {
 //
 // Rounding: the computation is in f32, and `normed` is computed from the sum
 // before the sum is rounded to out. With round_like_unfused, each step is
-// rounded. Let M be the rounding to the type of out; without out, to the type
-// of residual; without both, to the type of normed, or f32 if normed is
-// quantised. The steps are then
+// rounded. Let M be the rounding to the type of `out`. Without `out`, M rounds
+// to the type of residual, and without `out` and residual, to the type of
+// normed, or to f32 if normed is quantised. The steps are then
 //   routed = M(sum over the slots);
 //   with a shared expert, sum = M(routed + M(gate * shared[t, h]));
 //   out[t, h] = M(residual[t, h] + sum);
@@ -231,8 +232,8 @@ struct CombineOptions {
 // weighted_sum_batched_f32, weighted_sum_residual_stacked_f32 and
 // weighted_sum_residual_norm_stacked_f32, and mlx-native's
 // moe_weighted_reduce_f32. (The shader of moe_weighted_reduce_f32 applies the
-// sigmoid, as SharedGate::kLogit does, while its documentation expects a
-// ready gate, as kScalar does.)
+// sigmoid, as SharedGate::kLogit does, while its documentation expects the
+// factor itself, as kScalar does.)
 Status Combine(const CombineInputs& inputs, const CombineOutputs& outputs,
                const CombineOptions& options = {},
                Executor& executor = SerialExecutor()) noexcept;

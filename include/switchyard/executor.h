@@ -25,7 +25,7 @@ namespace switchyard {
 // * The call returns kInternal, and outputs are unspecified, if an index is
 //   outside [0, count) (such an index is not run), is left out or is run more
 //   than once, or if a worker is not below Concurrency().
-// * An index counts as run once its body has returned. A body that is still
+// * An index counts as run when its body has returned. A body that is still
 //   running when ParallelFor returns counts as left out, and may write to
 //   outputs later.
 // * The library does not notice two bodies that run at the same time with the
@@ -91,7 +91,7 @@ Executor& SerialExecutor() noexcept;
 // own call but never unrelated TBB tasks.
 //
 // Returns nullptr if max_concurrency is 0 or below -1, if the library was
-// built with SWITCHYARD_TBB=OFF, or if memory is out. If memory runs out in
+// built with SWITCHYARD_TBB=OFF, or if memory runs out. If memory runs out in
 // the first call of the process, every later call returns nullptr too,
 // because TBB does not recover from that.
 //

@@ -12,14 +12,14 @@
 //   stored.format = WeightFormat::kQ4_0;
 //   stored.rows = 2048, stored.cols = 768;
 //   stored.data = {tensor, 128, ExpertWeightsSize(stored)};
-//   LayerWeights layer;  // layer.gate and layer.up likewise
+//   LayerWeights layer;  // pack layer.gate and layer.up in the same way
 //   std::vector<uint8_t> memory(128 * PackedWeightsSize(stored));
 //   Status s = PackWeights({stored},
 //                          {{memory.data(), 128, PackedWeightsSize(stored)},
 //                           &layer.down},
 //                          {}, pool);
 //
-//   SetCosts(WeightFormat::kQ4_0, &shape);  // of PlanExperts()
+//   SetCosts(WeightFormat::kQ4_0, &shape);  // the options of PlanExperts()
 //   options.operands = OperandsOf(WeightFormat::kQ4_0);
 //   options.activate.layout = GateUpLayout::kSplit;
 //   s = RunExperts(in, {out}, options, layer, pool);
@@ -147,12 +147,12 @@ struct ExpertWeights {
 
 // Returns the number of bytes of one expert, computed from format, layout,
 // rows and cols alone. A loader can compare this size with the size of its
-// file. Returns SIZE_MAX if the size overflows or the format does not take
+// file. Returns SIZE_MAX if the size overflows or the format does not allow
 // this number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
-// Returns the number of bytes of one expert in the layout kPacked, for any
-// weights.layout. Returns SIZE_MAX if this size overflows or the format does
-// not take this number of columns.
+// Returns the number of bytes of one expert in the layout kPacked, whatever
+// weights.layout is. Returns SIZE_MAX if this size overflows or the format does
+// not allow this number of columns.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
 
 // Inputs of PackWeights().
@@ -168,12 +168,12 @@ struct PackWeightsOutputs {
   AnyMatrix memory;                  // uint8 [num_experts, PackedWeightsSize()]
   ExpertWeights* weights = nullptr;  // optional: a view of memory
 };
-// Options of PackWeights(), so far none.
+// Options of PackWeights(). There are none so far.
 struct PackWeightsOptions {};
 
 // Packs weights on the executor's threads. To show progress or to free
-// experts early, call PackWeights for a few experts at a time, with the
-// RowRange() of data, scales and memory.
+// experts early, call PackWeights for a few experts at a time. RowRange()
+// returns their rows of data, scales and memory.
 //
 // Floats become codes by the rules below. "To nearest" rounds ties to even.
 // * int8: each row has the scale amax / 127, as in Quantize(); codes are
@@ -230,15 +230,15 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 //
 // Rows:
 // * q8_0, or i8 with an f32 scale for each row or for each group of 32, 64 or
-//   128 columns. A block of weights takes the scale of the row or group that
-//   it lies in.
+//   128 columns. dx of a block of weights is the scale of the row, or of the
+//   group in which the block lies.
 // * For kQ4_K and kQ6_K: q8_k, or i8 with an f32 scale for each row.
 // * For floats: f32, bf16 or f16.
 // * Codes and scales may have any bits. The sums of q8_k are not read.
 // out: f32, bf16 or f16, rounded once; must overlap neither rows nor their
 // scales.
-// tile.expert is an expert of weights, or kShared if weights has only one
-// expert. tile.product is not read.
+// tile.expert is the number of an expert of `weights`, or kShared if `weights`
+// has only one expert. tile.product is not read.
 // NaN: if a scale of a row or of a weight is NaN, every output that uses it
 // is NaN. An infinite scale passes through the formula by IEEE 754.
 // Bits: every ISA with FMA gives exactly the bits of the formulas at

@@ -60,10 +60,10 @@ struct GatherOptions {
 // without it. Calling Quantize before GatherRows would also quantise each
 // token once, but needs a quantised copy of all tokens.
 //
-// For a pair outside [0, num_tokens * top_k), no token is read: its row
-// becomes zeros (codes for 0, scales 0), and the report counts it. Without
-// options.allow_invalid the call then returns kFailedPrecondition, but writes
-// the same outputs as with it.
+// For a pair outside [0, num_tokens * top_k), no token is read: the pair's row
+// becomes zeros (codes for 0, scales 0), and the report counts the pair. If
+// options.allow_invalid is false, the call then returns kFailedPrecondition,
+// after everything is written.
 // Errors: kInvalidArgument for null data, strides, shapes and types that do
 // not match, top_k = 0, an overlap or an overflow; nothing is written.
 Status GatherRows(const GatherInputs& inputs, const GatherOutputs& outputs,

@@ -22,16 +22,16 @@ struct HyperInputs {
   // Optional [tokens, hidden]: the output of the block (attention or
   // experts), which is added to the streams. Give block and post, or neither.
   ConstAnyMatrix block = {};
-  // Optional [tokens, n]: the factor with which `block` is added to each
-  // stream. Give block and post, or neither.
+  // Optional [tokens, n]: for each stream, the factor that multiplies `block`
+  // before it is added. Give block and post, or neither.
   ConstAnyMatrix post = {};
   // Optional [tokens, n * n]: factors that mix streams. Stream j is added to
   // stream i with the factor comb[t, j * n + i]. Without comb, streams are
   // not mixed.
   ConstAnyMatrix comb = {};
-  // Optional: factors with which a token's streams are summed to one row.
-  // They are [tokens, n], one for each stream, or [tokens * n, hidden], one
-  // for each element.
+  // Optional: factors that multiply a token's streams before they are summed
+  // into one row: [tokens, n], one factor for each stream, or [tokens * n,
+  // hidden], one factor for each element.
   ConstAnyMatrix pre = {};
   // Optional [1, hidden]: weight of the norm of HyperOutputs::normed.
   ConstAnyMatrix norm_weight = {};
@@ -66,9 +66,9 @@ struct HyperOptions {
 // * Before the next block, it sums the streams into the input of that block
 //   (pre).
 // Between the two halves, an engine computes `pre`, `post` and `comb` from the
-// new streams with a small product, and `scales` is the norm of this product's
-// input. If pre, post and comb do not depend on the streams, one call does both
-// halves.
+// new streams with a small product. The product's input is the norm of the
+// streams, which an engine computes with the factors `scales`. If pre, post and
+// comb do not depend on the streams, one call does both halves.
 //
 // Per token t, stream i and column h, in f32:
 //   s = post[t, i] * block[t, h],

@@ -60,7 +60,7 @@ Status CapIsa(const char* name) noexcept;
 // it: SWITCHYARD_ISA=AVX2 ./engine. It is read once, on first use. If its
 // value is not a name in RunnableIsas(), this function and every kernel
 // return kInvalidArgument. Kernels then do nothing, because a run on another
-// ISA would mislead.
+// ISA would mislead the user.
 Status EnvironmentIsa() noexcept;
 
 }  // namespace switchyard

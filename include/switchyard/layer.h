@@ -93,11 +93,11 @@ struct ExpertTile {
 // RunExperts() refuses a null function, and an object with an operator bool
 // that returns false, such as an empty std::function.
 //
-// A layer's result has the same bits for any cut into tiles and any executor
-// if out[r, c] depends on rows[r] and column first_column + c alone, and not
-// on the number of rows or columns of a tile. If a GEMM chooses its kernel by
-// the number of rows, the bits depend on ExpertsPlanOptions::workers, but not
-// on the executor.
+// A layer's result has the same bits for every division into tiles and every
+// executor if out[r, c] depends on rows[r] and column first_column + c alone,
+// and not on the number of rows or columns of a tile. If a GEMM chooses its
+// kernel by the number of rows, the bits depend on ExpertsPlanOptions::workers,
+// but not on the executor.
 class ExpertGemm {
  public:
   // A function that computes `tile`. `context` is the pointer that the engine
@@ -179,8 +179,9 @@ struct RowFormat {
   bool has_sums = false;         // for i8 and u8: rows have AnyRows::sums
 };
 
-// A block: rows of one expert that go through its products together. An
-// ExpertTile has the rows of a block, and all or some of a product's columns.
+// A block: rows of one expert that go through the expert's products together.
+// An ExpertTile has the rows of a block, and all or some of a product's
+// columns.
 struct ExpertBlock {
   // The first row of the block: a packed row or, for the shared expert, a
   // token.
@@ -241,9 +242,9 @@ struct ExpertsPlan {
   Span<ExpertTask> tasks;
   // Only PlanExperts() writes generation and mark. generation counts the
   // plans that were made in this process. mark is computed from generation
-  // and the address of `memory`. PlanExperts() writes it to `memory` before
-  // the lists, and to the plan after them. RunExperts() refuses a plan if the
-  // mark is missing or differs from the mark in `memory`.
+  // and the address of `memory`. PlanExperts() writes mark to `memory` before
+  // it writes the lists, and to the plan after them. RunExperts() refuses a
+  // plan if the mark is missing or differs from the mark in `memory`.
   uint64_t generation = 0, mark = 0;
 };
 
@@ -264,14 +265,15 @@ struct ExpertsPlanOutputs {
 struct ExpertsPlanOptions {
   size_t num_experts = 0;   // required: experts, without the shared expert
   size_t hidden = 0;        // required: columns of a token
-  size_t intermediate = 0;  // required: columns between an expert's products
+  size_t intermediate = 0;  // required: columns of the down product's input
   // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate = 0;
   // The number of workers that the plan is for. RunExperts() may run with
   // more or fewer.
   size_t workers = 1;
   // The number of rows that the GEMM multiplies at once. Tiles begin at
-  // multiples of min(tile_rows, max_rows) rows of their expert.
+  // multiples of min(tile_rows, max_rows) rows, counted from the first row of
+  // their expert.
   size_t tile_rows = 16;
   // The number of columns that the GEMM multiplies at once. Tiles begin at
   // multiples of tile_columns columns of their product. With 0 a tile has all
@@ -279,9 +281,9 @@ struct ExpertsPlanOptions {
   size_t tile_columns = 16;
   // The largest number of rows in a tile. It is limited because a worker
   // keeps these rows in its cache from one product to the next. If it is
-  // above tile_rows, it is rounded down to a multiple of tile_rows. (2048 x
-  // 768 in f32 on an AVX-512 core took 86 us a row with 64 rows, 70 us with
-  // 128, and 61 us with 256.)
+  // above tile_rows, it is rounded down to a multiple of tile_rows. (The
+  // products of an expert of 2048 x 768 in f32, on an AVX-512 core, took 86 us
+  // a row with 64 rows, 70 us with 128, and 61 us with 256.)
   size_t max_rows = 256;
   // The time to read an expert's weights, in any unit. The default is the
   // time of 32 rows. The plan assumes that an expert's products of m rows
@@ -290,7 +292,8 @@ struct ExpertsPlanOptions {
   // The time to multiply a row with an expert's weights, in the unit of
   // weight_cost.
   size_t row_cost = 16;
-  // The products of fewer rows take as long as those of min_rows rows.
+  // The products of fewer than min_rows rows take as long as the products of
+  // min_rows rows.
   size_t min_rows = 0;
   // The least work that is worth a separate tile or worker, in the unit of
   // weight_cost. The default is half of a row's time: 10 us for 2048 x 768.
@@ -307,16 +310,17 @@ size_t ExpertsPlanSize(size_t tokens, size_t top_k,
 
 // Sorts pairs by expert as BucketPacked() does, and cuts the experts'
 // products into tiles for options.workers workers. PlanExperts cuts the rows
-// of experts that have many rows. If a worker would then have no work (one
-// token has only top_k tiles), it also cuts columns, into parts that get
-// smaller towards the end.
+// of experts that have many rows. If some workers would then have no work, as
+// with a single token, which has only top_k tiles, PlanExperts also cuts
+// columns: into equal parts, or into parts that get smaller towards the end.
 //
 // Balance: if each worker has the work of four tiles, the last worker
 // finishes within 1.05 times the mean time of all. For a single token the
 // factor is 1.15 on 2, 4, 8, ... 128 workers, with or without a shared
-// expert. It is 1.23 on any other number below 128, if products have as many
-// column tiles as 2048 x 768 has, and 1.54 for 4 experts of 2048 x 1408 on
-// 122 workers. `swy plan` simulates a plan; docs/speed.md has a table.
+// expert. On any other number of workers below 128, the factor is 1.23 if
+// products have as many column tiles as 2048 x 768 has. It is 1.54 for 4
+// experts of 2048 x 1408 on 122 workers. `swy plan` simulates a plan;
+// docs/speed.md has a table.
 //
 // Speed: the sort runs on the executor. The rest runs on the calling thread,
 // and takes about 25 ns a block, and up to 6 us more for a few tokens on more
@@ -408,8 +412,9 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // RunExperts does the work of GatherRows, the gate and up products, Activate,
 // the down products and Combine. The contracts of these functions hold.
 //
-// The call makes one loop on the executor, with at most Concurrency()
-// indices. Each index runs a worker, which claims tiles. There is no barrier:
+// The call makes one loop on the executor. Each index of the loop is a worker,
+// and there are at most Concurrency() workers. A worker runs tasks of the plan
+// until none is left. There is no barrier:
 // an expert's down product begins when its activation is done, and a token is
 // summed when its rows are done. A worker that has to wait for another one
 // spins and then yields. An executor may also run the indices one after the

@@ -23,9 +23,9 @@ namespace switchyard {
 struct MapInputs {
   ConstAnyMatrix topk_ids;  // [tokens, top_k]: expert ids from RouteTopK
   // [num_experts]: the destination of each expert, in [0, num_destinations),
-  // or -1 for none. The caller decides if a destination is a rank, a node or
-  // a local expert. Leave the table empty if options.experts_per_destination
-  // replaces it.
+  // or -1 if the expert has none. The caller decides if a destination is a
+  // rank, a node or a local expert. Leave the table empty if
+  // options.experts_per_destination replaces it.
   Span<const int32_t> destinations = {};
   // Optional working memory. With BucketScratchSize(tokens * top_k,
   // num_destinations, executor) elements, several threads work; with fewer,
@@ -79,8 +79,8 @@ struct MapOutputs {
 };
 
 struct MapOptions {
-  // If this is n > 0, it replaces the table: experts [d * n, (d + 1) * n)
-  // live at destination d.
+  // If this is n > 0, it replaces the table `destinations`: experts [d * n,
+  // (d + 1) * n) live at destination d.
   size_t experts_per_destination = 0;
   size_t row_elements = 1;  // elements in a row, such as the hidden size
   // Accept pairs without a destination. If this is false and the call meets
@@ -88,8 +88,8 @@ struct MapOptions {
   bool allow_dropped = false;
 };
 
-// Maps pairs to destinations by their experts, and tokens to the destinations
-// of their pairs.
+// Maps each pair to the destination of its expert, and each token to the
+// destinations of its pairs.
 //
 // An expert-parallel layer sends its tokens to the experts and back:
 //   1. The sender calls MapPairs(ids). It sends the rows of tokens in the
@@ -164,8 +164,9 @@ struct ReplicaOptions {
   bool allow_dropped = false;
 };
 
-// Replaces logical experts by physical ones, if some experts have several
-// replicas. A busy expert has replicas on several ranks, to share its tokens.
+// Replaces the logical expert of each pair by one of its replicas, which are
+// the physical experts that hold its weights. A busy expert has replicas on
+// several ranks, to share its tokens.
 //
 // Pairs are in the order of tokens, and of slots within a token. The n-th
 // pair of expert e in this call, counted from 0, gets

@@ -22,12 +22,12 @@
 
 namespace switchyard {
 
-// The executor's only state is its number of threads, so you may make one per
-// thread, per call or per process. A loop runs on the calling thread alone,
-// as worker 0, inside a parallel region or if it has less than two grains.
-// Every other loop starts a region of all threads, even if it has work for
-// only two, because libgomp ends and restarts threads whenever their number
-// changes.
+// The executor's only state is its number of threads and the cost of a fork,
+// so you may make an executor per thread, per call or per process. A loop runs
+// on the calling thread alone, as worker 0, inside a parallel region or if it
+// has less than two grains. Every other loop starts a region of all threads,
+// even if it has work for only two, because libgomp ends and restarts threads
+// whenever their number changes.
 //
 // OpenMP reports no errors: if libgomp cannot start a thread, it ends the
 // process. After fork(), the child process has none of libgomp's threads, so

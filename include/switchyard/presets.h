@@ -43,7 +43,7 @@ struct CombineForm {
   // The number of shared experts (0: none). Several shared experts that a
   // model stores as one wider expert count as one, with one row per token.
   size_t num_shared_experts = 0;
-  // The factor of the shared experts' output.
+  // How the gate of a shared expert becomes the factor of its output.
   SharedGate shared_gate = SharedGate::kNone;
   // True if the layer needs CombineInputs::identity.
   bool has_identity_experts = false;
@@ -60,8 +60,8 @@ struct CombineForm {
 };
 
 // The options of a family's layer. They have the defaults of the family's
-// configuration class until ApplyConfig() replaces these with the values of a
-// checkpoint's config.json.
+// configuration class until ApplyConfig() replaces the defaults with the values
+// of a checkpoint's config.json.
 struct Preset {
   // The family's name: the model_type of config.json, or of its text_config,
   // as in transformers.
@@ -97,15 +97,16 @@ struct Preset {
   CombineOptions combine;  // the options of Combine()
   CombineForm form;        // the inputs that Combine() needs
 
-  // The code that the preset follows: file and line in transformers 5.23, or
-  // a description.
+  // The code that the preset follows: a file and line, in transformers 5.23
+  // unless the text names another project. A few presets have a description
+  // instead, such as "its config.json; routing as deepseek_v4".
   const char* source = nullptr;
 };
 
-// Remembers the name by which SetField() set each field of a ModelConfig.
-// `of` has the name's position in the list of the field's names, counted from
-// 1, or 0 if SetField() has not set the field. Programs do not write this
-// struct.
+// Remembers, for each field of a ModelConfig, the name by which SetField() set
+// the field. Each element of `of` belongs to one field. It is the name's
+// position in the list of the field's names, counted from 1, or 0 if SetField()
+// has not set the field. Programs do not write this struct.
 struct ConfigNames {
   uint8_t of[64] = {};
 };

@@ -24,7 +24,7 @@ namespace switchyard {
 // |---------------|---------------------------|-------------------------------|
 // | f32           | none                      | x                             |
 // | bf16, f16     | none                      | x rounded to nearest even;    |
-// |               |                           | beyond the type's range inf   |
+// |               |                           | inf beyond the type's range   |
 // | i8            | f32, amax / 127           | x * (127 / amax), to nearest  |
 // | u8            | f32, amax / 127           | the code of i8 plus 128       |
 // | f8e4m3        | f32, amax / 448           | x * (448 / amax), to nearest  |

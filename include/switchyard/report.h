@@ -14,7 +14,7 @@
 namespace switchyard {
 
 // Counts that calls report beside their results. If a function succeeds, it
-// sets the fields with its name in their comments. After an error it sets
+// sets the fields that have its name in their comments. After an error it sets
 // them only if its contract states so. It leaves the other fields unchanged,
 // so one Report may serve a whole layer.
 struct Report {

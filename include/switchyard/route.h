@@ -44,8 +44,8 @@ enum class WeightOf : uint8_t {
 
 // The divisor of the weights with RouteOptions::renormalize. `sum` adds up
 // the values of the selected experts, in the order of slots, and with
-// shared_logits those of the shared experts. `total` adds up the values of
-// all experts.
+// shared_logits also the values of the shared experts. `total` adds up the
+// values of all experts.
 enum class Divisor : uint8_t {
   kMaxOfSumAndShare,  // max(sum, clamp * total)
   kSum,
@@ -101,23 +101,24 @@ struct RouteOutputs {
   // experts) or uint16 (up to 65535). The call writes the index of the expert
   // in each slot, as selected or given, before expert_map changes it. Zero
   // experts are recorded, too. A slot without an expert has a value with all
-  // bits set: 255, 65535 or -1. Padding tokens and given ids that become -1
-  // have such slots.
+  // bits set: 255, 65535 or -1. Slots of padding tokens, and of given ids that
+  // become -1, count as slots without an expert.
   //
   // In a record [tokens, layers, top_k] of several layers, the rows of a
   // layer start layers * top_k elements apart, the first one at element
   // layer * top_k.
   //
   // Replay: a later call gets the record, or any rows of it, as given_ids.
-  // With equal logits, inputs and options, it computes equal topk_ids and
-  // bits of topk_weights. The call refuses given_ids together with options
-  // and inputs that only affect the selection, so a replay sets
+  // With equal logits, inputs and options, it computes equal topk_ids, and
+  // topk_weights with the same bits. The call refuses given_ids together with
+  // options and inputs that only affect the selection, so a replay sets
   // num_expert_group to 1, topk_group to 0 and select_on_rounded_score to
   // false, and gets correction_bias and bias_index only with bias_in_weight.
   // kSparsemixer has no replay.
   AnyMatrix record = {};
 };
-// Options of RouteTopK(), which describes the steps that they change.
+// Options of RouteTopK(). The comment on RouteTopK() describes the steps that
+// the options change.
 struct RouteOptions {
   // Divide the selected weights by their sum (Hugging Face: norm_topk_prob).
   bool renormalize = true;
@@ -220,7 +221,9 @@ struct RouteOptions {
 // RouteTopK picks the larger logit. Weights of kSoftmaxOfSelected are divided
 // by their own sum only, with or without `renormalize`. With renormalize and
 // kSum or kMaxOfSumAndShare, softmax skips the division by the sum over all
-// experts, unless a step is rounded or has a bias:
+// experts, unless a step is rounded or has a bias. With softmax, and with the
+// defaults of all options but renormalize, the weight of the expert in slot j
+// is:
 //
 //   S_all = the sum of exp(x - max) over all experts,
 //   S_sel = the same sum over the selected experts.
@@ -238,7 +241,7 @@ struct RouteOptions {
 //
 // Sizes: 1 <= top_k <= num_experts, and num_experts + num_shared_experts <
 // 2^31. With zero tokens the call does nothing. No output may overlap another
-// view, except given_ids as described at RouteInputs.
+// view, except that topk_ids may overlap given_ids as RouteInputs describes.
 //
 // Order and ties: the larger key comes first and the smaller index wins ties;
 // -0 ties with +0, and NaN ranks below every number. Groups are ranked in the

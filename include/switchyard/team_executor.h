@@ -72,8 +72,8 @@ class TeamExecutor final : public Executor {
 
   size_t Concurrency() const noexcept override { return num_threads_; }
 
-  // Returns the time of two barriers, which a fork takes: 3 us for sixteen
-  // threads that spin.
+  // Returns 3 us. A fork takes two barriers, and two barriers of sixteen
+  // threads that spin take this time.
   size_t ForkNs() const noexcept override { return 3000; }
 
   // The library's functions call ParallelFor() on thread 0, inside work().

@@ -1,9 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sorts pairs by their experts and destinations. A pair is a token and one of
-// its top_k slots: pair = token * top_k + slot. switchyard.h includes this
-// file; bucket.h and map.h of the C++ API have the whole contract.
+// Sorts pairs by expert, and pairs and tokens by destination, such as a node. A
+// pair is a token and one of its top_k slots: pair = token * top_k + slot.
+// switchyard.h includes this file; bucket.h and map.h of the C++ API have the
+// whole contract.
 
 #ifndef SWITCHYARD_C_BUCKET_H_
 #define SWITCHYARD_C_BUCKET_H_
@@ -86,7 +87,7 @@ typedef struct swy_strided_buckets {
         SWY_TIGHT_STRIDE, NULL                                          \
   }
 
-// Sorts pairs into dense lists, one for each expert and one after the other.
+// Sorts pairs into a dense list for each expert. The lists follow each other.
 SWY_API swy_status swy_bucket_packed(const swy_bucket_inputs* inputs,
                                      const swy_packed_buckets* outputs,
                                      const swy_bucket_options* options,
@@ -96,9 +97,9 @@ SWY_API swy_status swy_bucket_strided(
     const swy_bucket_inputs* inputs, const swy_strided_buckets* outputs,
     const swy_bucket_options* options,
     const swy_executor* executor) SWY_NOEXCEPT;
-// Returns the number of int32 elements of scratch with which
-// swy_bucket_packed, swy_bucket_strided and swy_bucket_aligned use several
-// threads, or 0 if one thread is best.
+// Returns the number of int32 elements of scratch that swy_bucket_packed,
+// swy_bucket_strided and swy_bucket_aligned need to use several threads, or 0
+// if one thread is best.
 SWY_API size_t swy_bucket_scratch_size(size_t num_pairs, size_t num_experts,
                                        const swy_executor* executor)
     SWY_NOEXCEPT;
@@ -158,7 +159,7 @@ typedef struct swy_aligned_options {
   int32_t fill_unused;
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
 } swy_aligned_options;
-// The capacity for which no pair is dropped.
+// The value of `capacity` that means no limit.
 #define SWY_NO_CAPACITY ((size_t)-1)
 #define SWY_ALIGNED_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_aligned_options), 1, SWY_NO_CAPACITY, 0, 0 }
@@ -175,8 +176,9 @@ SWY_API size_t swy_bucket_aligned_size(size_t num_pairs, size_t num_experts,
                                        const swy_aligned_options* options)
     SWY_NOEXCEPT;
 
-// Inputs of swy_make_dispatch_args, which writes the numbers of threadgroups
-// of an indirect dispatch: {max(1, ceil(max_rows / tile_pairs)),
+// Inputs of swy_make_dispatch_args, which writes the arguments of an indirect
+// dispatch, the numbers of threadgroups in x, y and z:
+// {max(1, ceil(max_rows / tile_pairs)),
 // ceil(features / tile_features), num_experts}.
 typedef struct swy_dispatch_inputs {
   uint32_t size;
@@ -202,7 +204,7 @@ typedef struct swy_dispatch_options {
 #define SWY_DISPATCH_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_dispatch_options), 32, 64 }
 
-// Writes the three numbers of threadgroups of an indirect dispatch.
+// Writes the arguments of an indirect dispatch: three numbers of threadgroups.
 SWY_API swy_status swy_make_dispatch_args(
     const swy_dispatch_inputs* inputs, const swy_dispatch_outputs* outputs,
     const swy_dispatch_options* options) SWY_NOEXCEPT;
@@ -228,8 +230,8 @@ typedef struct swy_map_rows {
 typedef struct swy_map_inputs {
   uint32_t size;
   swy_matrix topk_ids;  // [tokens, top_k] of int32, uint32 or int64
-  // [num_experts]: the destination of each expert, or -1 for none. Leave it
-  // out if experts_per_destination replaces it.
+  // [num_experts]: the destination of each expert, or -1 if the expert has
+  // none. Leave the list empty if experts_per_destination replaces it.
   swy_i32_span destinations;
   // Optional working memory of swy_bucket_scratch_size(tokens * top_k,
   // num_destinations, executor) elements, for several threads.
@@ -317,8 +319,8 @@ typedef struct swy_replica_options {
 #define SWY_REPLICA_OPTIONS_INIT \
   { (uint32_t)sizeof(swy_replica_options), 0, 0 }
 
-// Replaces logical experts by physical ones, if some experts have several
-// replicas.
+// Replaces the logical expert of each pair by one of the physical experts that
+// hold its weights (its replicas).
 SWY_API swy_status swy_map_replicas(const swy_replica_inputs* inputs,
                                     const swy_replica_outputs* outputs,
                                     const swy_replica_options* options,

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-// The factor of the shared experts' output.
+// How the gate of a shared expert becomes the factor of its output.
 enum swy_shared_gate {
   SWY_GATE_LOGIT = 0,   // the factor is sigmoid(gate[t])
   SWY_GATE_SCALAR = 1,  // the factor is gate[t] itself
@@ -50,14 +50,14 @@ typedef struct swy_identity_experts {
   // experts.
   swy_matrix weight;
 } swy_identity_experts;
-// Weights of the RMSNorms that run before the residual is added: [1, hidden],
-// each optional.
+// Weights of the RMSNorms that run before the residual is added. Each is
+// [1, hidden] and optional.
 typedef struct swy_block_norms {
   swy_matrix routed;  // weight of the norm of the routed sum
   swy_matrix shared;  // weight of the norm of the shared experts' sum
   swy_matrix block;   // weight of the norm of both sums together
 } swy_block_norms;
-// Learned vectors, [1, hidden], each optional.
+// Learned vectors. Each is [1, hidden] and optional.
 typedef struct swy_combine_vectors {
   swy_matrix block_bias;  // added to the sum of all experts
   // Multiplies the sum of all experts, after block_bias.
@@ -75,8 +75,8 @@ typedef struct swy_combine_scales {
 #define SWY_NO_COMBINE_SCALES \
   { 1.0f, 1.0f, 1.0f, 1.0f }
 
-// Inputs of swy_combine. Each (token, slot) needs its row: set either
-// row_index or token_order.
+// Inputs of swy_combine. To tell the call which row belongs to each (token,
+// slot), set either row_index or token_order.
 typedef struct swy_combine_inputs {
   uint32_t size;
   // 1 if the pair (token, slot) has row token * top_k + slot.
@@ -154,15 +154,15 @@ typedef struct swy_hyper_inputs {
   // Optional [tokens, hidden]: the output of the block, which is added to the
   // streams. Give block and post, or neither.
   swy_matrix block;
-  // Optional [tokens, n]: the factor with which `block` is added to each
-  // stream. Give block and post, or neither.
+  // Optional [tokens, n]: for each stream, the factor that multiplies `block`
+  // before it is added. Give block and post, or neither.
   swy_matrix post;
   // Optional [tokens, n * n]: factors that mix streams. Stream j is added to
   // stream i with the factor comb[t, j * n + i].
   swy_matrix comb;
-  // Optional: factors with which a token's streams are summed to one row.
-  // They are [tokens, n], one for each stream, or [tokens * n, hidden], one
-  // for each element.
+  // Optional: factors that multiply a token's streams before they are summed
+  // into one row: [tokens, n], one factor for each stream, or [tokens * n,
+  // hidden], one factor for each element.
   swy_matrix pre;
   swy_matrix norm_weight;  // optional [1, hidden]: weight of normed's norm
 } swy_hyper_inputs;
@@ -171,8 +171,9 @@ typedef struct swy_hyper_inputs {
     (uint32_t)sizeof(swy_hyper_inputs), SWY_NO_MATRIX, SWY_NO_MATRIX, \
         SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX, SWY_NO_MATRIX    \
   }
-// Outputs of swy_hyper_connect. Give at least one output. streams may have
-// the data, stride and type of the inputs' streams.
+// Outputs of swy_hyper_connect. Give at least one output. `streams` may
+// overwrite the inputs' streams in place, if it has their data, stride and
+// type.
 typedef struct swy_hyper_outputs {
   uint32_t size;
   swy_matrix streams;  // [tokens * n, hidden]: the new streams

@@ -6,7 +6,7 @@
 // and errors.
 //
 //   swy_layer_weights layer = SWY_LAYER_WEIGHTS_INIT;
-//   layer.gate.format = SWY_WEIGHTS_Q4_0;  // ... of a GGUF's tensor
+//   layer.gate.format = SWY_WEIGHTS_Q4_0;  // and rows, cols and data
 //   swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
 //   gemm.run = swy_multiply_layer;
 //   gemm.context = &layer;
@@ -55,13 +55,13 @@ typedef struct swy_expert_weights {
   { SWY_WEIGHTS_Q8_0, SWY_WEIGHTS_STORED, 0, 0, SWY_NO_MATRIX, SWY_NO_MATRIX }
 
 // Returns the number of bytes of one expert in the layout weights->layout, or
-// SIZE_MAX if this size overflows or the format does not take this number of
+// SIZE_MAX if this size overflows or the format does not allow this number of
 // columns.
 SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 // Returns the number of bytes of one expert in the layout SWY_WEIGHTS_PACKED,
-// for any weights->layout, or SIZE_MAX if this size overflows or the format
-// does not take this number of columns.
+// whatever weights->layout is. Returns SIZE_MAX if this size overflows or the
+// format does not allow this number of columns.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
 
@@ -87,7 +87,7 @@ typedef struct swy_pack_weights_outputs {
 } swy_pack_weights_outputs;
 #define SWY_PACK_WEIGHTS_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_pack_weights_outputs), NULL, SWY_NO_MATRIX }
-// Options of swy_pack_weights, so far none.
+// Options of swy_pack_weights. There are none so far.
 typedef struct swy_pack_weights_options {
   uint32_t size;
 } swy_pack_weights_options;

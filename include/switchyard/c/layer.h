@@ -98,11 +98,12 @@ typedef struct swy_experts_plan_options {
   int32_t allow_dropped;  // accept ids outside [0, num_experts)
   size_t num_experts;     // required
   size_t hidden;          // required: columns of a token
-  size_t intermediate;    // required: columns between an expert's products
+  size_t intermediate;    // required: columns of the down product's input
   // Columns of the shared expert; 0 means that the layer has none.
   size_t shared_intermediate;
   size_t workers;  // number of workers that the plan is for
-  // Tiles begin at multiples of min(tile_rows, max_rows) rows of their expert.
+  // Tiles begin at multiples of min(tile_rows, max_rows) rows, counted from the
+  // first row of their expert.
   size_t tile_rows;
   // Tiles begin at multiples of tile_columns columns of their product. 0 means
   // that a tile has all columns.

@@ -59,12 +59,12 @@ typedef struct swy_preset {
   int32_t expert_scale;
   // 1 if config.json has norm_topk_prob, which sets options.renormalize.
   int32_t norm_topk_prob;
-  // 1 if scores and weights are computed in the model's type, to which
-  // options.round_to should then be set.
+  // 1 if scores and weights are computed in the model's type. In this case, set
+  // options.round_to to that type.
   int32_t in_model_type;
   const char* family;   // model_type of config.json
   const char* same_as;  // a family with exactly the same layer, or NULL
-  const char* source;   // the code that the preset follows, or a description
+  const char* source;   // the code that the preset follows: see presets.h
   // The number of columns of logits, or 0 if this number is only in a
   // config.json.
   size_t num_experts;
@@ -132,9 +132,10 @@ static inline swy_optional_number swy_number(float value) {
   return field;
 }
 
-// Remembers the name by which swy_set_number or swy_set_text set each field.
-// `of` has the name's position in the list of the field's names, counted from
-// 1, or 0 if they have not set the field.
+// Remembers, for each field of a swy_model_config, the name by which
+// swy_set_number or swy_set_text set the field. Each element of `of` belongs to
+// one field. It is the name's position in the list of the field's names,
+// counted from 1, or 0 if neither function has set the field.
 typedef struct swy_config_names {
   int8_t of[64];
 } swy_config_names;
@@ -236,9 +237,9 @@ SWY_API swy_status swy_find_preset(const char* family, swy_preset* preset,
 // Writes the options of preset->family, as swy_find_preset does, with the
 // values of a checkpoint's config.json. It writes all fields, so change
 // options only after the call. Returns SWY_INVALID_ARGUMENT and writes
-// nothing if swy_find_preset would, if a field that changes the family's
-// results is missing (the message names it), or if a value is not valid for
-// the family.
+// nothing in the cases in which swy_find_preset does so, if a field that
+// changes the family's results is missing (the message names the field), or if
+// a value is not valid for the family.
 SWY_API swy_status swy_apply_config(const swy_model_config* config,
                                     swy_preset* preset,
                                     swy_route_options* options) SWY_NOEXCEPT;

@@ -147,7 +147,7 @@ enum swy_activate_place {
   SWY_BEFORE = 0,  // before the activation
   SWY_AFTER = 1    // after the activation
 };
-// Whether stores to out go through the caches. The results are the same
+// Whether stores to `out` go through the caches. The results are the same
 // either way.
 enum swy_activate_stores {
   SWY_STORES_AUTO = 0,      // streaming above SWY_ACTIVATE_STREAMING_BYTES

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 // The largest valid `size` of a struct. Calls refuse a larger size, because
-// no version has ever set one. switchyard.h explains the sizes of other
+// no version has so large a struct. switchyard.h explains the sizes of other
 // versions.
 #define SWY_MAX_STRUCT_SIZE 4096
 
@@ -112,7 +112,7 @@ typedef struct swy_matrix {
 #define SWY_NO_MATRIX \
   { NULL, 0, 0, 0, SWY_F32 }
 
-// Makes a matrix.
+// Makes a matrix with a stride, which counts elements.
 static inline swy_matrix swy_strided(void* data, int32_t type, size_t rows,
                                      size_t cols, size_t stride) {
   swy_matrix m;
@@ -176,7 +176,7 @@ typedef struct swy_i64_span {
   { NULL, 0 }
 
 // Counts that calls report beside their results. A function sets the fields
-// with its name in their comments, and leaves the other fields unchanged.
+// that have its name in their comments, and leaves the other fields unchanged.
 typedef struct swy_report {
   uint32_t size;
   // Set by swy_route_top_k: the number of invalid values in given_ids and
@@ -252,7 +252,7 @@ typedef struct swy_executor {
 // Makes an executor on oneTBB's threads, with max_concurrency threads
 // including the caller; -1 means as many as TBB has. Returns NULL if
 // max_concurrency is 0 or below -1, if the library was built without TBB, or
-// if memory is out. Destroy it with swy_tbb_executor_destroy.
+// if memory runs out. Destroy it with swy_tbb_executor_destroy.
 SWY_API const swy_executor* swy_tbb_executor_create(int32_t max_concurrency)
     SWY_NOEXCEPT;
 // Destroys an executor of swy_tbb_executor_create. NULL is allowed.
@@ -266,11 +266,12 @@ typedef struct swy_isa {
 } swy_isa;
 
 // Returns the ISA at `index` of the list of all ISAs that the library was
-// compiled for. The list starts with the best ISA. After its end, the name is
-// NULL.
+// compiled for. The list starts with the best ISA. If `index` is beyond the
+// list, the name is NULL.
 SWY_API swy_isa swy_compiled_isa(size_t index) SWY_NOEXCEPT;
 // Returns the ISA at `index` of the list of ISAs that this CPU can run. The
-// list starts with the best ISA. After its end, the name is NULL.
+// list starts with the best ISA. If `index` is beyond the list, the name is
+// NULL.
 SWY_API swy_isa swy_runnable_isa(size_t index) SWY_NOEXCEPT;
 // Returns the ISA that the next call will use.
 SWY_API swy_isa swy_active_isa(void) SWY_NOEXCEPT;

@@ -57,12 +57,12 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // Errors show the label.
   void setLabel(const host_internal::Text& label) noexcept;
   std::string label() const;
-  // A debug group encloses the encoders that are made between the two calls.
-  // See CommandEncoder.
+  // A debug group encloses the encoders that are made between
+  // pushDebugGroup() and popDebugGroup(). See CommandEncoder.
   void pushDebugGroup(const host_internal::Text& name) noexcept;
   void popDebugGroup() noexcept;
 
-  // These functions make an encoder, or return nullptr if memory is out. Make
+  // These functions make an encoder, or return nullptr if memory runs out. Make
   // one encoder at a time: end it before you make the next one, and before
   // commit().
   Autoreleased<ComputeCommandEncoder> computeCommandEncoder(
@@ -91,10 +91,10 @@ class CommandBuffer : public Referencing<CommandBuffer> {
   // A call from a handler of this buffer returns at once. A handler may wait
   // for later buffers, and for buffers of other queues if their handlers do
   // not wait for buffers of this queue. During such a wait, other handlers
-  // may run on the same thread, and wait in turn. These waits may be nested
-  // 256 deep, because each takes stack. A deeper wait returns at once, and
-  // the command buffer that it should have waited for runs later and ends
-  // with an error.
+  // may run on the same thread and call this function, too. Up to 256 calls
+  // may be nested in this way; the limit exists because each call takes
+  // stack. A call beyond the limit returns at once, and the command buffer
+  // that it should have waited for runs later and ends with an error.
   void waitUntilCompleted() noexcept;
   // Returns when the work has begun and the scheduled handlers have returned.
   // All other rules of waitUntilCompleted() hold here too.

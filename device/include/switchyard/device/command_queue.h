@@ -45,7 +45,7 @@ class CommandQueue : public Referencing<CommandQueue> {
   std::string label() const;
 
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
-  // Returns nullptr if memory is out.
+  // Returns nullptr if memory runs out.
   Autoreleased<CommandBuffer> commandBuffer() noexcept;
   // Returns commandBuffer(): here, too, the command buffer keeps the buffers
   // that it uses alive.

@@ -163,23 +163,23 @@ class Device : public Referencing<Device> {
 
   // Makes a page-aligned buffer of `length` bytes, filled with zeros (except
   // with DeviceOptions::check_kernels). Returns nullptr if length is 0 or
-  // memory is out.
+  // memory runs out.
   Ref<Buffer> newBuffer(size_t length, ResourceOptions options =
                                            ResourceStorageModeShared) noexcept;
   // Makes a buffer with a copy of `length` bytes from `pointer`. Returns
-  // nullptr if pointer is null, length is 0 or memory is out.
+  // nullptr if pointer is null, length is 0 or memory runs out.
   Ref<Buffer> newBuffer(
       const void* pointer, size_t length,
       ResourceOptions options = ResourceStorageModeShared) noexcept;
   // Makes a buffer in memory that the caller owns. The caller must keep the
   // memory until `deallocator` has been called. The thread that drops the
-  // last reference, which may be a queue's thread, calls it once. Without a
-  // deallocator, the caller keeps the memory until all work with the buffer
-  // has completed.
+  // last reference, which may be a queue's thread, calls `deallocator` once.
+  // Without a deallocator, the caller keeps the memory until all work with
+  // the buffer has completed.
   //
   // The memory needs no alignment or padding, while Metal needs whole pages.
   // If pointer is null or length is 0, returns nullptr and does not call the
-  // deallocator. metal-cpp's name for this function is newBuffer() with a
+  // deallocator. In metal-cpp, this function is the newBuffer() that takes a
   // deallocator.
   //
   // The function with a const pointer is for a mapped checkpoint: it is an
@@ -205,17 +205,17 @@ class Device : public Referencing<Device> {
                                     std::move(deallocator));
   }
 
-  // Returns nullptr if the size is 0 or memory is out.
+  // Returns nullptr if the size is 0 or memory runs out.
   Ref<Heap> newHeap(host_internal::Arg<HeapDescriptor> descriptor) noexcept;
   SizeAndAlign heapBufferSizeAndAlign(size_t length,
                                       ResourceOptions options) const noexcept;
-  // Returns nullptr if memory is out.
+  // Returns nullptr if memory runs out.
   Ref<Event> newEvent() noexcept;
   Ref<SharedEvent> newSharedEvent() noexcept;
   Ref<Fence> newFence() noexcept;
 
   // Returns the built-in kernel of that name (kernels.h). If it does not
-  // exist or memory is out, returns nullptr and stores the reason in *error,
+  // exist or memory runs out, returns nullptr and stores the reason in *error,
   // unless `error` is null.
   Ref<ComputePipelineState> newComputePipelineState(
       const char* name, host_internal::ErrorOut error = nullptr) noexcept;
@@ -273,7 +273,7 @@ class Device : public Referencing<Device> {
   const std::shared_ptr<std::atomic<size_t>> allocated_;
 };
 
-// Returns nullptr if memory is out.
+// Returns nullptr if memory runs out.
 Ref<Device> CreateDevice(const DeviceOptions& options) noexcept;
 // Calls CreateDevice() with default options. Each call makes a new device
 // with new threads.

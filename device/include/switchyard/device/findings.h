@@ -19,19 +19,19 @@ namespace switchyard::device {
 
 // The kind of a finding.
 enum class FindingKind : uint32_t {
-  kBounds,          // an access outside a bound buffer or declared array
-  kNeverWritten,    // a read of memory that was never written
-  kRace,            // a race of threadgroups, which run in any order
-  kMissingBarrier,  // a race of threads of a threadgroup, without a barrier
-  kBarrierFlags,    // a race despite a barrier with a wrong flag
-  kMissingMemoryBarrier,  // a race of dispatches of a concurrent encoder
+  kBounds,                // an access outside a bound buffer or declared array
+  kNeverWritten,          // a read of memory that was never written
+  kRace,                  // a race between threadgroups, which run in any order
+  kMissingBarrier,        // a race inside a threadgroup, without a barrier
+  kBarrierFlags,          // a race despite a barrier, which has a wrong flag
+  kMissingMemoryBarrier,  // a race between dispatches of a concurrent encoder
   kSameValue,             // one of the four races, but both values are equal
   kDivergentBarrier,      // a barrier that some threads do not reach
   kDivergentSimd,         // a simd function that reads an absent lane
   kMisuse,                // any other mistake of a kernel
   kMisaligned,            // an access at an address not aligned for its type
   kBeforeOffset,          // a read of a buffer before the bound offset
-  kDivision,  // integer division by 0, or of the least integer by -1
+  kDivision,              // for integers: x / 0, or the smallest integer / -1
 };
 
 // Returns the name of a kind in suppressions and reports: "bounds",

@@ -250,7 +250,7 @@ class Error : public Referencing<Error> {
   explicit Error(const char* text) : text_(new String(text)) {}
   const std::shared_ptr<String> text_;
 };
-// Returns nullptr if memory is out.
+// Returns nullptr if memory runs out.
 Autoreleased<Error> MakeError(const char* text) noexcept;
 
 namespace host_internal {

@@ -162,7 +162,7 @@ class Threadgroup {
   size_t simdgroups_per_threadgroup() const { return threads_.simdgroups; }
   size_t threads_per_simdgroup() const { return kernel_internal::kSimdWidth; }
 
-  // Returns a variable that has one value per thread, at first `value`. v[t]
+  // Returns a variable that has one value per thread, initially `value`. v[t]
   // accesses the value of thread t.
   template <class T>
   PerThread<T> per_thread(T value) const {

@@ -49,7 +49,8 @@ struct Cell {
   uint64_t read;
 };
 
-// Stamps to compare with, for device memory or for threadgroup memory.
+// An access to device memory, or to threadgroup memory, compares the last stamp
+// of a word with these stamps.
 struct Space {
   uint64_t stamp;   // the stamp that an access to a whole word gets now
   uint64_t first;   // stamps below this cannot conflict any more
@@ -140,8 +141,8 @@ inline void CheckRead(const View& view, ptrdiff_t offset) {
         cell.read = space.stamp;
         return;
       }
-      // The existing stamp conflicts with every later write with which this
-      // read would conflict, so the read need not be recorded.
+      // Every later write that would conflict with this read also conflicts
+      // with the existing stamp, so the read need not be recorded.
       if (last == space.stamp ||
           (last & (kOtherGroups | kAtomic)) == kOtherGroups) {
         return;

@@ -57,7 +57,7 @@ struct FindMembers<C,
       static_cast<const std::remove_const_t<C>*>(nullptr)));
 };
 
-// The type that checked mode uses for a member of type M of a struct C. For
+// The type that checked mode uses for a struct C's member of type M. For
 // an array member it is a pointer.
 template <class C, class M>
 struct MemberOf {

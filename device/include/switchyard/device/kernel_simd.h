@@ -42,8 +42,9 @@ struct PresentLanes {
 };
 
 struct Simd {
-  // For each simdgroup that has a present lane, calls `of` with the
-  // simdgroup's result, lanes and number.
+  // For each simdgroup that has a present lane, calls the function `of` with
+  // the result to set, the simdgroup's lanes and its number. Returns all
+  // results.
   template <class R, class T, class Function>
   static PerSimdgroup<R> ForEach(const PerThread<T>& v, const Function& of) {
     const Threads& threads = Note(v);
@@ -198,8 +199,8 @@ SWITCHYARD_SHUFFLE(simd_shuffle, FromLane, "simd_shuffle")
 // returns T(); here this is not an error.
 SWITCHYARD_SHUFFLE(simd_shuffle_xor, FromXor, nullptr)
 // Returns the value of the lane that is `number` lanes below (up) or above
-// (down). If that lane would lie outside of the simdgroup, returns the lane's
-// own value. The rotate functions wrap around to the other end of the
+// (down). If that lane would lie outside of the simdgroup, returns the value of
+// the calling lane. The rotate functions wrap around to the other end of the
 // simdgroup.
 SWITCHYARD_SHUFFLE(simd_shuffle_up, FromBelow, "simd_shuffle_up")
 SWITCHYARD_SHUFFLE(simd_shuffle_down, FromAbove, "simd_shuffle_down")

@@ -69,9 +69,9 @@ struct MoeRouterTopkSoftmaxParams {
 //   [num_experts, row_stride], 3 gate/up args u32 [3], 4 down args u32 [3],
 //   5 params
 //   grid (1), 256 threads
-// In row e of ids, the entries after the first tpe[e] keep their values. A
-// row_stride below the busiest expert's count is an error, which reports the
-// count, and nothing is written.
+// In row e of ids, the entries after the first tpe[e] keep their values. If
+// row_stride is below the busiest expert's count, nothing is written, and the
+// error reports the count.
 struct MoeComputeIdsTpeParams {
   int32_t num_experts;
   int32_t row_stride;   // total_pairs is always large enough

@@ -66,8 +66,8 @@ enum MathFloatingPointFunctions : Integer {
   MathFloatingPointFunctionsPrecise,
 };
 
-// Options for compiling a .metal file. Declare a variable, or call alloc() as
-// in metal-cpp.
+// Options for compiling a .metal file. Declare a variable of this type, or call
+// alloc() as in metal-cpp.
 class CompileOptions : public Referencing<CompileOptions> {
  public:
   CompileOptions() = default;
@@ -111,8 +111,8 @@ class CompileOptions : public Referencing<CompileOptions> {
 
 // The values of a shader's constants `constant T x
 // [[function_constant(i)]];`. A constant without a value is not defined:
-// is_function_constant_defined() returns false for it. Declare a variable, or
-// call alloc() as in metal-cpp.
+// is_function_constant_defined() returns false for it. Declare a variable of
+// this type, or call alloc() as in metal-cpp.
 class FunctionConstantValues : public Referencing<FunctionConstantValues> {
  public:
   FunctionConstantValues() = default;
@@ -225,8 +225,8 @@ class Library : public Referencing<Library> {
   // supported are missing.
   std::vector<std::string> functionNames() const;
   // Returns a kernel. Returns nullptr if the kernel does not exist or is not
-  // supported, or if a value is not of its constant's type. *error then has
-  // the reason, unless `error` is null.
+  // supported, or if a value has another type than its constant. *error then
+  // has the reason, unless `error` is null.
   Ref<Function> newFunction(host_internal::Text name,
                             host_internal::ErrorOut error = nullptr) noexcept;
   Ref<Function> newFunction(

@@ -47,7 +47,8 @@ struct DeclaredArrays {
 
 // A number of threads or threadgroups in each dimension.
 struct Size {
-  // Each dimension has two names: a position in the grid uses x, y and z.
+  // Each dimension has two names: sizes use width, height and depth; positions
+  // in the grid use x, y and z.
   union {
     size_t width = 0;
     size_t x;

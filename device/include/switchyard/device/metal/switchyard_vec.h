@@ -29,11 +29,11 @@ struct Filler {
   }
 };
 
-// Returns the divisor to use. In C++, integer division by 0, or of the least
-// number by -1, would end the process with SIGFPE, so this function returns 1
-// in these cases. In .metal files it returns `divisor`, because the library
-// changes all integer divisions of a compiled shader in this way, and checked
-// mode reports them.
+// Returns the divisor to use. In C++, two divisions of integers would end the
+// process with SIGFPE: x / 0, and the smallest integer / -1. In these cases
+// this function returns 1. In .metal files it returns `divisor`, because the
+// library changes all integer divisions of a compiled shader in this way, and
+// checked mode reports them.
 template <class T>
 constexpr T Divisor(T dividend, T divisor) {
 #ifdef __METAL__
