@@ -203,8 +203,9 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = GroupOf(rows.cols, rows.scales.cols);
-  // If a row has no more columns than a group, it has one group, so one scale
-  // for each row is also one scale for each group.
+  // E8m0 scales are for groups of 32 columns. A row of fewer columns has a
+  // single scale, for which GroupOf() returns the number of columns instead
+  // of 32.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;
