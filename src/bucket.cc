@@ -53,8 +53,8 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // Runs one pass over blocks. block_ps is the time of both passes, because the
-  // second pass finds the threads awake.
+  // Runs one of the two passes over blocks. block_ps is the time of a block
+  // in both passes, because only the first pass has to wake the threads.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;

@@ -100,9 +100,9 @@ bool TakesType(const Argument& a, Type type) {
 //   1. an argument that is needed and not given,
 //   2. the last argument that would fit the others if its rows and columns were
 //      exchanged,
-//   3. the last argument without which the others agree, unless it is the first
-//      of the list (the last, because outputs come after inputs and are made to
-//      fit them); of two spans, the span that is too short for the other,
+//   3. the last argument without which the others agree, but not the first
+//      argument of the list. (Outputs come last, and are made to fit inputs.)
+//      If this is a span, and another span is too short for it, the other span,
 //   4. the first output that differs from inputs that agree,
 //   5. the first argument of the list, if the others agree.
 
@@ -235,8 +235,8 @@ bool Agree(const WalkedCall& call, const Takes& takes) {
                     : !sizes.MayBe(words, a.sizes[axis])) {
           return false;
         }
-        // Without this, topk_ids and topk_weights of different widths would
-        // agree if no other argument gave top_k.
+        // Without Solve(), topk_ids and topk_weights of different widths
+        // would agree if no other argument gave top_k.
         if (!is_name) sizes.Solve(words, a.sizes[axis]);
       }
     }

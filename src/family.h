@@ -40,7 +40,7 @@ struct LayerRule {
     kListed,       // layers in the list
     kTypes,        // layers for which the list has the word `type`
     kFirstByHash,  // as kFirst; earlier layers route by token id
-    kFlags,        // layers with a 1 in the list, or multiples of a number
+    kFlags,        // layers with a 1 in the list, or multiples of the number
   };
   Kind kind = kDense;
   // The key of the list or number in config.json. If null, there is no rule.

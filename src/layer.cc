@@ -322,7 +322,8 @@ class Region {
     return LayWorker(plan_, options_, &taker);
   }
 
-  // Waits until `what` is `value`. Returns false if the call fails before.
+  // Waits until `what` is `value`. Returns false if the call fails during the
+  // wait.
   template <class T>
   bool WaitFor(const std::atomic<T>& what, T value) {
     for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
@@ -658,10 +659,10 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // Makes a plan that needs at least as much scratch as the plan of any ids. As
-  // many rows as possible are in cut blocks, each cut block has only one row,
-  // and step_rows is that of the largest block. No real plan has all of this at
-  // once.
+  // Makes a plan that needs at least as much scratch as the plan of any ids.
+  // As many rows as possible are in cut blocks, and each cut block has only
+  // one row. step_rows is the number of rows of the largest possible block.
+  // No real plan has all of this at once.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;

@@ -59,8 +59,8 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
-// Returns the error for an unknown name, with a suggestion. To find one for
-// "combine.eps", looks for "eps".
+// Returns the error for an unknown name, with a suggestion. The suggestion
+// for "combine.eps" is an option with a name like "eps".
 Status RefuseName(const char* name) {
   internal::Details details;
   details.Put("got ").Put(name);

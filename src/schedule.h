@@ -21,11 +21,11 @@
 
 namespace switchyard::internal {
 
-// The least work to share among threads, in picoseconds: two grains of the
-// executor with the cheapest fork. For less work, the executor is not asked for
-// the cost of a fork, because that may read the clock, which takes 25 ns. Times
-// are integers, because floating-point operations may trap, or round in another
-// way, in the caller's environment.
+// The least work to share among threads, in picoseconds: twice the work that
+// is worth a fork on the executor with the cheapest fork. For less work, the
+// executor is not asked for the cost of a fork, because that may read the
+// clock, which takes 25 ns. Times are integers, because floating-point
+// operations may trap, or round in another way, in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
 // Returns the number of rows that are worth a fork, which is ParallelFor's
