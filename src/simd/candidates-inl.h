@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A short list of candidates for the k best of a row, and its sort: a candidate
-// with n candidates before it goes to slot n. switchyard/route.h defines the
-// order: larger numbers first, -0 equal to +0, NaN last, and among equal
-// numbers the smaller index first.
+// A short list of candidates for the k best of a row, and its sort. The sort
+// counts how many candidates precede each candidate. The count is the slot of
+// the candidate. switchyard/route.h defines the order: larger numbers first,
+// -0 equal to +0, NaN last, and among equal numbers the smaller index first.
 
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
@@ -71,8 +71,9 @@ using TopKIntVec = hn::Vec<TopKIntTag>;
 // candidates: sorting 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// The list has more room, because whole vectors are stored at any candidate,
-// and because a vector of pads follows the candidates.
+// The number of elements of the list's arrays. It is larger than
+// MaxCandidates(), because whole vectors are stored at the place of any
+// candidate, and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
 // Keys are integers that compare like logits: -0 equals +0, NaN is least.
@@ -207,8 +208,9 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
     }
     for (; j < HWY_MIN(i + N, steps); j += kTopKUnroll) {
       for (size_t u = 0; u < kTopKUnroll; ++u) {
-        // Lane j - i is candidate j. From here on, it counts only larger keys,
-        // because it has been compared with all candidates to its left.
+        // Lane j - i is candidate j. From here on, this lane counts only
+        // larger keys, because it has been compared with all candidates to
+        // its left.
         const auto one = hn::Load(di, kTopKTables.one_hot[j + u - i]);
         than = hn::Add(than, one);
         rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), than), rank);

@@ -93,7 +93,8 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // Runs a phase's stages, with the scales that the norms before it gave.
+  // Runs a phase's stages. Norms use the scales that the previous phase
+  // computed.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

@@ -157,8 +157,8 @@ struct Selector {
     });
   }
 
-  // Returns the keys or exps of a vector of selected experts, beginning at the
-  // i-th.
+  // Returns the keys or exps of a vector of selected experts, beginning at
+  // element i of `best`.
   HWY_INLINE TopKVec Terms(const TopK& best, size_t i, float max) const {
     const TopKTag d;
     const TopKVec key = LogitFromKey(d, hn::Load(TopKIntTag(), best.keys + i));
