@@ -76,7 +76,7 @@ class Library:
         return _numbers(family, text)
 
     def options(self, changed):
-        """Returns all options by name. `changed` is a dict of those that are not at their default."""
+        """Returns all options by name. `changed` is a dict of the options that are set."""
         settings = " ".join(f"{name}={value}" for name, value in changed.items())
         return _numbers(settings, self._library.SwitchyardOptions(settings.encode()).decode())
 
