@@ -188,10 +188,10 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it: all with a larger key,
-// and those to its left with an equal key, because equal keys are in ascending
-// order of ids. So candidate i is compared as key - 1 with candidates to its
-// left, and as key with candidates to its right.
+// Counts, for each candidate, the candidates before it: candidates with a
+// larger key, and candidates to its left with an equal key, because equal
+// keys are in ascending order of ids. So candidate i is compared as key - 1
+// with candidates to its left, and as key with candidates to its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);

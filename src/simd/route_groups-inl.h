@@ -57,9 +57,10 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least `of`.
-// Returns false if a key is a NaN, or if n is no multiple of a vector's length.
-// Transposes the lanes of the rows, so that one fold handles all four.
+// SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least
+// `of`. Returns false if a key is a NaN, or if n is not a multiple of a
+// vector's length. Transposes the lanes of the rows, so that one fold handles
+// all four.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;

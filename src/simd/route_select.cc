@@ -87,7 +87,7 @@ struct SumOfExps {
 template <class In>
 struct Selector {
   const In* const HWY_RESTRICT keys;
-  float* const values;  // not for Large(), whose values have any type
+  float* const values;  // not used by Large(), whose values have any type
   const size_t experts, k;
   const size_t key_stride, value_stride;
   const AnyMatrix& ids;
