@@ -60,7 +60,7 @@ struct Sort {
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Sets all counts to 0. This is the result of a call without pairs. With
+  // Sets all counts to 0, which is the result of a call without pairs. With
   // plan.claims, blocks then add to these counts.
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));

@@ -520,9 +520,9 @@ namespace {
   put(words.second);
 }
 // Writes the size that an argument should have, or the size's name if no
-// argument has it. If the argument is odd (the only one at fault) or not given,
-// the written size is the one that fits the other arguments. If several
-// arguments are wrong, none is odd, and the written size is the call's.
+// argument has it. If the argument is odd (the only one at fault) or not
+// given, writes the size that fits the other arguments. If several arguments
+// are wrong, none of them is odd, so this writes the call's size.
 [[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
                                  const SizeWords& words, bool is_odd,
                                  bool is_given, size_t own, Details* to) {

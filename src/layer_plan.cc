@@ -284,8 +284,9 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // True if blocks should be cut evenly: all blocks are cut, those of routed
-  // experts cost about the same, and a worker's share is small (kEvenShare).
+  // True if blocks should be cut evenly: all blocks are cut, the blocks of
+  // routed experts cost about the same, and a worker's share is small
+  // (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
     size_t least = SIZE_MAX, most = 0;  // costs of routed experts' blocks

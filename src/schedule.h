@@ -37,7 +37,8 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Returns the picoseconds to move a row, bound by memory if it is a copy.
+// Returns the time to move a row, in picoseconds. Memory bounds this time if
+// rows are copied.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }

@@ -52,7 +52,7 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Returns the number of rows that a tile of `rows` rows is charged for.
+// Returns the number of rows that count in the cost of a tile of `rows` rows.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }

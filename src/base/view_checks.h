@@ -149,15 +149,15 @@ struct Interval {
         end(begin + s.size * sizeof(T)) {}
 };
 
-// True if two views with overlapping intervals may share a byte. Views of equal
-// stride share none if their columns, modulo the stride, are disjoint, as in a
-// fused gate|up matrix. (A single row takes the other view's stride.) All other
-// views are assumed to overlap.
+// True if two views with overlapping intervals may share a byte. Views of
+// equal stride share no byte if their columns, modulo the stride, are
+// disjoint, as in a fused gate|up matrix. (A single row takes the other
+// view's stride.) All other views are assumed to overlap.
 bool MayOverlap(Region a, Region b);
 
-// True if the interval of `view` is disjoint from the intervals of all others.
-// This is almost always true, and the call then needs no MayOverlap(). For all
-// pairs of a call's views, MayOverlap() takes as long as a small kernel.
+// True if the interval of `view` is disjoint from the intervals of all other
+// views. This is almost always true, and the call then needs no MayOverlap(),
+// which would take as long as a small kernel for all pairs of a call's views.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
