@@ -133,11 +133,11 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 #endif
 }
 
-// Stores the lanes of `ids` and `logits` where the mask is true, without gaps,
-// and up to a vector of garbage behind them. Returns the number of true lanes.
-// `ids` is FirstIds() plus a multiple of the number of lanes. Highway's
-// Compress does the same, but for AVX2 and SSE, GCC copies its tables to the
-// stack each time (1 KiB, 14 ns).
+// StoreIf() stores the lanes of `ids` and `logits` where the mask is true,
+// without gaps, and up to a vector of garbage behind them. Returns the number
+// of true lanes. `ids` is FirstIds() plus a multiple of the number of lanes.
+// Highway's Compress does the same, but for AVX2 and SSE, GCC copies its
+// tables to the stack each time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,

@@ -29,8 +29,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The scales of a phase's two norms, of the block and of the second tile, and
-// the sums of squares that give these scales.
+// PhaseScales has the scales of a phase's norms, for the block's tile and for
+// the second tile. PhaseSquares has the sums of squares that give these
+// scales.
 struct PhaseScales {
   float block, other;
 };

@@ -8,8 +8,8 @@
 // lane are four codes of its weights (k, k + 1, ...), and every lane has the
 // same four codes of the row. Unsigned codes of weights exceed the signed ones
 // by WeightTraits::offset, so the dot product is too large by the offset times
-// the sum of the row's codes. Removing this costs nothing here, because the sum
-// starts at a correction for each row and block.
+// the sum of the row's codes. Subtracting the excess costs no time here,
+// because the sum starts at a correction for each row and block.
 
 #if defined(SWITCHYARD_SRC_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_DOT_INL_H_
@@ -130,8 +130,8 @@ struct VectorDot {
 #endif
 
 // Adds to a sum. The asm lines prevent GCC from adding up the terms of a block
-// in a tree, which would hold them in memory. Without them, q8_0 takes 1.3
-// times as long, and q6_K 1.1 times. (2 to 48 rows, Zen 3)
+// in a tree, which would keep the terms in memory. Without these lines, q8_0
+// takes 1.3 times as long, and q6_K 1.1 times. (2 to 48 rows, Zen 3)
 template <class Ints>
 HWY_INLINE void AddTo(Ints& sum, Ints term) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2

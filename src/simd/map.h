@@ -89,8 +89,8 @@ struct MapArgs {
   Divider top_k = Divider(1);
 };
 
-// The most buckets with `tokens`. Each bucket has a bit on the stack, which
-// says whether the bucket has a copy of the current token.
+// The most buckets if `tokens` is true. Each bucket has a bit on the stack,
+// which says whether the bucket has a copy of the current token.
 constexpr size_t kMaxTokenBuckets = 65536;
 
 // Counts the pairs of blocks [begin, end).

@@ -44,7 +44,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // stream from memory.
 constexpr size_t kBatchRows = 48;
 // The most blocks in all rows of a batch. Each block has a float scale and an
-// int32 correction: 32 KB. Super-blocks have two 16-bit sums, no correction.
+// int32 correction: 32 KB. Blocks of 256 columns have no correction, but
+// 16-bit sums of their parts. A batch has at most 2 * kBatchBlocks of these
+// sums.
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // the columns of "a few blocks"
 
@@ -58,10 +60,10 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
-// the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
-// strips are used for these instead, and the second reads its weights from the
-// cache.
+// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left.
+// Returns the number of rows. Strips of 3 and 5 rows would take 38 KB more
+// code. Two strips multiply 3 or 5 rows instead, and the second strip reads
+// its weights from the cache.
 template <class Format, class CodeDot, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {

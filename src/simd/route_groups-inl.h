@@ -132,7 +132,8 @@ HWY_INLINE void RankGroups(size_t groups, Candidates& list) {
   Rank(groups, list);
 }
 
-// Drops all groups of a row but the topk_group best: overwrites their keys.
+// Drops all groups of a row except for the topk_group best: overwrites the
+// keys of dropped groups.
 HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
                              float* keys) {
   const size_t groups = options.num_expert_group;
@@ -197,8 +198,8 @@ struct Compacted {
       count += list.ranks[g] < static_cast<int32_t>(options.topk_group);
     }
   }
-  // Keep() for few groups, but for all rows at once, with a row per lane. It
-  // compares each group with every other group.
+  // Does the same as Keep() for few groups, but for all rows at once, with a
+  // row per lane. Compares each group with every other group.
   static constexpr size_t kFewGroups = 16;
   HWY_INLINE void KeepOfFew(const RouteOptions& options, size_t n,
                             const float* scores) {

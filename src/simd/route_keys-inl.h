@@ -467,7 +467,8 @@ class RowMaker {
   }
 
  private:
-  // Returns x of columns [begin, begin + n) of a row: the logits, or `to`.
+  // Returns x of columns [begin, begin + n) of a row: a pointer to the logits
+  // if these are x, otherwise `to`.
   const float* X(size_t row, size_t begin, size_t n, float* to) const {
     const ConstAnyMatrix& logits = in_.logits;
     if (logits.type == Type::kF32 && !plan_.maps_logits) {
