@@ -438,7 +438,8 @@ template <class C, ViewSet kSet>
   return AreApart<C, kSet>(c,
                            std::make_index_sequence<calls::kViews<C>.size()>());
 }
-// Returns a number, without a branch, that is not 0 if an argument is given.
+// Returns a number that is not 0 if an argument is given. Computes the number
+// without a branch.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
   return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
@@ -695,7 +696,8 @@ class Checked {
     (walk(std::integral_constant<size_t, kI>()), ...);
   }
 
-  // Returns the status of a call that the fast path does not accept: ok or not.
+  // Returns the status of a call that the fast path does not accept. Such a
+  // call may still be valid.
   [[gnu::cold, gnu::noinline]] static Status Explain(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

@@ -163,7 +163,8 @@ struct GateUp {
 // The state of one call, which its workers share.
 class Region {
  public:
-  // The caller has checked all arguments but those of Combine and Activate.
+  // The caller has checked all arguments except for the arguments of
+  // Combine and Activate.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -365,8 +366,9 @@ class Region {
                                                : options_.activate;
   }
 
-  // Returns the block's rows in the format that products read. Gathers them
-  // into the worker's memory unless they are contiguous already.
+  // Sets `rows` to the block's rows, in the format that products read.
+  // Gathers the rows into the worker's memory unless they are contiguous
+  // already. Returns false if the call fails.
   bool Gather(const ExpertBlock& block, const WorkerMemory& own,
               ConstAnyRows* rows) {
     const auto first = static_cast<size_t>(block.first_row);

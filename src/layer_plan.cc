@@ -314,10 +314,11 @@ class Planner {
     const size_t parts = CeilDiv(tiles, most);
     return parts <= options_.workers ? parts : 0;
   }
-  // Cuts one product of all blocks into equal parts, so that all workers claim
-  // the same number of parts (`turns`). Takes the smallest number of turns that
-  // keeps workers busy for 16/17 of the time. Returns false if no number up to
-  // kMostPieces does, or if a part would cost less than half of least_cost.
+  // Cuts one product of all blocks into equal parts, so that all workers
+  // claim the same number of parts (`turns`). Takes the smallest number of
+  // turns that keeps workers busy for 16/17 of the time. Returns false if
+  // even kMostPieces turns do not keep them busy, or if a part would cost
+  // less than half of least_cost.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -424,8 +425,8 @@ class Planner {
   }
   // Chooses the size of the parts of down. For each time at which workers
   // finish gate and up, tries parts that take the time from then to the mean
-  // time at which workers end, or a half or a third of it. Returns false if
-  // all these parts would be too small.
+  // time at which workers end, or a half or a third of this time. Returns
+  // false if all these parts would be too small.
   bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
     size_t down = 0;
     for (const ExpertBlock& block : cut) down += ProductCost(block, true);

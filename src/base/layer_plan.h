@@ -45,13 +45,13 @@ inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
                   std::max(kPiecesOfShare * options.workers,
                            CeilDiv(tokens, MostBlockRows(options))));
 }
-// Returns the most blocks that this number of pairs can give, for any ids.
+// Returns the most blocks that `pairs` pairs can give, for any ids.
 inline size_t MostBlocks(size_t tokens, size_t pairs,
                          const ExpertsPlanOptions& options) {
   return std::min(pairs, options.num_experts) + pairs / TileRows(options) +
          pairs / MostBlockRows(options) + SharedBlocks(tokens, options);
 }
-// Returns the most tasks that this number of blocks can have: one for a whole
+// Returns the most tasks that `blocks` blocks can have: one for a whole
 // block, two for a block that is cut, and one for each further part. There are
 // at most 2 * kMostPieces further parts for each worker:
 //  - if layer_plan.cc cuts all blocks evenly, a worker has at most kMostPieces

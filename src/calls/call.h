@@ -265,7 +265,8 @@ template <class E>
 constexpr const char* NameAt(uint32_t value) {
   return NameOf(static_cast<E>(value));
 }
-// An enumerator of E: any that names.h lists, or only those in `set`.
+// Returns the range of an option of type E: all enumerators that names.h
+// lists, or only the enumerators in `set`.
 template <class E>
 constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
   return {Range::kSet, 0, set, 0, words, NameAt<E>};
