@@ -66,7 +66,8 @@ def make(family):
             elif last.endswith("bias"):
                 t.normal_(std=0.5)
             elif "norm" in name or last == "scale":
-                # The weights are around 1. If RMSNorms multiply by 1 + weight, they are around 0.
+                # The weights are around 1. If RMSNorms multiply by 1 + weight, the weights
+                # are around 0.
                 t.add_(torch.empty_like(t).uniform_(-0.5, 0.5))
             elif last in ("per_expert_scale", "layer_scalar"):
                 t.uniform_(0.5, 1.5)

@@ -36,7 +36,7 @@ def _lines(config):
 
 
 def _numbers(of, text):
-    """Returns a dict of the words name=number of a text. A text that begins with "!" is an error."""
+    """Parses words name=number into a dict. A text that begins with "!" is an error."""
     if text.startswith("!"):
         raise ValueError(f"{of}: {text[1:]}")
     words = (word.split("=") for word in text.split())
