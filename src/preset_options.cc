@@ -30,8 +30,8 @@ constexpr struct {
     {"activate", offsetof(Preset, activate), calls::ActivateCall::kOptions},
     {"combine", offsetof(Preset, combine), calls::CombineCall::kOptions}};
 
-// Returns the value of an option, which is stored as a float or as an unsigned
-// number of one of several sizes.
+// Returns the value of an option, which is stored as a float or as an
+// unsigned integer. `kind` determines the size of the integer.
 double ValueOf(Kind kind, const unsigned char* at) {
   uint64_t bits = 0;
   float number = 0;
