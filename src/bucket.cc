@@ -53,14 +53,14 @@ struct Sort {
   }
 
   void RunSerial() { simd::BucketSerial()(args, 0, args.topk_ids.rows); }
-  // Runs one pass over blocks. block_ps is the time of both passes, because the
-  // second pass finds the threads awake.
+  // Runs one of the two passes over blocks. block_ps is the time of a block
+  // in both passes, because only the first pass has to wake the threads.
   Status RunBlocks(simd::RowFunction<simd::BucketArgs> blocks) {
     const size_t block_ps =
         internal::kPairPs * args.block_tokens * args.topk_ids.cols;
     return internal::RunRows(executor, plan.blocks, block_ps, blocks, args);
   }
-  // Sets all counts to 0. This is the result of a call without pairs. With
+  // Sets all counts to 0, which is the result of a call without pairs. With
   // plan.claims, blocks then add to these counts.
   void Clear() {
     std::memset(args.tokens_per_expert, 0, args.num_experts * sizeof(int32_t));

@@ -15,8 +15,9 @@
 namespace switchyard {
 namespace {
 
-// The picoseconds to write an expert's blocks and sentinels (with few experts,
-// each expert has many), and to write an element of row_tokens.
+// Estimates in picoseconds: the time to write the blocks and sentinels of one
+// expert, and the time to write one element of row_tokens. The first is
+// large, because if there are few experts, each expert has many blocks.
 constexpr size_t kPadExpertPs = 20000;
 constexpr size_t kTokenPs = 300;
 

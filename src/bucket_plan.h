@@ -35,10 +35,10 @@ constexpr size_t kPairPs = 2500;
 // sixteen threads. On the Zen 4, they took 36 us on one thread and 49 us on
 // two. Twice as many pairs take as long on two threads as on one.
 constexpr size_t kMaxSerialPairs = 60'000;
-// A block has at least this many pairs: in all, per counter, and per claim.
-// Clearing, summing and reading a block's counters must not cost more than its
-// pairs. A claim is an atomic addition that reserves room for a block's pairs
-// of one expert.
+// The least number of pairs in a block: in total, for each of its counters,
+// and for each of its claims. Clearing, summing and reading a block's
+// counters must not cost more than its pairs. A claim is an atomic addition
+// that reserves room for a block's pairs of one expert.
 constexpr size_t kMinBlockPairs = 4096;
 constexpr size_t kMinPairsPerCounter = 8;
 constexpr size_t kMinPairsPerClaim = 32;
@@ -64,7 +64,7 @@ inline size_t BucketBlocks(size_t pairs, size_t min_block_pairs,
 }
 
 // Checks a sort's call. Only a sort of many pairs asks the executor for its
-// number of threads. Refuses 0 threads, which BucketBlocks() takes for 1.
+// number of threads. Refuses 0 threads, because BucketBlocks() treats 0 as 1.
 template <class C>
 Checked<C> CheckSort(const typename C::Inputs& inputs,
                      const typename C::Outputs& outputs,

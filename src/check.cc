@@ -100,9 +100,9 @@ bool TakesType(const Argument& a, Type type) {
 //   1. an argument that is needed and not given,
 //   2. the last argument that would fit the others if its rows and columns were
 //      exchanged,
-//   3. the last argument without which the others agree, unless it is the first
-//      of the list (the last, because outputs come after inputs and are made to
-//      fit them); of two spans, the span that is too short for the other,
+//   3. the last argument without which the others agree, but not the first
+//      argument of the list. (Outputs come last, and are made to fit inputs.)
+//      If this is a span, and another span is too short for it, the other span,
 //   4. the first output that differs from inputs that agree,
 //   5. the first argument of the list, if the others agree.
 
@@ -235,8 +235,8 @@ bool Agree(const WalkedCall& call, const Takes& takes) {
                     : !sizes.MayBe(words, a.sizes[axis])) {
           return false;
         }
-        // Without this, topk_ids and topk_weights of different widths would
-        // agree if no other argument gave top_k.
+        // Without Solve(), topk_ids and topk_weights of different widths
+        // would agree if no other argument gave top_k.
         if (!is_name) sizes.Solve(words, a.sizes[axis]);
       }
     }
@@ -520,9 +520,9 @@ namespace {
   put(words.second);
 }
 // Writes the size that an argument should have, or the size's name if no
-// argument has it. If the argument is odd (the only one at fault) or not given,
-// the written size is the one that fits the other arguments. If several
-// arguments are wrong, none is odd, and the written size is the call's.
+// argument has it. If the argument is odd (the only one at fault) or not
+// given, writes the size that fits the other arguments. If several arguments
+// are wrong, none of them is odd, so this writes the call's size.
 [[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
                                  const SizeWords& words, bool is_odd,
                                  bool is_given, size_t own, Details* to) {

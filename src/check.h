@@ -160,7 +160,8 @@ inline uint32_t BitsAt(const unsigned char* at) {
 // True if a view's codes or blocks, its scales and its sums fit each other.
 bool AreSound(const ConstAnyRows& rows);
 bool AreSound(const AnyRows& rows);
-// True for codes with one f32 scale per row. Such rows are sound.
+// True for codes with one f32 scale per row. AreSound() is true for all such
+// rows.
 template <class V>
 bool HasOrdinaryScales(const BasicAnyRows<V>& rows) {
   return IsCode(rows.type) && IsPlain(rows.scales) &&
@@ -425,7 +426,7 @@ template <class C, ViewSet kSet, size_t kWritten, size_t... kOther>
   };
   return (is_fine(std::integral_constant<size_t, kOther>()) && ...);
 }
-// True if no view of `kSet` overlaps a view of this set or of an earlier set.
+// True if no view of `kSet` overlaps a view of `kSet` or of an earlier set.
 template <class C, ViewSet kSet, size_t... kV>
 [[gnu::always_inline]] inline bool AreApart(const typename C::Args& c,
                                             std::index_sequence<kV...> views) {
@@ -437,7 +438,8 @@ template <class C, ViewSet kSet>
   return AreApart<C, kSet>(c,
                            std::make_index_sequence<calls::kViews<C>.size()>());
 }
-// Returns a number, without a branch, that is not 0 if an argument is given.
+// Returns a number that is not 0 if an argument is given. Computes the number
+// without a branch.
 template <class M>
 [[gnu::always_inline]] inline uint64_t GivenBits(const M& m) {
   return reinterpret_cast<uintptr_t>(m.data) | m.cols | m.rows >> 1;
@@ -694,7 +696,8 @@ class Checked {
     (walk(std::integral_constant<size_t, kI>()), ...);
   }
 
-  // Returns the status of a call that the fast path does not accept: ok or not.
+  // Returns the status of a call that the fast path does not accept. Such a
+  // call may still be valid.
   [[gnu::cold, gnu::noinline]] static Status Explain(
       const typename C::Inputs& in, const typename C::Outputs& out,
       const typename C::Options& options) {

@@ -106,7 +106,8 @@ struct Recipe {
         .Set(&RouteOptions::needs_groups, false)
         .Reads(ConfigField::n_group, ConfigField::topk_group);
   }
-  // A group's score sums its `of` largest keys. Dropped groups' keys become 0.
+  // A group's score is the sum of its `of` largest keys. Dropped groups' keys
+  // become 0.
   constexpr Recipe GroupScore(size_t of) const {
     return Set(&RouteOptions::group_score_of, of)
         .Set(&RouteOptions::dropped_key_is_zero, true);
@@ -243,7 +244,8 @@ struct Family : Recipe {
     preset.top_k = top_k;
     preset.source = source;
   }
-  // A row without a source is another name of the same code.
+  // If `source` is null, the family is another name for the code of
+  // `same_as`.
   constexpr Family(const char* family, const char* same_as,
                    const char* source = nullptr,
                    const FamilyLayer* moe_layer = nullptr)

@@ -17,8 +17,8 @@ namespace switchyard::families {
 enum Vector : size_t {
   kNorm,            // [hidden], the norm before the block
   kNextNorm,        // [hidden], the norm before the next block
-  kRouterNorm,      // [hidden], for the router's input, if not kNorm
-  kSharedNorm,      // [hidden], for the shared expert's input, if not kNorm
+  kRouterNorm,      // [hidden], for the router's input instead of kNorm
+  kSharedNorm,      // [hidden], for the shared expert's input instead of kNorm
   kRoutedOutNorm,   // [hidden], for the routed experts' sum
   kSharedOutNorm,   // [hidden], for the shared expert's output
   kBlockOutNorm,    // [hidden], for the sum of these two outputs
@@ -40,7 +40,7 @@ struct LayerRule {
     kListed,       // layers in the list
     kTypes,        // layers for which the list has the word `type`
     kFirstByHash,  // as kFirst; earlier layers route by token id
-    kFlags,        // layers with a 1 in the list, or multiples of a number
+    kFlags,        // layers with a 1 in the list, or multiples of the number
   };
   Kind kind = kDense;
   // The key of the list or number in config.json. If null, there is no rule.
@@ -92,7 +92,8 @@ struct FamilyLayer {
   bool shared_is_optional = false;  // the shared width may be 0 or absent
   // The key of a flag that says whether there are experts, and must be true.
   const char* enabled_by = nullptr;
-  const char* hidden_act = "silu";  // if config.json has it, it must be this
+  // If config.json has hidden_act, it must have this value.
+  const char* hidden_act = "silu";
   std::array<LayerRule, 4> rules = {};  // a layer with experts passes all rules
 
   // True if the router's norm is also divided by sqrt(hidden), as in Gemma 4.

@@ -163,7 +163,8 @@ struct GateUp {
 // The state of one call, which its workers share.
 class Region {
  public:
-  // The caller has checked all arguments but those of Combine and Activate.
+  // The caller has checked all arguments except for the arguments of
+  // Combine and Activate.
   Region(const ExpertsInputs& inputs, const CombineOutputs& outputs,
          const ExpertsOptions& options, const ExpertGemm& gemm,
          const Memory& memory)
@@ -322,7 +323,8 @@ class Region {
     return LayWorker(plan_, options_, &taker);
   }
 
-  // Waits until `what` is `value`. Returns false if the call fails before.
+  // Waits until `what` is `value`. Returns false if the call fails during the
+  // wait.
   template <class T>
   bool WaitFor(const std::atomic<T>& what, T value) {
     for (int spins = 0; what.load(std::memory_order_acquire) != value;) {
@@ -364,8 +366,9 @@ class Region {
                                                : options_.activate;
   }
 
-  // Returns the block's rows in the format that products read. Gathers them
-  // into the worker's memory unless they are contiguous already.
+  // Sets `rows` to the block's rows, in the format that products read.
+  // Gathers the rows into the worker's memory unless they are contiguous
+  // already. Returns false if the call fails.
   bool Gather(const ExpertBlock& block, const WorkerMemory& own,
               ConstAnyRows* rows) {
     const auto first = static_cast<size_t>(block.first_row);
@@ -658,10 +661,10 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
                           const ExpertsOptions& options,
                           size_t workers) noexcept {
   if (ExpertsPlanSize(tokens, top_k, shape) == SIZE_MAX) return SIZE_MAX;
-  // Makes a plan that needs at least as much scratch as the plan of any ids. As
-  // many rows as possible are in cut blocks, each cut block has only one row,
-  // and step_rows is that of the largest block. No real plan has all of this at
-  // once.
+  // Makes a plan that needs at least as much scratch as the plan of any ids.
+  // As many rows as possible are in cut blocks, and each cut block has only
+  // one row. step_rows is the number of rows of the largest possible block.
+  // No real plan has all of this at once.
   ExpertsPlan plan;
   plan.tokens = tokens;
   plan.top_k = top_k;

@@ -31,14 +31,14 @@ using internal::WorkTile;
 // The number of an expert's products, and how many of them are gate and up.
 constexpr size_t kProducts = 3, kGateUpProducts = 2;
 // Blocks of about the same cost are cut into equal parts if a worker's share
-// costs less than this many smallest pieces, because so few pieces cannot fill
-// the gaps at the end. One token's 8 experts on 128 workers then take 1.10
-// times the ideal time instead of 1.29 times.
+// costs less than kEvenShare times the smallest piece, because so few pieces
+// cannot fill the gaps at the end. One token's 8 experts on 128 workers then
+// take 1.10 times the ideal time instead of 1.29 times.
 constexpr size_t kEvenShare = 16;
-// If no even cut keeps workers busy, each worker takes one part of gate and up,
-// for which each block needs at least this many workers. One token's 8 experts
-// on 48 to 127 workers then take 1.12 times the ideal time in the mean and 1.20
-// times at most, instead of 1.17 and 1.28 times.
+// If no even cut keeps workers busy, each worker takes one part of gate and
+// up, for which each block needs at least this many workers. One token's 8
+// experts on 48 to 127 workers then take 1.12 times the ideal time on average
+// and 1.20 times at most, instead of 1.17 and 1.28 times.
 constexpr size_t kWorkersOfBlock = 6;
 // CutInOneTurn() counts time in units of cost / kFine.
 constexpr size_t kFine = 256;
@@ -284,8 +284,9 @@ class Planner {
                  gate_up = cost * kGateUpProducts / kProducts;
     return is_down ? cost - gate_up : gate_up;
   }
-  // True if blocks should be cut evenly: all blocks are cut, those of routed
-  // experts cost about the same, and a worker's share is small (kEvenShare).
+  // True if blocks should be cut evenly: all blocks are cut, the blocks of
+  // routed experts cost about the same, and a worker's share is small
+  // (kEvenShare).
   bool ShouldCutEvenly(Span<ExpertBlock> cut) const {
     if (cut.size != plan_.blocks.size || cut.size == 0) return false;
     size_t least = SIZE_MAX, most = 0;  // costs of routed experts' blocks
@@ -313,10 +314,11 @@ class Planner {
     const size_t parts = CeilDiv(tiles, most);
     return parts <= options_.workers ? parts : 0;
   }
-  // Cuts one product of all blocks into equal parts, so that all workers claim
-  // the same number of parts (`turns`). Takes the smallest number of turns that
-  // keeps workers busy for 16/17 of the time. Returns false if no number up to
-  // kMostPieces does, or if a part would cost less than half of least_cost.
+  // Cuts one product of all blocks into equal parts, so that all workers
+  // claim the same number of parts (`turns`). Takes the smallest number of
+  // turns that keeps workers busy for 16/17 of the time. Returns false if
+  // even kMostPieces turns do not keep them busy, or if a part would cost
+  // less than half of least_cost.
   bool CutEvenly(Span<ExpertBlock> cut, bool is_down) const {
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, is_down);
@@ -352,11 +354,12 @@ class Planner {
     return all;
   }
   // Cuts gate and up into one part per worker, in two sizes that differ by a
-  // tile. Cuts down so that workers that finish gate and up early or late end
-  // at the same time. Sorts blocks by the time of their activation, because
-  // workers claim down's parts in this order, and would wait for a late block.
-  // Returns false if there are too few workers, or if columns or costs are so
-  // large that 64-bit products would overflow.
+  // tile. Cuts the down product so that workers end at the same time, even if
+  // some finish gate and up early and others late. Sorts blocks by the time
+  // of their activation, because workers claim the parts of down in this
+  // order, and would wait for a late block. Returns false if there are too
+  // few workers, or if columns or costs are so large that 64-bit products
+  // would overflow.
   bool CutInOneTurn(Span<ExpertBlock> cut) const {
     const size_t workers = options_.workers;
     if (workers < kWorkersOfBlock * cut.size || plan_.total_cost >> 32 != 0) {
@@ -383,15 +386,16 @@ class Planner {
     return CeilDiv(tiles, static_cast<size_t>(block.gate_up_parts)) *
            (kFine * ProductCost(block, false) / tiles);
   }
-  // Returns false if workers are fewer than blocks, or if `finishes` is full.
+  // Returns false if there are fewer workers than blocks, or if `finishes` is
+  // full.
   bool CutGateUp(Span<ExpertBlock> cut, Finishes* finishes) const {
     const ExpertBlock& first = cut.data[0];
     const size_t first_tiles = ColumnTiles(first, false);
     const size_t first_cost = ProductCost(first, false);
     size_t total = 0;
     for (const ExpertBlock& block : cut) total += ProductCost(block, false);
-    // Starts from the tiles of a worker's share, because smaller parts would be
-    // more than there are workers.
+    // Starts with as many tiles as a worker's share has, because parts with
+    // fewer tiles would be more parts than workers.
     size_t limit, parts,
         tiles_of_part = total * first_tiles / (first_cost * options_.workers);
     do {
@@ -419,10 +423,10 @@ class Planner {
     }
     return spare == 0 || finishes->Add(finishes->First(), spare);
   }
-  // Chooses the size of down's parts. For each finish, it tries parts that fill
-  // the time from this finish to the mean time at which workers end, and parts
-  // that take a half and a third of this time. Returns false if no part is
-  // worth its claim.
+  // Chooses the size of the parts of down. For each time at which workers
+  // finish gate and up, tries parts that take the time from then to the mean
+  // time at which workers end, or a half or a third of this time. Returns
+  // false if all these parts would be too small.
   bool CutDown(Span<ExpertBlock> cut, const Finishes& finishes) const {
     size_t down = 0;
     for (const ExpertBlock& block : cut) down += ProductCost(block, true);
@@ -466,7 +470,8 @@ class Planner {
   void MakeTasks() {
     least_ = std::max(options_.least_cost,
                       plan_.total_cost / (kMostPieces * options_.workers));
-    // First finds the whole blocks, which come first in their order.
+    // Marks the blocks to cut, with 1 part of gate and up for now.
+    // SortBlocks() then puts the whole blocks first.
     const bool may_cut = options_.workers > 1 && options_.tile_columns != 0;
     size_t left = plan_.total_cost;
     for (ExpertBlock& block : plan_.blocks) {

@@ -45,8 +45,8 @@ inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
   return Status();
 }
 
-// Returns the error for dropped pairs. It blames the map if an element of the
-// map is no bucket, and otherwise the ids.
+// Returns the error for dropped pairs. Blames the map if one of its elements
+// is neither a bucket nor -1, otherwise the ids.
 [[gnu::cold]] inline Status RefuseDropped(const char* of_map,
                                           const char* of_ids,
                                           Span<const int32_t> map,

@@ -175,7 +175,8 @@ class ConfigReader {
     return Status();
   }
 
-  // Returns the configuration's value of a field that the family reads.
+  // Returns the configuration's value of a field, or no value if the family
+  // does not read the field.
   template <class T>
   std::optional<T> Get(std::optional<T> ModelConfig::*field,
                        ConfigField which) const {
@@ -198,7 +199,7 @@ class ConfigReader {
   const ModelConfig& config_;
   const internal::FamilyFields& fields_;
 };
-// The first two arguments of Get() and Put().
+// FIELD(name) gives the first two arguments of Get() and Put().
 #define FIELD(field) &ModelConfig::field, ConfigField::field
 
 Status ReadActivation(const ConfigReader& read, Preset* preset) {
@@ -509,7 +510,7 @@ Status SetAny(const char* key, ModelConfig* config, const Put& put) {
     // Checks set_by, because the caller's struct may hold any number.
     const bool is_other = set_by != 0 && set_by != name->number &&
                           set_by <= CountNames(kFields[name->field]);
-    // A null does not unset a field that another name has set.
+    // An empty value does not unset a field that another name has set.
     if (is_other && !value.has_value()) return Status();
     if (is_other && (config->*member).has_value() &&
         !IsSame(value, config->*member)) {

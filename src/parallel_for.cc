@@ -21,11 +21,12 @@ uint64_t PlaceOf(size_t index) {
   return x ^ x >> 29;
 }
 
-// A loop on a caller's pool. It checks that the pool's ranges cover [0, count)
-// once, by two sums over the ranges: of their lengths, and of PlaceOf(end) -
-// PlaceOf(begin). If the ranges cover [0, count) once, the second sum is
-// PlaceOf(count), because each end except for the last is another range's
-// begin. The chance that other ranges give this sum is 2^-64.
+// A loop on a caller's pool. It checks that the pool's ranges cover [0,
+// count) exactly once. For this, it adds up the lengths of all ranges, and
+// PlaceOf(end) - PlaceOf(begin) of all ranges. If the ranges cover [0, count)
+// once, the second sum is PlaceOf(count), because each end except for the
+// last is another range's begin. The chance that other ranges give this sum
+// is 2^-64.
 class CheckedLoop {
  public:
   CheckedLoop(size_t count, size_t workers, Executor::Body body, void* context)

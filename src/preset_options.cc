@@ -30,8 +30,8 @@ constexpr struct {
     {"activate", offsetof(Preset, activate), calls::ActivateCall::kOptions},
     {"combine", offsetof(Preset, combine), calls::CombineCall::kOptions}};
 
-// Returns the value of an option, which is stored as a float or as an unsigned
-// number of one of several sizes.
+// Returns the value of an option, which is stored as a float or as an
+// unsigned integer. `kind` determines the size of the integer.
 double ValueOf(Kind kind, const unsigned char* at) {
   uint64_t bits = 0;
   float number = 0;
@@ -59,8 +59,8 @@ bool SetValue(Kind kind, double value, unsigned char* at) {
 constexpr Status Refused(const char* message) {
   return {StatusCode::kInvalidArgument, message};
 }
-// Returns the error for an unknown name, with a suggestion. To find one for
-// "combine.eps", looks for "eps".
+// Returns the error for an unknown name, with a suggestion. The suggestion
+// for "combine.eps" is an option with a name like "eps".
 Status RefuseName(const char* name) {
   internal::Details details;
   details.Put("got ").Put(name);

@@ -72,8 +72,8 @@ const Preset* Find(const char* family) {
              : &*found;
 }
 
-// FindPreset()'s messages for names that are nearly those of presets. The
-// compiler makes one for each preset, because messages are literals.
+// FindPreset()'s messages for misspelt names. The compiler makes a message
+// for each preset that may be meant, because messages are literals.
 struct DidYouMean {
   char text[96] = {};
 

@@ -16,8 +16,8 @@
 namespace switchyard {
 namespace {
 
-// Returns the picoseconds per row of a plain softmax, fitted to one AVX2 core.
-// They are right to within 2x for E = 8 to 1024 and k up to 32.
+// Returns the time of a row of a plain softmax, in picoseconds, fitted to one
+// AVX2 core. The time is right to within 2x for E = 8 to 1024 and k up to 32.
 size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   const internal::DefaultFpEnv fp_env;  // the caller's environment may trap
   const auto mode = simd::SoftmaxMode(options.renormalize, options.clamp);
@@ -29,7 +29,7 @@ size_t PlainRowPs(const RouteOptions& options, size_t experts, size_t top_k) {
   return (300000 + 3000 * experts) / 32 * top_k + sum_all;
 }
 
-// Returns the picoseconds per row of all other recipes.
+// Returns the time of a row of any other recipe, in picoseconds.
 size_t RecipeRowPs(const simd::RouteArgs& args) {
   const internal::DefaultFpEnv fp_env;
   const simd::RoutePlan plan(args);

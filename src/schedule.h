@@ -21,11 +21,11 @@
 
 namespace switchyard::internal {
 
-// The least work to share among threads, in picoseconds: two grains of the
-// executor with the cheapest fork. For less work, the executor is not asked for
-// the cost of a fork, because that may read the clock, which takes 25 ns. Times
-// are integers, because floating-point operations may trap, or round in another
-// way, in the caller's environment.
+// The least work to share among threads, in picoseconds: twice the work that
+// is worth a fork on the executor with the cheapest fork. For less work, the
+// executor is not asked for the cost of a fork, because that may read the
+// clock, which takes 25 ns. Times are integers, because floating-point
+// operations may trap, or round in another way, in the caller's environment.
 constexpr size_t kLeastPs = 6'000'000;
 
 // Returns the number of rows that are worth a fork, which is ParallelFor's
@@ -37,7 +37,8 @@ inline size_t Grain(const Executor& executor, size_t count, size_t row_ps) {
   return std::max<size_t>(1, fork_ns * 1000 / (row_ps + 1));
 }
 
-// Returns the picoseconds to move a row, bound by memory if it is a copy.
+// Returns the time to move a row, in picoseconds. Memory bounds this time if
+// rows are copied.
 inline size_t MoveRowPs(const AnyMatrix& to, bool copy) {
   return copy ? 40 * BytesOf(to.type, to.cols) : simd::ComputePs(400 * to.cols);
 }

@@ -52,8 +52,8 @@ class Tbb final : public Executor {
         tbb::this_task_arena::isolate([&] {
           // Each thread has one task, which the static partitioner leaves to
           // the thread while it is awake. When ranges were halved down to the
-          // grain instead, another core took each row in each call: 8 gathered
-          // tokens took 20 us on sixteen threads, and 9 us on one.
+          // grain instead, a row moved to another core in each call: 8
+          // gathered tokens took 20 us on sixteen threads, and 9 us on one.
           tbb::parallel_for(
               size_t{0}, workers,
               [&](size_t first) {

@@ -52,7 +52,7 @@ inline size_t WorkListSize(size_t num_rows, size_t num_experts,
              : size;
 }
 
-// Returns the number of rows that a tile of `rows` rows is charged for.
+// Returns the number of rows that count in the cost of a tile of `rows` rows.
 inline size_t CountedRows(const WorkListOptions& options, size_t rows) {
   return std::max(rows, options.min_rows);
 }
@@ -60,10 +60,10 @@ inline size_t TileCost(const WorkListOptions& options, size_t rows) {
   return options.tile_cost + options.row_cost * CountedRows(options, rows);
 }
 
-// How tiles are cut. The largest tile costs `halves` half shares of a worker in
-// the remaining cost. A tile has at least `smallest` * max(min_rows, tile_cost
-// / row_cost) rows, or all that its expert has left. If `halves` is 0, experts
-// are not cut.
+// How tiles are cut. A tile costs at most half of a worker's share of the
+// remaining cost, times `halves`. But it has at least `smallest` *
+// max(min_rows, tile_cost / row_cost) rows, or all that its expert has left.
+// If `halves` is 0, experts are not cut.
 struct CutPlan {
   size_t halves, smallest;
 };
@@ -126,7 +126,8 @@ inline size_t CutTiles(const WorkListInputs& inputs,
   return static_cast<size_t>(next - tiles);
 }
 
-// Returns the time at which the last worker ends, if each claims when ready.
+// Returns the time at which the last worker ends, if each worker claims its
+// next tile as soon as it is ready.
 inline size_t LastFinish(const WorkListOptions& options, const WorkTile* tiles,
                          size_t size) {
   size_t ready[kMaxTriedWorkers] = {};  // a heap, with the earliest time on top

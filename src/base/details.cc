@@ -15,7 +15,8 @@
 namespace switchyard {
 namespace {
 
-// The details of the last error on this thread that has details.
+// The details of the last error on this thread. Errors without details do not
+// count.
 struct LastDetails {
   uint32_t number;  // the error's number, or 0 before the first error
   char text[kMaxDetails + 1];

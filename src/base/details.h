@@ -14,7 +14,7 @@
 
 namespace switchyard::internal {
 
-// A text of fixed size, because the error may be that memory has run out. A
+// A text of fixed size, because the error itself may be a lack of memory. A
 // text that is too long ends in "...".
 class Details {
  public:

@@ -35,7 +35,7 @@ class DefaultFpEnv {
   }
 
  private:
-  // MXCSR without its six sticky exception flags.
+  // The default MXCSR, without its six sticky exception flags.
   static constexpr uint32_t kDefault = 0x1F80;
   bool Differs() const { return (saved_ & 0xFFC0u) != kDefault; }
   const uint32_t saved_;

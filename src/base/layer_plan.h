@@ -45,18 +45,18 @@ inline size_t SharedBlocks(size_t tokens, const ExpertsPlanOptions& options) {
                   std::max(kPiecesOfShare * options.workers,
                            CeilDiv(tokens, MostBlockRows(options))));
 }
-// Returns the most blocks that this number of pairs can give, for any ids.
+// Returns the most blocks that `pairs` pairs can give, for any ids.
 inline size_t MostBlocks(size_t tokens, size_t pairs,
                          const ExpertsPlanOptions& options) {
   return std::min(pairs, options.num_experts) + pairs / TileRows(options) +
          pairs / MostBlockRows(options) + SharedBlocks(tokens, options);
 }
-// Returns the most tasks that this number of blocks can have: one for a whole
+// Returns the most tasks that `blocks` blocks can have: one for a whole
 // block, two for a block that is cut, and one for each further part. There are
 // at most 2 * kMostPieces further parts for each worker:
 //  - if layer_plan.cc cuts all blocks evenly, a worker has at most kMostPieces
 //    parts of each product;
-//  - if it cuts them for one turn, a worker has one part of gate and up, and a
+//  - if CutInOneTurn() cuts them, a worker has one part of gate and up, and a
 //    part of the down product costs at least a sixteenth of a worker's share of
 //    this product;
 //  - otherwise a further part costs at least max(1, total_cost / (kMostPieces *
@@ -92,8 +92,8 @@ inline size_t MostCutRows(const ExpertsPlanOptions& options) {
              : most;
 }
 
-// PlanExperts() writes this mark last. Other memory has the same value with a
-// chance of 2^-64.
+// PlanExperts() writes this mark last. Memory without a plan has this value
+// with a chance of 2^-64.
 inline uint64_t MarkOf(const ExpertsPlan& plan) {
   constexpr uint64_t kMark = 0x5C1D9E7B3A64F20D;
   return kMark ^ reinterpret_cast<uintptr_t>(plan.memory.data) ^

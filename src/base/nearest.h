@@ -15,7 +15,7 @@ namespace switchyard::internal {
 constexpr size_t kLongestName = 63;
 
 // Returns the number of letters to change, insert or delete to turn `a` into
-// `b`. Ignores case, and takes '-' for '_'.
+// `b`. Ignores case, and treats '-' as '_'.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   const auto plain = [](char c) {
     return c == '-'               ? '_'

@@ -10,8 +10,9 @@
 
 namespace switchyard::internal {
 
-// Returns the number of columns that share a scale in a row of `scales` scales:
-// all columns, or 32, 64 or 128; or 0 if none of these fits.
+// Returns the number of columns that share a scale in a row of `cols` columns
+// with `scales` scales: all columns, or 32, 64 or 128. Returns 0 if none of
+// these numbers fits.
 constexpr size_t GroupOf(size_t cols, size_t scales) {
   if (scales == 1) return cols;
   for (size_t group = 32; group <= 128; group *= 2) {

@@ -149,15 +149,15 @@ struct Interval {
         end(begin + s.size * sizeof(T)) {}
 };
 
-// True if two views with overlapping intervals may share a byte. Views of equal
-// stride share none if their columns, modulo the stride, are disjoint, as in a
-// fused gate|up matrix. (A single row takes the other view's stride.) All other
-// views are assumed to overlap.
+// True if two views with overlapping intervals may share a byte. Views of
+// equal stride share no byte if their columns, modulo the stride, are
+// disjoint, as in a fused gate|up matrix. (A single row takes the other
+// view's stride.) All other views are assumed to overlap.
 bool MayOverlap(Region a, Region b);
 
-// True if the interval of `view` is disjoint from the intervals of all others.
-// This is almost always true, and the call then needs no MayOverlap(). For all
-// pairs of a call's views, MayOverlap() takes as long as a small kernel.
+// True if the interval of `view` is disjoint from the intervals of all other
+// views. This is almost always true, and the call then needs no MayOverlap(),
+// which would take as long as a small kernel for all pairs of a call's views.
 template <class View, class... Others>
 [[gnu::always_inline]] inline bool ApartFrom(const View& view,
                                              const Others&... others) {
@@ -203,8 +203,9 @@ template <class V>
 bool ScalesFit(const BasicAnyRows<V>& rows) {
   if (rows.cols == 0) return true;
   const size_t group = GroupOf(rows.cols, rows.scales.cols);
-  // If a row has no more columns than a group, it has one group, so one scale
-  // for each row is also one scale for each group.
+  // E8m0 scales are for groups of 32 columns. A row of fewer columns has a
+  // single scale, for which GroupOf() returns the number of columns instead
+  // of 32.
   return rows.scales.type == Type::kE8M0
              ? rows.scales.cols == (rows.cols + 31) / 32
              : group != 0;

@@ -22,7 +22,8 @@ constexpr size_t kPackedRows = 16;
 enum class WeightCoding : uint8_t {
   kBytes,    // int8
   kNibbles,  // byte i has k = i, and k = i + 16 in its high nibble
-  kE2M1,     // as kNibbles; a sign bit, and an index into 0 1 2 3 4 6 8 12
+  // As kNibbles. A nibble has a sign bit, and an index into 0 1 2 3 4 6 8 12.
+  kE2M1,
   // For each 64 columns: byte i has k = i, and k = i + 32 in its high nibble.
   kQ4_K,
   // 64 bytes for each 128 columns: byte i has the low four bits of k = i, and

@@ -50,8 +50,8 @@ static_assert(SWY_MAX_STRUCT_SIZE == 4096, "The text above names it.");
 inline Status Invalid(const char* message) {
   return Status(StatusCode::kInvalidArgument, message);
 }
-// Keeps the details of a status for swy_status_details(), because a swy_status
-// has no room for the number that finds them.
+// Keeps the details of a status for swy_status_details(). A swy_status has no
+// room for the number by which a Status refers to its details.
 void KeepDetails(const Status& status) noexcept;
 inline swy_status ToC(const Status& status) {
   if (!status.ok()) KeepDetails(status);
@@ -99,7 +99,8 @@ inline Status CheckFlags(const swy_combine_inputs* given, const char* message) {
   return (value & ~1) == 0 ? Status() : NotAFlag(message, "token_order", value);
 }
 
-// Returns the C++ struct with defaults, which the caller's fields replace.
+// Returns a C++ struct with default values, which the caller's fields then
+// replace.
 template <class Cpp>
 Cpp Default() {
   if constexpr (std::is_same_v<Cpp, CombineInputs>) {
@@ -118,7 +119,7 @@ class Argument {
     if (status.ok()) status = CheckFlags(given, texts.no_flag);
     if (status.ok()) ReadFields(given, &value);
   }
-  // Takes the defaults if the caller's pointer is null.
+  // Uses default values if the caller's pointer is null.
   static Argument OrDefault(const C* given, const ArgumentTexts& texts) {
     return given == nullptr ? Argument() : Argument(given, texts);
   }

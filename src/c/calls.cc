@@ -1,7 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Defines the functions of SWITCHYARD_C_CALLS, except for BY_HAND functions.
+// Defines the functions of SWITCHYARD_C_CALLS (fields.h), except for
+// functions with the mark BY_HAND, which other files define.
 
 #include "src/c/call.h"
 

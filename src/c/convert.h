@@ -22,8 +22,8 @@ void Convert(const T* from, T* to) {
   *to = *from;
 }
 inline void Convert(const int32_t* from, bool* to) { *to = *from != 0; }
-// A value that does not fit becomes 255, which is no enumerator, because no
-// enumeration is that long.
+// A value that does not fit in 8 bits becomes 255. No enumerator has this
+// value, because no enumeration is that long.
 inline void Convert(const int32_t* from, uint8_t* to) {
   const bool fits = *from >= 0 && *from <= UINT8_MAX;
   *to = fits ? static_cast<uint8_t>(*from) : UINT8_MAX;
@@ -150,8 +150,8 @@ bool IsFlagOrOther(const std::optional<T>*, const void* c, int32_t* value) {
 }
 
 // The caller's struct may be shorter or longer than this library's. A shorter
-// struct may end where the caller's memory ends. So the code has only pointers
-// to it, because a reference would promise a whole struct.
+// struct may end where the caller's memory ends. So the code uses pointers to
+// the caller's struct, because a reference would promise a whole struct.
 template <class C>
 bool HasSize(const C* given) {
   return given->size >= sizeof(given->size);

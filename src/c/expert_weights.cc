@@ -37,7 +37,8 @@ swy_expert_weights WeightsOf(const ExpertWeights& weights) {
 
 ExpertTile TileOf(const swy_expert_tile& given) {
   ExpertTile tile = {};
-  // A value that does not fit in 8 bits becomes 255, which is no ExpertProduct.
+  // A value that does not fit in 8 bits becomes 255, which is not an
+  // ExpertProduct.
   tile.product = static_cast<ExpertProduct>(
       given.product < 0 || given.product > UINT8_MAX ? UINT8_MAX
                                                      : given.product);

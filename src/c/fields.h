@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Says which struct of switchyard.h belongs to which struct of the C++ API, and
-// which fields both have. The structs of calls are in the tables of src/calls,
-// all other structs in the tables here. A field that is in no table does not
-// compile, unless Extra counts it.
+// Says which struct of switchyard.h belongs to which struct of the C++ API,
+// and which fields both have. The structs of calls are in the tables of
+// src/calls, all other structs in the tables here. If a field is in no table,
+// the library does not compile, unless Extra counts the field.
 
 #ifndef SWITCHYARD_SRC_C_FIELDS_H_
 #define SWITCHYARD_SRC_C_FIELDS_H_
@@ -256,9 +256,9 @@ inline constexpr std::array<size_t, 8> kOtherEnds<swy_layer_weights> = {
     END(swy_layer_weights, shared_down)};
 #undef END
 
-// The least size that a struct may state. Only the structs below had fewer than
-// 12 bytes in their first version. All other structs refuse a size of 8, which
-// is the size of a pointer to a struct.
+// The least size that a struct may state. Only the structs below had fewer
+// than 12 bytes in their first version. All other structs refuse a size of 8,
+// because this is the size of a pointer, which a caller may state by mistake.
 template <class C>
 inline constexpr size_t kLeastSize = 12;
 template <>

@@ -46,7 +46,8 @@ Status Multiply(void* context, const ExpertTile& tile) {
 
 #define TEXTS(name) SWITCHYARD_C_ARGUMENT_TEXTS("RunExperts", name)
 
-// Reads an optional struct of the caller. A null leaves `to` unchanged.
+// Reads an optional struct of the caller. A null pointer leaves `to`
+// unchanged.
 template <class C>
 Status ReadOptional(const C* given, const ArgumentTexts& texts, CppOf<C>* to) {
   if (given == nullptr) return Status();

@@ -25,8 +25,8 @@ static_assert(sizeof(swy_block_q8_0) == sizeof(BlockQ8_0) &&
 
 // The last error that was returned on this thread.
 thread_local Status t_last_error;
-// The details of errors that only the C ABI reports. They are here, because a
-// shared library of the C++ API exports no function that keeps them.
+// The details of errors that only the C ABI reports. They are kept here,
+// because a shared library of the C++ API exports no function to keep them.
 thread_local struct {
   const char* message;
   char text[kMaxDetails + 1];
@@ -55,7 +55,7 @@ swy_isa At(Span<const Isa> isas, size_t index) {
   return ToC(index < isas.size ? isas.data + index : nullptr);
 }
 
-// The library's pool, as a swy_executor like any caller's pool.
+// The library's pool as a swy_executor, which is the type of a caller's pool.
 struct TbbExecutor : swy_executor {
   explicit TbbExecutor(std::unique_ptr<Executor> pool_in)
       : swy_executor{sizeof(swy_executor), pool_in.get(),

@@ -140,7 +140,8 @@ struct Field {
         offsetof(C, member) + sizeof(C::member)                 \
   }
 
-// Name a field. The table defines Inputs, CInputs and so on.
+// Make a Field from a member's name. The table that uses the macro defines
+// Inputs, CInputs and so on.
 #define INPUT(member) SWITCHYARD_FIELD_OF(Inputs, CInputs, member)
 #define OUTPUT(member) SWITCHYARD_FIELD_OF(Outputs, COutputs, member)
 #define OPTION(member) SWITCHYARD_FIELD_OF(Options, COptions, member)
@@ -264,7 +265,8 @@ template <class E>
 constexpr const char* NameAt(uint32_t value) {
   return NameOf(static_cast<E>(value));
 }
-// An enumerator of E: any that names.h lists, or only those in `set`.
+// Returns the range of an option of type E: all enumerators that names.h
+// lists, or only the enumerators in `set`.
 template <class E>
 constexpr Range OneOf(const char* words, uint32_t set = EnumeratorsOf<E>()) {
   return {Range::kSet, 0, set, 0, words, NameAt<E>};
@@ -313,8 +315,9 @@ struct Rule {
   void (*put)(const Args&, internal::Details*) = nullptr;
 };
 
-// Names the structs of C++ and of C (C++ again for functions that are not in
-// the C ABI), and has defaults for members that few tables set.
+// The base of all tables. It has the types of the call's structs in C++ and
+// in C, and default values of members that few tables set. For a function
+// that is not in the C ABI, the C++ structs also stand for the C structs.
 template <class In, class Out, class Opt, class S, class CIn = In,
           class COut = Out, class COpt = Opt>
 struct CallBase {

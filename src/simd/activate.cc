@@ -110,7 +110,8 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       }
     }
     V g0, g1, g2, g3, u0, u1, u2, u3;
-    // Loads may shuffle elements if stores, of the same type, undo it.
+    // Loads may shuffle elements if the output has the type of the inputs,
+    // because stores of this type restore the order.
     constexpr bool kShuffled =
         Row::kShuffles && std::is_same_v<Out, typename Row::T>;
     if constexpr (kShuffled) {

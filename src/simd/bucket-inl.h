@@ -36,7 +36,8 @@ template <bool kPairs = false>
 HWY_INLINE void Clear(int32_t* HWY_RESTRICT counts, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const size_t N = hn::Lanes(d);
-  // Hides from the compiler that this is zero, so that it does not call memset.
+  // Hides from the compiler that the value is zero, so that it does not call
+  // memset.
   int32_t hidden = 0;
   asm("" : "+r"(hidden));
   if (n < N) {

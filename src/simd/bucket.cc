@@ -24,8 +24,8 @@ namespace {
 
 // Sorts the pairs of a few tokens, and computes the totals on the way.
 // Computing the totals from tokens_per_expert afterwards would wait until the
-// last increments have left the store buffer, which takes half the time of a
-// token.
+// last increments have left the store buffer. For a single token, this
+// wait would take half of the time.
 template <class Id>
 HWY_INLINE BucketTotals StrideFew(const BucketArgs& args,
                                   const Id* HWY_RESTRICT ids, size_t n) {

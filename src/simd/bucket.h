@@ -25,8 +25,8 @@ struct BucketTotals {
 // token order, goes to out[e * row_stride + position] of its expert e. The
 // caller has checked all fields, and 1 <= num_experts < 2^31.
 struct BucketArgs {
-  // The views are references, because loading a copy of a view that was just
-  // stored stalls for longer than sorting the pairs of one token takes.
+  // The views are references. Loading a copy of a view that was just stored
+  // would stall, for longer than the sort of one token's pairs takes.
   const ConstAnyMatrix& topk_ids;
   const AnyMatrix& row_index;  // optional; a pair's position, -1 if dropped
   size_t num_experts;
@@ -51,8 +51,9 @@ struct BucketArgs {
 // for one token, each further call costs as much as the sort.
 RowFunction<BucketArgs> BucketSerial() noexcept;
 
-// Counts the pairs of each block in [begin, end) in the block's cursors or,
-// with claims, in tokens_per_expert, which the caller has cleared.
+// Counts the pairs of blocks [begin, end). The counts go to the cursors of
+// each block or, with claims, to tokens_per_expert, which the caller has
+// cleared.
 RowFunction<BucketArgs> BucketCount() noexcept;
 // Computes totals and, if given, offsets. Without claims, it first sets
 // tokens_per_expert to the sum of the cursors of blocks [0, end), and replaces

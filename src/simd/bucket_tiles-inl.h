@@ -35,9 +35,9 @@ constexpr size_t kMaxTileExperts = 1024;
 // With fewer pairs, tiles are not faster.
 constexpr size_t kMinTiledPairs = 128;
 
-// Returns the number of experts up to which placing `pairs` pairs in rows of
-// this stride is as fast as with any other stride. If the stride is a multiple
-// of 4096 bytes, all rows start in one set of the L1 cache; for a multiple of
+// Returns the most experts for which placing `pairs` pairs in rows of this
+// stride is as fast as with any other stride. If the stride is a multiple of
+// 4096 bytes, all rows start in one set of the L1 cache; for a multiple of
 // 2048 or 1024 bytes, they start in two or four sets. Smaller strides do no
 // harm. With more pairs, more experts fit, because the ends of the rows drift
 // apart as rows fill. (Zen 5, 12 ways.)

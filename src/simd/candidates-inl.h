@@ -1,10 +1,10 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A short list of candidates for the k best of a row, and its sort: a candidate
-// with n candidates before it goes to slot n. switchyard/route.h defines the
-// order: larger numbers first, -0 equal to +0, NaN last, and among equal
-// numbers the smaller index first.
+// A short list of candidates for the k best of a row, and its sort. The sort
+// counts how many candidates precede each candidate. The count is the slot of
+// the candidate. switchyard/route.h defines the order: larger numbers first,
+// -0 equal to +0, NaN last, and among equal numbers the smaller index first.
 
 #if defined(SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_CANDIDATES_INL_H_
@@ -71,8 +71,9 @@ using TopKIntVec = hn::Vec<TopKIntTag>;
 // candidates: sorting 80 takes 0.3 us on AVX-512.
 constexpr size_t kTopKMax = 32;
 constexpr size_t MaxCandidates(size_t k) { return 16 + 2 * k; }
-// The list has more room, because whole vectors are stored at any candidate,
-// and because a vector of pads follows the candidates.
+// The number of elements of the list's arrays. It is larger than
+// MaxCandidates(), because whole vectors are stored at the place of any
+// candidate, and because a vector of pads follows the candidates.
 constexpr size_t kTopKRoom = MaxCandidates(kTopKMax) + 2 * kTopKLanes;
 
 // Keys are integers that compare like logits: -0 equals +0, NaN is least.
@@ -132,11 +133,11 @@ HWY_INLINE TopKIntVec AddIf(hn::Mask<TopKIntTag> mask, TopKIntVec v) {
 #endif
 }
 
-// Stores the lanes of `ids` and `logits` where the mask is true, without gaps,
-// and up to a vector of garbage behind them. Returns the number of true lanes.
-// `ids` is FirstIds() plus a multiple of the number of lanes. Highway's
-// Compress does the same, but for AVX2 and SSE, GCC copies its tables to the
-// stack each time (1 KiB, 14 ns).
+// StoreIf() stores the lanes of `ids` and `logits` where the mask is true,
+// without gaps, and up to a vector of garbage behind them. Returns the number
+// of true lanes. `ids` is FirstIds() plus a multiple of the number of lanes.
+// Highway's Compress does the same, but for AVX2 and SSE, GCC copies its
+// tables to the stack each time (1 KiB, 14 ns).
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE
 HWY_INLINE TopKIntVec FirstIds() { return hn::Iota(TopKIntTag(), 0); }
 HWY_INLINE size_t StoreIf(hn::Mask<TopKIntTag> mask, TopKIntVec ids,
@@ -187,10 +188,10 @@ SWITCHYARD_PIECE bool MakeKeys(size_t count, Candidates& list) {
   return nan;
 }
 
-// Counts, for each candidate, the candidates before it: all with a larger key,
-// and those to its left with an equal key, because equal keys are in ascending
-// order of ids. So candidate i is compared as key - 1 with candidates to its
-// left, and as key with candidates to its right.
+// Counts, for each candidate, the candidates before it: candidates with a
+// larger key, and candidates to its left with an equal key, because equal
+// keys are in ascending order of ids. So candidate i is compared as key - 1
+// with candidates to its left, and as key with candidates to its right.
 SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
   const TopKIntTag di;
   const size_t N = hn::Lanes(di);
@@ -207,8 +208,9 @@ SWITCHYARD_PIECE void Rank(size_t count, Candidates& list) {
     }
     for (; j < HWY_MIN(i + N, steps); j += kTopKUnroll) {
       for (size_t u = 0; u < kTopKUnroll; ++u) {
-        // Lane j - i is candidate j. From here on, it counts only larger keys,
-        // because it has been compared with all candidates to its left.
+        // Lane j - i is candidate j. From here on, this lane counts only
+        // larger keys, because it has been compared with all candidates to
+        // its left.
         const auto one = hn::Load(di, kTopKTables.one_hot[j + u - i]);
         than = hn::Add(than, one);
         rank = AddIf(hn::Gt(hn::Set(di, list.keys[j + u]), than), rank);

@@ -143,8 +143,8 @@ HWY_NOINLINE void SumVector(const Terms& terms, const Tail& tail, size_t i,
 // residual. With kSquares, it adds the square of sum[i] to an accumulator.
 // `sum` may be the residual or the row of a term.
 // kTerms: the number of terms, or 0 if it is only known at run time.
-// kScaled: applies the scales of `tail`. With kTerms = 0, they are applied if
-// there are any; testing for them would slow down unrolled sums.
+// kScaled: applies the scales of `tail`. With kTerms = 0, the code tests at
+// run time whether there are scales. This test would slow down unrolled sums.
 template <class In, bool kSquares, size_t kTerms, bool kScaled = false>
 struct SumTerms {
   const Terms& terms;

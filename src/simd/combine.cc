@@ -226,7 +226,8 @@ struct StagedToken {
       if (kept == nullptr && !any) continue;
       PhaseSquares squares;
       if (kept != nullptr && terms != nullptr && phase == 0 && what.end == 0) {
-        // No stage comes before the squares: sums terms and squares at once.
+        // No stage runs before this norm, so one pass computes the sum of the
+        // terms and the sum of its squares.
         squares_of_sum = sum_squares(*terms, Tail(), kept, args.cols);
         scales[0].block =
             NormScale(squares_of_sum, args.cols, args.options.block_eps);
@@ -256,8 +257,9 @@ struct StagedToken {
   }
 };
 
-// Sums the terms of each token, then runs the stages. The sum is in `out` if
-// that is f32 and no stage reads it, and otherwise in a buffer.
+// Sums the terms of each token, then runs the stages. The sum is kept in
+// `out` if `out` is f32 and is not also an input of a stage. Otherwise it is
+// kept in a buffer.
 HWY_NOINLINE void CombineStaged(const CombineArgs& args, SumFunction sum_listed,
                                 SumFunction sum_squares, size_t begin,
                                 size_t end) {

@@ -44,7 +44,7 @@
 namespace switchyard::simd {
 
 // kMaxTerms: the most terms that a token's list (Terms) holds. kSumKept: the
-// most columns of a sum on the stack, where it is kept if it is not in `out`.
+// most columns of a sum that is kept, either in `out` or on the stack.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kSumKept = 8192;
 

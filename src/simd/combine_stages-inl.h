@@ -29,8 +29,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The scales of a phase's two norms, of the block and of the second tile, and
-// the sums of squares that give these scales.
+// PhaseScales has the scales of a phase's norms, for the block's tile and for
+// the second tile. PhaseSquares has the sums of squares that give these
+// scales.
 struct PhaseScales {
   float block, other;
 };
@@ -93,7 +94,8 @@ struct StageTile {
         return AddTile(TileOperand(other), n, v, stage.x, stage.sum, block);
     }
   }
-  // Runs a phase's stages, with the scales that the norms before it gave.
+  // Runs a phase's stages. Norms use the scales that the previous phase
+  // computed.
   HWY_NOINLINE void RunPhase(size_t phase, const PhaseScales* scales) const {
     const CombineStages& all = *args.stages;
     const PhaseScales none = {};

@@ -95,8 +95,8 @@ struct TermCursor {
   size_t skipped = 0;  // row indices out of range so far
 };
 
-// Replaces `terms` by the token's terms that begin at the cursor, as many as
-// fit. Returns true if the token's last term is among them.
+// Fills `terms` with the token's terms from the cursor on, as many as fit.
+// Returns true if the token's last term is among them.
 HWY_INLINE bool ListTerms(const CombineArgs& args, size_t token,
                           TermCursor& cursor, Terms& terms) {
   const CombineInputs& in = args.inputs;

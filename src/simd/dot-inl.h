@@ -8,8 +8,8 @@
 // lane are four codes of its weights (k, k + 1, ...), and every lane has the
 // same four codes of the row. Unsigned codes of weights exceed the signed ones
 // by WeightTraits::offset, so the dot product is too large by the offset times
-// the sum of the row's codes. Removing this costs nothing here, because the sum
-// starts at a correction for each row and block.
+// the sum of the row's codes. Subtracting the excess costs no time here,
+// because the sum starts at a correction for each row and block.
 
 #if defined(SWITCHYARD_SRC_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_DOT_INL_H_
@@ -113,7 +113,7 @@ struct VectorDot {
     return hn::Or(nibbles, hn::And(hn::BitCast(d8, moved), hn::Set(d8, 0x30)));
   }
   static HWY_INLINE Codes Split(Codes codes) { return codes; }
-  // Takes off the 128 that are added to stored bytes.
+  // Subtracts 128 from stored bytes, which gives signed codes.
   static HWY_INLINE Row WithoutOffset(Codes codes) {
     const hn::Repartition<uint8_t, DotTag> d8;
     return hn::BitCast(hn::Repartition<int8_t, DotTag>(),
@@ -130,13 +130,14 @@ struct VectorDot {
 #endif
 
 // Adds to a sum. The asm lines prevent GCC from adding up the terms of a block
-// in a tree, which would hold them in memory. Without them, q8_0 takes 1.3
-// times as long, and q6_K 1.1 times. (2 to 48 rows, Zen 3)
+// in a tree, which would keep the terms in memory. Without these lines, q8_0
+// takes 1.3 times as long, and q6_K 1.1 times. (2 to 48 rows, Zen 3)
 template <class Ints>
 HWY_INLINE void AddTo(Ints& sum, Ints term) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-  // Adds in the asm line, because GCC would copy each sum before an empty one.
-  // With sums of 16 bits, that line is the faster one: 1.1 times for q6_K.
+  // The asm line does the addition, because GCC would copy each sum before an
+  // empty asm line. For 16-bit sums, an empty line is faster: 1.1 times for
+  // q6_K.
   if constexpr (sizeof(hn::TFromV<Ints>) == sizeof(int32_t)) {
     asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(term.raw));
     return;
@@ -194,7 +195,7 @@ struct SmallDot {
     AddTo(sum, hn::Mul(Factor(pair, 3), hn::Set(di, two[1])));
   }
 #endif
-  // Returns one of the four bytes.
+  // Returns byte `byte` of each lane as an integer.
   static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
     const int bits = 8 * static_cast<int>(byte);
     if constexpr (kSigned) {
@@ -204,7 +205,7 @@ struct SmallDot {
     }
   }
 };
-// Scales are multiplied with products of 32 bits.
+// Multiplies scales and sums as 32-bit integers.
 struct WideDot {
   template <bool kSigned>
   static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
@@ -264,8 +265,9 @@ struct Dot : VectorDot {
   // both numbers of a pair.
   template <bool kSigned>
   static HWY_INLINE DotInts Factor(DotInts four, size_t byte) {
-    // The bytes to take for the low half; those of signed bytes are shifted
-    // down from the high half.
+    // kTake puts an unsigned byte in the low byte of each half. kTakeHigh
+    // puts a signed byte in the high byte, from which a shift moves it down
+    // with its sign.
     alignas(16) static constexpr uint8_t kTake[16] = {
         0, 128, 0, 128, 4, 128, 4, 128, 8, 128, 8, 128, 12, 128, 12, 128};
     alignas(16) static constexpr uint8_t kTakeHigh[16] = {
@@ -298,7 +300,8 @@ struct Dot : VectorDot {
 
 // Multiplies weights' bytes by any code of a row, as 16-bit numbers (pmaddwd).
 struct AnyByteDot : VectorDot {
-  // The first and the third of each four codes, and the second and the fourth.
+  // `even` has the first and the third of each four codes, and `odd` the
+  // second and the fourth.
   struct Codes {
     DotInts even, odd;
   };

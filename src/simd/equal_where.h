@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares two structs in the bytes that a mask selects, with registers that
-// every CPU of the architecture has.
+// Compares the bytes of two structs that a mask selects. Uses only registers
+// that every CPU of the architecture has.
 
 #ifndef SWITCHYARD_SRC_SIMD_EQUAL_WHERE_H_
 #define SWITCHYARD_SRC_SIMD_EQUAL_WHERE_H_

@@ -53,8 +53,9 @@ struct FloatStripArgs {
   float* sums;  // [rows, kTileColumns]
 };
 
-// Multiplies rows R... by kVectors vectors of weights. kVectors is 2, or 4 for
-// one or two rows, to have enough independent chains to hide their latency.
+// Multiplies a few rows, whose indices are R, by kVectors vectors of weights.
+// kVectors is 2, or 4 for one or two rows, to have enough independent chains
+// to hide their latency.
 template <class Format, size_t kVectors, size_t... R>
 class FloatStrip {
  public:
@@ -88,7 +89,8 @@ class FloatStrip {
       hn::StoreU(sum, DotTag(), At<kVector>(args, r, column));
     }
   }
-  // Returns the packed weights for vector kVector behind column `column`.
+  // Returns the packed weights of vector kVector. Vector 0 begins at column
+  // `column`.
   template <size_t kVector>
   static HWY_INLINE const uint8_t* Lines(const FloatStripArgs& args,
                                          size_t column) {
@@ -137,7 +139,9 @@ class FloatStrip {
   static HWY_INLINE DotVec F32(const uint8_t* p) {
     return hn::LoadU(DotTag(), reinterpret_cast<const float*>(p));
   }
-  // Adds products of the rows' columns k (at x) and, if kBoth, k + 1.
+  // Multiplies column k of the rows and, if kBoth, column k + 1 by their
+  // weights, and adds the products to the sums. x points to column k of the
+  // first row.
   template <bool kBoth>
   static HWY_INLINE void AddPair(const FloatStripArgs& args, const float* x,
                                  const uint8_t* p0, const uint8_t* p1,

@@ -1,11 +1,11 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Converts floats to and from types of fewer bits, rounded to nearest even,
-// with denormals, on every ISA and Highway version: by integer arithmetic, or
-// native instructions with the same bits. (Highway's bf16 truncates before 1.2.
-// Its f16 without native instructions flushes denormals and rounds
-// differently.)
+// Converts floats to and from types of fewer bits. Rounds to nearest even and
+// keeps denormals, on every ISA and with every Highway version. Uses integer
+// arithmetic, or native instructions that give the same bits. (Highway's bf16
+// truncates before 1.2. Its f16 without native instructions flushes denormals
+// and rounds differently.)
 
 #if defined(SWITCHYARD_SRC_SIMD_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWITCHYARD_SRC_SIMD_FLOATS_INL_H_

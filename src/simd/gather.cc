@@ -51,7 +51,8 @@ HWY_INLINE void MoveRows(const ConstAnyRows& from, const AnyRows& to, bool copy,
   for (size_t r = begin; r < end; ++r) {
     const size_t row = next;
     next = r + 1 < end ? row_of(r + 1) : kNone;
-    // Rows of one token take 0.98 times as long without a prefetch.
+    // Does not prefetch a row that is copied again: without a prefetch, such
+    // rows take 0.98 times as long.
     if (next != kNone && next != row) PrefetchRow(from, next);
     if (row == kNone) {
       ZeroRow(to, r);

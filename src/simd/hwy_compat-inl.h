@@ -180,9 +180,10 @@ HWY_INLINE hn::Vec<D> WithoutNaN(D /*d*/, hn::Vec<D> v) {
   return v;
 #endif
 }
-// NearestSmallInt() rounds values to nearest, ties to even; TruncateSmallInt()
-// rounds towards zero. Values must fit. (Highway's conversions take two
-// more instructions, because they handle all values.)
+// NearestSmallInt() rounds values to nearest, ties to even;
+// TruncateSmallInt() rounds towards zero. The results must fit in int32.
+// (Highway's conversions take two more instructions, because they handle all
+// values.)
 template <class D, class DI = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DI> NearestSmallInt(D d, hn::Vec<D> v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR

@@ -30,7 +30,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The most columns kept on the stack. Longer rows are computed twice.
 constexpr size_t kHyperKept = 8192;
 
-// Computes the weighted sum of kStreams streams or, for 0, of t.n streams.
+// Computes the weighted sum of kStreams streams or, if kStreams is 0, of t.n
+// streams.
 template <size_t kStreams>
 HWY_NOINLINE void CollapseBy(const HyperToken& t, const HyperTile& tile,
                              size_t n, float* to) {

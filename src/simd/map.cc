@@ -83,11 +83,11 @@ HWY_INLINE int32_t* IndexRow(const AnyMatrix& index, size_t token, size_t i) {
   return index.data == nullptr ? nullptr : index.Row<int32_t>(token) + i;
 }
 
-// Calls visit(buckets, n, token, i) for all pairs of a block. A call has n
-// pairs of a token, beginning at slot i. If all rows are contiguous, it has n
-// pairs of the block instead, beginning at pair i. With keeps_buckets, the
-// counting pass stores buckets in row_index; the placing pass reads them, then
-// stores positions.
+// Calls visit(buckets, n, token, i) for all pairs of a block. Each call
+// passes the buckets of n pairs of a token, beginning at slot i. If all rows
+// are contiguous, it passes the buckets of n pairs of the block instead,
+// beginning at pair i. With keeps_buckets, the counting pass stores buckets
+// in row_index; the placing pass reads them, then stores positions.
 template <bool kPlaces, class Visitor>
 HWY_INLINE void ForBlock(const MapArgs& args, size_t block, Visitor& visit) {
   const size_t first = block * args.block_tokens;

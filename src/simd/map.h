@@ -63,9 +63,10 @@ struct MapTotals {
 // `out` is null, only the first two passes run.
 struct MapArgs {
   const ConstAnyMatrix& topk_ids;
-  const AnyMatrix& row_index;    // optional; a pair's position, or -1
-  const AnyMatrix& first_index;  // optional, with `tokens`: the position of a
-                                 // copy's first pair; other pairs have -1
+  const AnyMatrix& row_index;  // optional; a pair's position, or -1
+  // Optional, with `tokens`: the position of a pair, as in row_index, if it is
+  // its token's first pair in the bucket. Other pairs have -1.
+  const AnyMatrix& first_index;
   IdMap map;
   size_t num_buckets;
   int32_t* counts;   // [num_buckets]; with a capacity, MapScan puts the end of
@@ -88,8 +89,8 @@ struct MapArgs {
   Divider top_k = Divider(1);
 };
 
-// The most buckets with `tokens`. Each bucket has a bit on the stack, which
-// says whether the bucket has a copy of the current token.
+// The most buckets if `tokens` is true. Each bucket has a bit on the stack,
+// which says whether the bucket has a copy of the current token.
 constexpr size_t kMaxTokenBuckets = 65536;
 
 // Counts the pairs of blocks [begin, end).

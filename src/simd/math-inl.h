@@ -91,8 +91,9 @@ HWY_INLINE V ExpOfNonPositive(D d, V x) {
                             ExpReduced<Plain>(d, x));
 }
 
-// Exp() of x <= 0, for a sum with a term 1: it returns 2^-126 instead of 0,
-// which makes no difference next to the 1, and saves an instruction.
+// Exp() for x <= 0, in a sum that also has the term 1. It returns 2^-126
+// instead of 0, which makes no difference next to the 1, and saves an
+// instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTerm(D d, V x) {
   constexpr float kAboveFlush = -87.33654f;  // the next float above kExpFlush

@@ -44,7 +44,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // stream from memory.
 constexpr size_t kBatchRows = 48;
 // The most blocks in all rows of a batch. Each block has a float scale and an
-// int32 correction: 32 KB. Super-blocks have two 16-bit sums, no correction.
+// int32 correction: 32 KB. Blocks of 256 columns have no correction, but
+// 16-bit sums of their parts. A batch has at most 2 * kBatchBlocks of these
+// sums.
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // the columns of "a few blocks"
 
@@ -58,10 +60,10 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left. Returns
-// the number of rows. Strips of 3 and 5 rows would take 38 KB more code. Two
-// strips are used for these instead, and the second reads its weights from the
-// cache.
+// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left.
+// Returns the number of rows. Strips of 3 and 5 rows would take 38 KB more
+// code. Two strips multiply 3 or 5 rows instead, and the second strip reads
+// its weights from the cache.
 template <class Format, class CodeDot, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
@@ -164,7 +166,9 @@ class Batch {
     group_blocks_ =
         rows.scales.cols == 1 && !is_blocks ? blocks_ : group / kTraits.block;
   }
-  // Stores the sums of a block's codes, or the correction that their sum gives.
+  // For blocks of 256 columns, stores the sum of the codes of each part. For
+  // other blocks, stores the correction, which is -offset times the sum of
+  // the block's codes.
   HWY_INLINE void PutSums(const int8_t* codes, size_t at) {
     if constexpr (kTraits.is_super()) {
       constexpr size_t kSub = kTraits.sub_block();
@@ -200,7 +204,8 @@ class Batch {
       step = group_blocks_;
     }
     for (size_t b = 0; b < blocks_;) {
-      // Multiplies the block that is filled up with zeros separately.
+      // If the last block is filled up with zeros, it lies in tails_, so a
+      // separate call multiplies it.
       const size_t most = b < whole_blocks_ ? whole_blocks_ : blocks_;
       const size_t end = HWY_MIN(b + step, most);
       MultiplyBlocks(column, columns, b, end);
@@ -259,7 +264,8 @@ class Batch {
 
   HWY_INLINE size_t RunOneStrip(size_t rows, const StripArgs& strip) const {
     if constexpr (kHasAnyDot) {
-      // Rarely used, so strips of one row keep its code small.
+      // Batches with a code of -128 are rare. They take strips of one row,
+      // which keeps their code small.
       if (has_lowest_) {
         return RunStripOf<Format, typename CodeDot::Any, 1>(rows, strip);
       }
@@ -273,7 +279,8 @@ class Batch {
     Ahead ahead;
     const bool is_last = end == blocks_;
     if (begin != 0 || !is_last || count_ > kFewRows) {
-      // The next blocks, or the first ones of the next 32 columns.
+      // A strip prefetches the next blocks or, at the last block, the first
+      // blocks of the next 32 columns.
       const size_t next = is_last ? 0 : end;
       const size_t groups = is_last ? 2 * group_bytes_ : 0;
       ahead.codes = ahead.late_codes =
@@ -281,8 +288,8 @@ class Batch {
       ahead.scales = groups + (next - begin) * kTraits.packed_scales();
       return ahead;
     }
-    // Half a kilobyte to a kilobyte nearer or further, products take up to
-    // 1.1 times as long. (1 and 2 rows, Zen 3)
+    // If this distance is half a kilobyte to a kilobyte smaller or larger,
+    // products take up to 1.1 times as long. (1 and 2 rows, Zen 3)
     const size_t bytes = kTraits.has_byte_codes() && count_ == 1 ? 1024 : 2048;
     const size_t near =
         HWY_MIN(blocks_, hwy::DivCeil(bytes, kTraits.packed_codes()));
@@ -311,8 +318,9 @@ class Batch {
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
   }
-  // Multiplies the integer sums by their scales, and adds them to the product:
-  // one term for each group of blocks with a row scale, ending with `block`.
+  // Multiplies the integer sums of a group of blocks by their scales, and
+  // adds the results to the product. The blocks of a group have the same row
+  // scale. `block` is the last block of the group.
   void ScaleInts(size_t block) {
     const DotTag d;
     const DotIntTag di;

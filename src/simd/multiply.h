@@ -19,7 +19,8 @@ namespace switchyard::simd {
 struct MultiplyArgs {
   const ExpertWeights& weights;
   const unsigned char* expert;  // the data of this expert
-  const float* channel_scales;  // the expert's scales, if kInt8 is not packed
+  // The expert's scales, if the weights are kInt8 and not packed.
+  const float* channel_scales;
   size_t first_column;
   const ConstAnyRows& rows;
   const AnyMatrix& out;

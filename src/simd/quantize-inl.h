@@ -132,8 +132,8 @@ HWY_INLINE QuantizeVec FiniteRatio(QuantizeVec a, QuantizeVec b) {
   return hn::IfThenElseZero(hn::AndNot(zero, finite), ratio);
 }
 
-// Calls set(d, largest, scale, inverse) for vectors of groups. If a group has a
-// NaN or an infinity, its scale becomes NaN, and the result is true.
+// Calls set(d, largest, scale, inverse) for vectors of groups. If a group has
+// a NaN or an infinity, its scale becomes NaN, and SetScales() returns true.
 template <class Set>
 HWY_INLINE bool SetScales(size_t groups, Scales& s, const Set& set) {
   const QuantizeTag d;

@@ -18,7 +18,8 @@ struct QuantizeArgs {
   const AnyRows& to;
   bool copy;  // the formats are equal, so rows are copied
   bool clamp;
-  // The kernel adds the number of blocks that overflow. May be null.
+  // The kernel adds the number of blocks that overflow to this counter, which
+  // may be null.
   std::atomic<size_t>* overflowed;
 };
 

@@ -55,9 +55,10 @@ struct RouteArgs {
   std::atomic<size_t>* elsewhere;
 };
 
-// Facts that a call's options give, the same for all rows.
+// Facts that follow from the options of a call. They are the same for all
+// rows.
 struct RoutePlan {
-  size_t columns;  // a row's logits: of experts and of shared experts
+  size_t columns;  // logits of a row, including logits of shared experts
   size_t experts;
   size_t top_k;
   size_t slots;  // top_k, and the shared experts if these have logits
@@ -84,7 +85,8 @@ struct RoutePlan {
   SelectMode select_mode;  // for SelectRows(), if it computes v or weights
   bool weights_by_select;
   bool remaps_ids;       // the ids in the output are not the selected ids
-  bool stores_as_slots;  // no record, and both outputs have Slots' layout
+  bool stores_as_slots;  // no record is written, and both outputs have
+                         // the layout of Slots
 
   explicit RoutePlan(const RouteArgs& args) {
     const RouteInputs& in = args.inputs;

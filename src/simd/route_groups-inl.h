@@ -57,9 +57,10 @@ HWY_NOINLINE float SumOfBest(const Row& row, size_t n, size_t of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least `of`.
-// Returns false if a key is a NaN, or if n is no multiple of a vector's length.
-// Transposes the lanes of the rows, so that one fold handles all four.
+// SumOfBest() for four rows at once, if `of` is 1 or 2, and n is at least
+// `of`. Returns false if a key is a NaN, or if n is not a multiple of a
+// vector's length. Transposes the lanes of the rows, so that one fold handles
+// all four.
 HWY_INLINE bool SumsOfTwo(const float* HWY_RESTRICT keys, size_t n, size_t of,
                           float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 16> d;
@@ -131,7 +132,8 @@ HWY_INLINE void RankGroups(size_t groups, Candidates& list) {
   Rank(groups, list);
 }
 
-// Drops all groups of a row but the topk_group best: overwrites their keys.
+// Drops all groups of a row except for the topk_group best: overwrites the
+// keys of dropped groups.
 HWY_NOINLINE void DropGroups(const RouteOptions& options, size_t experts,
                              float* keys) {
   const size_t groups = options.num_expert_group;
@@ -196,8 +198,8 @@ struct Compacted {
       count += list.ranks[g] < static_cast<int32_t>(options.topk_group);
     }
   }
-  // Keep() for few groups, but for all rows at once, with a row per lane. It
-  // compares each group with every other group.
+  // Does the same as Keep() for few groups, but for all rows at once, with a
+  // row per lane. Compares each group with every other group.
   static constexpr size_t kFewGroups = 16;
   HWY_INLINE void KeepOfFew(const RouteOptions& options, size_t n,
                             const float* scores) {

@@ -64,7 +64,8 @@ HWY_INLINE void ForRow(const float* x, size_t n, float* to, const F& f) {
   }
 }
 
-// Computes x from logits, except for a bias.
+// Turns logits (the argument) into x (see route.h). If x includes the bias,
+// the caller adds the bias to the result.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MapLogit(const RouteOptions& o, D d, V x) {
   if (o.logit_scale != 1.0f) x = hn::Mul(x, hn::Set(d, o.logit_scale));
@@ -114,9 +115,10 @@ inline HWY_NOINLINE void AddColumns(const ConstAnyMatrix& m, size_t row,
   }
 }
 
-// Computes the rounded scores of x, plus a bias of floats if kBias. kEasy (see
-// route_scores-inl.h) is for scores that do not need the maximum. With kEasy,
-// returns false if the row was not easy; `to` then has garbage.
+// Sets `to` to the scores of x, rounded to `round`. If kBias, adds `bias` to
+// the rounded scores. kEasy (see route_scores-inl.h) is allowed only for
+// scores that do not depend on `max`. With kEasy, returns false if the row
+// was not easy; `to` then has garbage.
 template <class F, bool kEasy, bool kBias>
 HWY_INLINE bool ScoreLoop(const float* x, size_t n, float max, Type round,
                           const float* HWY_RESTRICT bias, float* to) {
@@ -465,7 +467,8 @@ class RowMaker {
   }
 
  private:
-  // Returns x of columns [begin, begin + n) of a row: the logits, or `to`.
+  // Returns x of columns [begin, begin + n) of a row: a pointer to the logits
+  // if these are x, otherwise `to`.
   const float* X(size_t row, size_t begin, size_t n, float* to) const {
     const ConstAnyMatrix& logits = in_.logits;
     if (logits.type == Type::kF32 && !plan_.maps_logits) {

@@ -87,7 +87,7 @@ struct SumOfExps {
 template <class In>
 struct Selector {
   const In* const HWY_RESTRICT keys;
-  float* const values;  // not for Large(), whose values have any type
+  float* const values;  // not used by Large(), whose values have any type
   const size_t experts, k;
   const size_t key_stride, value_stride;
   const AnyMatrix& ids;
@@ -157,8 +157,8 @@ struct Selector {
     });
   }
 
-  // Returns the keys or exps of a vector of selected experts, beginning at the
-  // i-th.
+  // Returns the keys or exps of a vector of selected experts, beginning at
+  // element i of `best`.
   HWY_INLINE TopKVec Terms(const TopK& best, size_t i, float max) const {
     const TopKTag d;
     const TopKVec key = LogitFromKey(d, hn::Load(TopKIntTag(), best.keys + i));

@@ -63,9 +63,11 @@ struct SelectArgs {
 
 RowFunction<SelectArgs> SelectRows() noexcept;
 
-// SelectBatch() returns the number of rows that are converted, or get keys, on
-// the stack before selection: up to kSelectBatch rows that fit in the L1 cache,
-// in whole vectors of rows, or fewer if they would have more than kTile keys.
+// SelectBatch() returns the number of rows of a batch. The keys of a batch
+// are on the stack: before the selection, rows are converted to floats, or
+// their keys are computed. A batch has at most kSelectBatch rows, fits in the
+// L1 cache, and consists of whole vectors of rows. It has fewer rows if it
+// would otherwise have more than kTile keys.
 constexpr size_t kSelectBatch = 32;
 constexpr size_t kSelectCached = 8192;
 constexpr size_t kSelectVector = 16;

@@ -183,7 +183,7 @@ HWY_INLINE void ForSlots(Slots& slots, const F& f) {
     hn::Store(f(d, hn::Load(d, slots.at + i), i), d, slots.at + i);
   }
 }
-// Copies the number of each row to all slots of the row.
+// Copies of_rows[r], a value of row r, to all slots of row r.
 HWY_INLINE void Expand(const Slots& slots, const float* of_rows, float* to) {
   const RowTag d;
   for (size_t r = 0; r < slots.rows; ++r) {
@@ -225,8 +225,8 @@ struct WeightMaker {
   const RoutePlan& plan;
   size_t invalid = 0, elsewhere = 0;
 
-  // Rows [token, token + rows). `ids` is only read if the slots have no ids
-  // yet.
+  // Describes the rows [token, token + rows). `ids` is only read if the slots
+  // have no ids yet.
   struct Rows {
     size_t token, rows;
     ConstAnyMatrix ids;

@@ -259,7 +259,8 @@ struct Storage<uint8_t> {
   static HWY_INLINE hn::Vec<D> Load(D d, const uint8_t* p) {
     return Widen(d, hn::LoadU(hn::Rebind<uint8_t, D>(), p));
   }
-  // Replaces the zeros behind n, because u8 code 0 is -128.
+  // Replaces the values behind the first n elements by 0, because there the
+  // partial load gives the code 0, which is the value -128.
   template <class D>
   static HWY_INLINE hn::Vec<D> LoadPartial(D d, const uint8_t* p, size_t n) {
     return hn::IfThenElseZero(hn::FirstN(d, n),

@@ -60,9 +60,10 @@ constexpr bool HasTwoVectors(const WeightTraits& traits, size_t rows) {
   return rows > 1;
 #else
   if (SWITCHYARD_MANY_REGISTERS || rows <= kFewRows) return true;
-  // Two vectors of four rows leave no register for anything but integer sums.
-  // Formats with more of these would keep some in memory. (On a Zen 3, two
-  // vectors of q4_0 take 0.9 times as long as one, but of q4_K 1.2 times.)
+  // Two vectors of four rows leave no registers except for integer sums. A
+  // format that needs more integer sums would keep some of them in memory.
+  // (On a Zen 3, two vectors instead of one take 0.9 times as long for q4_0,
+  // but 1.2 times as long for q4_K.)
   return !traits.is_super() && traits.coding != WeightCoding::kE2M1;
 #endif
 }
@@ -95,8 +96,10 @@ struct StripArgs {
   const float* scales;         // [rows, blocks]
   const int32_t* corrections;  // [rows, blocks]
   // Weights in blocks of 256 columns use these sums of the rows' codes
-  // instead of corrections: [rows, blocks, 256 / sub_block()]. The order of
-  // each four is 0, 2, 1, 3 (SubSumAt), because SmallDot makes such pairs.
+  // instead of corrections: [rows, blocks, 256 / sub_block()]. Each four sums
+  // are in the order 0, 2, 1, 3 (SubSumAt), because SmallDot multiplies the
+  // first and the third of four integers together, and the second and the
+  // fourth.
   const int16_t* sub_sums;
   size_t blocks;
   size_t row = 0;
@@ -132,7 +135,8 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
   }
 }
 
-// Prefetches `count` 64-byte lines from line `line` of block `block` on.
+// Prefetches `count` 64-byte lines, which are at the distance `ahead` from
+// line `line` of the codes of block `block`.
 HWY_INLINE void PrefetchCodes(const Ahead& ahead, size_t block,
                               const uint8_t* codes, size_t line, size_t count) {
   if (ahead.codes == 0) return;
@@ -150,8 +154,8 @@ HWY_INLINE void PrefetchScales(const Ahead& ahead, const uint8_t* scales,
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
 }
-// Loads half of each e8m0 scale, 2^(bits - 128), because NibbleCodes() gives
-// twice the values of E2M1.
+// Loads e8m0 scales as 2^(bits - 128), which is half of their value, because
+// NibbleCodes() gives twice the values of E2M1.
 HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   const DotTag d;
   const DotIntTag di;
@@ -165,10 +169,10 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
   return hn::Or(half, hn::BitCast(d, hn::VecFromMask(di, is_nan)));
 }
 
-// Multiplies the strip of rows R... by one vector of columns of the tile or,
-// with kTwo, by two. The first vector begins at column `column` of the tile.
-// CodeDot is a class of dot-inl.h. Vectors are passed as arguments, because an
-// array cannot hold SVE vectors.
+// Multiplies a strip of rows, whose indices are R, by one vector of the
+// tile's columns or, with kTwo, by two vectors. The first vector begins at
+// column `column` of the tile. CodeDot is a class of dot-inl.h. Vectors are
+// passed as arguments, because an array cannot hold SVE vectors.
 template <class Format, class CodeDot, bool kTwo, size_t... R>
 class Strip {
  public:
@@ -369,9 +373,10 @@ class Strip {
     }
   }
 
-  // True if each block reads and writes args.sums, because the integer sums of
-  // a block take all registers. (On a Zen 3, 4 rows of q8_0 take 0.8 times as
-  // long as with strips of two rows, whose sums stay in registers.)
+  // True if each block reads and writes args.sums, because the integer sums
+  // of a block take all registers. (On a Zen 3, one such strip of four rows
+  // of q8_0 takes 0.8 times as long as two strips of two rows, whose float
+  // sums stay in registers.)
   static constexpr bool kSumsInMemory =
       !SWITCHYARD_MANY_REGISTERS && kTwo && sizeof...(R) > kFewRows;
   static constexpr size_t kScale = kTraits.row_scales;

@@ -85,8 +85,9 @@ class SuperStrip {
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
     }
-    // Returns the integers of parts [4 * line, 4 * line + 4) in the bytes of
-    // each lane. Their lines begin at `at`.
+    // Returns the integers of parts [4 * line, 4 * line + 4). Each lane has
+    // the four integers of one row of weights, in one byte each. The lines of
+    // integers begin at scales + at.
     HWY_INLINE DotInts Four(size_t at, size_t line) const {
       const uint8_t* const p = scales + at + line * 64 + 4 * lane;
 #if HWY_TARGET == HWY_SCALAR

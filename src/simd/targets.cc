@@ -6,7 +6,8 @@
 // with the same flags. Only AVX3_DL differs: a file that is not compiled for
 // it uses its AVX3 code instead (see targets.h).
 
-// Compiles this file for AVX3_DL, too, because some kernel files are.
+// Compiles this file for AVX3_DL, too, because some kernel files have code for
+// it.
 #define HWY_WANT_AVX3_DL
 
 #include "src/simd/targets.h"

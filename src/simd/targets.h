@@ -47,7 +47,8 @@ inline size_t ActiveIndex() noexcept {
   return __builtin_expect(index != 0, 1) ? index : SetUpActiveIndex();
 }
 
-// True if the CPU has AVX512_BF16. False until set, which is always correct.
+// True if the CPU has AVX512_BF16. False until the variable is initialised,
+// which is correct, too, because other instructions give the same bits.
 extern const bool g_cpu_has_bf16;
 
 // Returns the picoseconds, on the ISA in use, of work that is bound by

@@ -141,8 +141,8 @@ SWITCHYARD_PIECE size_t Filter(const Row& row, size_t n, float bound,
   const TopKIntTag di;
   const size_t N = hn::Lanes(d);
   const TopKVec b = hn::Set(d, bound);
-  // Hides from GCC that this is N, because GCC would broadcast i for a
-  // constant, which is one more shuffle a vector.
+  // Hides from GCC that the step is N, because with a constant step GCC would
+  // broadcast i, which takes one more shuffle per vector.
   const auto step = hn::Set(di, static_cast<int32_t>(HWY_MIN(N, n)));
   TopKIntVec ids = FirstIds();
   size_t count = 0;

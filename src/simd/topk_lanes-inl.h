@@ -228,8 +228,9 @@ SWITCHYARD_PIECE void Bounds(const Matrix<const T>& keys, size_t k,
   hn::Store(KthOfRuns(maxima.at, kGroups / 2, k), d, bounds);
 }
 
-// Inserts n >= k columns of candidates into the best. Of equal logits, the
-// first inserted stays in front. kColumnIds: the ids are the columns' numbers.
+// Inserts n >= k columns of candidates into the sorted lists of `best`. Of
+// equal logits, the first inserted stays in front. kColumnIds: the ids are
+// the columns' numbers.
 template <bool kColumnIds>
 SWITCHYARD_PIECE void Insert(const float* HWY_RESTRICT logits,
                              const int32_t* HWY_RESTRICT ids, size_t n,

@@ -44,7 +44,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // of rows of 512 experts with k = 10 in 32 groups, but 14 % with k = 12.
 constexpr size_t kTopKOneMax = 10;
 
-// The candidates of a row, in ascending order of their ids, and their order.
+// The candidates of a row, in ascending order of their ids. `order` says
+// which candidate has which rank.
 struct TopKOne {
   TopKVec logits;
   TopKIntVec ids;

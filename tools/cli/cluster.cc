@@ -28,8 +28,9 @@ struct Traffic {
   double most_bytes = 0;  // the most that a node sends or receives in dispatch
 };
 
-// The experts [0, num_experts) are spread over nodes as evenly as their number
-// allows, in order. The tokens are spread in the same way.
+// Each node has the next ceil(num_experts / nodes) experts, in order, so the
+// last nodes may have fewer or none. Tokens are spread over nodes in order,
+// as evenly as their number allows.
 class Cluster {
  public:
   Cluster(const ClusterBatch& batch, const ClusterOptions& options,
@@ -87,7 +88,9 @@ class Cluster {
     return bytes / (1000 * options_.gb_per_s);
   }
 
-  // Adds a node's row to `counts`, and its pairs to the nodes of their experts.
+  // Appends to `counts` the number of rows that `node` sends to each node.
+  // For each pair of `node`, appends the expert's local id to the list in
+  // `local_ids` of the node that has the expert.
   void AddNode(size_t node, size_t first, size_t step,
                std::vector<int64_t>* counts,
                std::vector<std::vector<int32_t>>* local_ids) const {

@@ -36,7 +36,7 @@ class UnnamedFile {
   }
 
   int descriptor() const { return fileno(file_.get()); }
-  // Writes the content, and goes back to its start.
+  // Writes the content, and rewinds the file.
   void Fill(const std::string& content) {
     const size_t written =
         std::fwrite(content.data(), 1, content.size(), file_.get());

@@ -42,7 +42,7 @@ void Put(const std::string& name, const std::string& value, std::string* to) {
 }
 
 // Returns the options of "route", "activate" or "combine", written as for
-// SetOption(): first `first`, and then the options that differ from their
+// SetOption(): the option `first`, and all options that differ from their
 // defaults.
 std::string OptionsOf(const Preset& preset, const std::string& part,
                       const std::string& first) {
@@ -74,7 +74,7 @@ std::string OptionsOf(const Preset& preset, const std::string& part,
   return text;
 }
 
-// Adds the fields of the form that differ from their defaults.
+// Appends to `text` the fields of `form` that differ from their defaults.
 void PutForm(const switchyard::CombineForm& form, std::string* text) {
   const switchyard::CombineForm plain;
 #define PUT(field)               \

@@ -34,10 +34,11 @@ class Unsupported(Exception):
 
 
 def need(case, inputs=(), **options):
-    """Raises Unsupported unless each option of the case is a keyword here.
+    """Raises Unsupported if the case has an option or an input that the router does not have.
 
-    The value of a keyword is None if the router has the option with any value, or the tuple of the
-    values that it has. `inputs` are the blocks that the router reads, besides logits.
+    Each keyword is an option of the router. Its value is None if the router has all values of the
+    option, otherwise a tuple of the values. `inputs` are the blocks that the router reads, besides
+    logits.
     """
     for name, value in case["options"].items():
         allowed = options.get(name, ())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answers conformance cases by the router functions of another engine's package.
+"""Answers conformance cases with the router functions of another engine's package.
 
     swy grade tools/grades/engine_routers.py ENGINE [WHEEL]
 
@@ -30,7 +30,10 @@ class Missing(Exception):
 
 
 def functions(wheel, path, names, **known):
-    """Returns functions of a file in a wheel, as a dict. They may use `known` and each other."""
+    """Returns functions of a file in a wheel, as a dict.
+
+    The functions may use the names in `known`, and call each other.
+    """
     with zipfile.ZipFile(wheel) as file:
         tree = ast.parse(file.read(path), path)
     body = []
@@ -174,7 +177,7 @@ def megatron(wheel):
     def route(case):
         # A softmax of the selected logits equals the softmax of all logits, divided by the sum of
         # the selected values.
-        # The rule for groups has no option.
+        # These functions score groups by a fixed rule, so the options of the rule may have any value.
         need(case, ["correction_bias"], score=None, weight_of=("softmax_of_selected",),
              routed_scaling_factor=None, group_score_of=None, dropped_key_is_zero=None,
              select_on_rounded_score=None, **DIVISION, **GROUPS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answers conformance cases by llama.cpp's graph of a small model.
+"""Answers conformance cases with llama.cpp's graph of a small model.
 
     swy grade tools/grades/llama_routers.py LIBRARY
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Switchyard Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answers conformance cases by the router classes of transformers.
+"""Answers conformance cases with the router classes of transformers.
 
     swy grade tools/grades/transformers_routers.py LIBRARY [--family NAME]
 

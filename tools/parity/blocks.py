@@ -24,7 +24,7 @@ SIZES = {
 }
 
 
-# Fields that only single families have.
+# Fields that are set only for single families.
 _FULL = {"pad_token_id": 0, "layer_types": ["full_attention"] * 2}
 _SAYS = {
     "afmoe": {"route_scale": 1.75},
@@ -42,8 +42,8 @@ _SAYS = {
     "qwen3_moe": {"norm_topk_prob": True},
 }
 # The comparison covers the part of the layer after its attention. In these families, another part
-# of the model uses the block's output, so the comparison only covers mlp(norm). The name is that of
-# this norm.
+# of the model uses the block's output, so the comparison only covers mlp(norm). The values are the
+# names of this norm.
 NORMS = {"deepseek_v4": "post_attention_layernorm", "longcat_flash": "post_attention_layernorm.0"}
 # The number of values that the attention returns, in families where it is not 2.
 _ATTENTION = {"glm_moe_dsa": 3}
@@ -66,7 +66,8 @@ def make(family):
             elif last.endswith("bias"):
                 t.normal_(std=0.5)
             elif "norm" in name or last == "scale":
-                # The weights are around 1. If RMSNorms multiply by 1 + weight, they are around 0.
+                # The weights are around 1. If RMSNorms multiply by 1 + weight, the weights
+                # are around 0.
                 t.add_(torch.empty_like(t).uniform_(-0.5, 0.5))
             elif last in ("per_expert_scale", "layer_scalar"):
                 t.uniform_(0.5, 1.5)

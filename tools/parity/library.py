@@ -36,7 +36,7 @@ def _lines(config):
 
 
 def _numbers(of, text):
-    """Returns a dict of the words name=number of a text. A text that begins with "!" is an error."""
+    """Parses words name=number into a dict. A text that begins with "!" is an error."""
     if text.startswith("!"):
         raise ValueError(f"{of}: {text[1:]}")
     words = (word.split("=") for word in text.split())
@@ -76,7 +76,7 @@ class Library:
         return _numbers(family, text)
 
     def options(self, changed):
-        """Returns all options by name. `changed` is a dict of those that are not at their default."""
+        """Returns all options by name. `changed` is a dict of the options that are set."""
         settings = " ".join(f"{name}={value}" for name, value in changed.items())
         return _numbers(settings, self._library.SwitchyardOptions(settings.encode()).decode())
 

@@ -26,7 +26,7 @@ import library
 
 ROWS, WIDTH, EPS = 200, 512, 1e-5
 # The largest relative error of an element. In f32 another order of the sum causes it. In bf16
-# it is one unit in the last place, and a second one if the product with the weight is also
+# the error is one unit in the last place, or two units if the product with the weight is also
 # rounded.
 BOUND = {torch.float32: 2.0 ** -20, torch.bfloat16: 2.0 ** -6}
 # The percentage of elements that may differ in bf16, because the scale's last bit moves a rounding.
@@ -65,7 +65,7 @@ def find(family):
 
 
 def make(made):
-    """A module of the class, with a random weight around the initial one."""
+    """A module of the class. A random number is added to each element of its initial weight."""
     first = next(iter(inspect.signature(made).parameters))
     module = made(**{first: WIDTH}, eps=EPS)
     module.weight.data.add_(torch.empty(WIDTH).uniform_(-0.5, 0.5))

@@ -182,7 +182,7 @@ def line(lib, family, seed):
     for dtype in (torch.float32, torch.bfloat16):
         of_type, shapes = Figures(), []
         for odd in (None, *range(len(ODD))):
-            # Each router gets the same numbers, whichever others are left out.
+            # Each router gets the same random numbers, even if other routers are left out.
             shape, figures = run(lib, family, odd, dtype,
                                  zlib.crc32(f"{seed} {label} {odd} {dtype}".encode()))
             shapes.append(shape)

@@ -34,11 +34,11 @@ class Configuration:
                    if names.get(name, name) not in said}, **self._says}
 
     def say(self, field, value):
-        """Sets the field under each name that it has."""
+        """Sets all names of the field."""
         self._says.update(dict.fromkeys(self._names.get(field, [field]), value))
 
     def vary(self, field, value):
-        """Sets the field under the names that the family has."""
+        """Sets the names of the field that the family's configuration has."""
         self._says.update((name, value) for name in self._names.get(field, [field])
                           if hasattr(self._default, name))
 
