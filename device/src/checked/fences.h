@@ -111,7 +111,7 @@ class ThreadgroupFences {
   Release own_;  // fences since the last barrier, made by own_.threads
   Release all_;  // fences before the last barrier; they count for every thread
   // Releases at words that threads have read. A thread's next fence acquires
-  // the releases that it has read.
+  // the releases that the thread has read.
   std::vector<Known> seen_;
   // Releases that threads have read and then acquired by a fence.
   std::vector<Known> acquired_;

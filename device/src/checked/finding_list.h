@@ -73,10 +73,11 @@ class FindingList {
     return true;
   }
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
-  // True if reports must distinguish same-value races, in which both writes
-  // store the same value, from other races. If the list has room for only one
-  // finding, the finding must be reported before the write changes memory,
-  // when the new value is not known.
+  // True if reports must distinguish same-value races (both writes store the
+  // same value) from other races. The new value is known only after the write.
+  // But if the list has room for only one finding, the finding must be
+  // reported before the write changes memory. Then only a suppression rule
+  // for same-value races makes the result true.
   bool WantsValues() const {
     return most_ != 1 || suppressions_.NameSameValue();
   }
