@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The records that an encoder leaves for the queue. They are plain data: so
+// The records that an encoder leaves for the queue. They are plain data, so
 // an encoder needs only a few tens of nanoseconds for a dispatch, and nothing
 // has to be freed afterwards.
 
