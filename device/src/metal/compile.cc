@@ -288,13 +288,13 @@ Arguments OptimisationArguments(bool checked) {
   }
   // Clang vectorises only after the kernels were cut into regions (see
   // regions.h), because a region is a loop, too. So Clang compiles the kernels
-  // in two passes. These take less time without source places than one pass
-  // takes with source places.
+  // in two passes. Without source places, the two passes take less time than
+  // one pass with source places.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
-// Returns the arguments that optimise LLVM text that was made with
-// CodeArguments() but without optimisation.
+// Returns the arguments that optimise LLVM text. Clang has made this text with
+// CodeArguments(), but has not optimised it.
 Arguments OptimiseArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
   Append(OptimisationArguments(checked), arguments);

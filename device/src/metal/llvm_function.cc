@@ -186,7 +186,8 @@ bool LlvmFunction::ReadAll(
   return true;
 }
 
-// Reads an instruction. If it can be ignored, `code` is left empty.
+// Reads an instruction. Leaves read.code empty if the instruction can be
+// ignored. Returns false if the instruction has an unknown form.
 bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
   line = line.substr(line.find_first_not_of(' '));
   if (BeginsWith(line, "#dbg_")) return true;

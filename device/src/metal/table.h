@@ -33,8 +33,8 @@ struct TableConstant {
 struct Table {
   std::vector<TableKernel> kernels;
   std::vector<TableConstant> constants;
-  // The names of functions that set those constants that depend on function
-  // constants. They must be called in this order.
+  // The names of the functions that set constants computed from function
+  // constants. The functions must be called in this order.
   std::vector<std::string> set_ups;
 };
 
