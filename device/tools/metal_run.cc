@@ -186,8 +186,8 @@ void RequireMembers(const std::string& where, const json& object,
   }
 }
 
-// Formats numbers, strings and lists of numbers as they are on the command
-// line. Returns "" for a missing member.
+// Formats numbers, strings and lists of numbers as they are written on the
+// command line. Returns "" for a missing member.
 std::string TextOf(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text = value.dump();

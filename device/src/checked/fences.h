@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Models atomic_thread_fence between threadgroups of a dispatch. If a thread
-// executes a fence and then writes an atomic word, it releases its earlier
-// accesses at this word. If another thread reads the word and then executes a
-// fence, it acquires these releases.
+// executes a fence and then writes an atomic word, the word gets a release of
+// the thread's accesses before the fence. If another thread reads the word and
+// then executes a fence, it acquires the word's releases.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
@@ -29,8 +29,8 @@ struct Acquired {
   size_t count;
 };
 
-// The accesses of a threadgroup that a fence has released: all its accesses
-// before phase `phase`, and in that phase the accesses of `threads`.
+// The accesses that a fence has released: all accesses of a threadgroup before
+// phase `phase`, and the accesses of `threads` in that phase.
 struct Release {
   uint32_t phase = 0;  // 0 if there was no fence
   ThreadSet threads;

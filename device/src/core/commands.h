@@ -143,8 +143,8 @@ struct Commands {
   // The first place is empty; dispatches without labels use it.
   std::vector<EncodedPlace> places;
   Arena arena;
-  // The buffers and pipelines that the commands use, usually each only once:
-  // see Buffer::retained_by_.
+  // The buffers and pipelines that the commands use. Each is usually stored
+  // only once (see Buffer::retained_by_).
   std::vector<std::shared_ptr<const void>> retained;
 
   // Removes all records, releases the retained objects, and keeps the memory.

@@ -209,9 +209,8 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   }
 }
 
-// Loads the module of a .metallib that fits the request's kind of device,
-// checked or unchecked. Adds the module to the cache, because the loader
-// needs a file.
+// Loads the checked or the unchecked module of a .metallib, depending on the
+// request. Adds the module to the cache, because the loader needs a file.
 Compiled LoadFromArchive(const std::string& bytes,
                          const CompileRequest& request, const Cache& cache) {
   Archive archive;

@@ -315,7 +315,8 @@ std::string LlvmFunction::FindType(size_t value) const {
                ? ""
                : std::string(before);
   }
-  // The type is found at the operands of instructions that use the value.
+  // The definition does not give the type, so look for an instruction that
+  // uses the value. In its text the type stands before the value.
   const std::string& name = values_[value];
   for (const auto& user : instructions_) {
     if (user->op == "phi") {
