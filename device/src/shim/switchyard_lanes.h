@@ -97,9 +97,9 @@ struct Move {
     }
   }
 };
-// Shuffles by a distance in blocks of `modulo` lanes. If the distance leads out
-// of a lane's block, it continues at the block's other end, and the lane gets
-// the `other` value from there.
+// Shuffles by a distance in blocks of `modulo` lanes. A lane that would read
+// from outside its block wraps around to the block's other end, and gets the
+// `other` value of the lane there.
 template <bool kUp>
 struct Fill {
   template <class T>
