@@ -84,8 +84,8 @@ struct Shared {
       throw std::runtime_error("as agreed");
     };
     pipelines.push_back(device->newComputePipelineState(add));
-    // This kernel may leave its buffers or race. It is added only in checked
-    // mode, which then stops it.
+    // This kernel may race, or access memory outside of its buffers. It is
+    // added only in checked mode, which detects both.
     if (checked) {
       const auto shift = [](auto& tg) {
         const auto x = buffer<uint32_t>(tg, 0);

@@ -186,8 +186,8 @@ void RequireMembers(const std::string& where, const json& object,
   }
 }
 
-// Formats numbers, strings and lists of numbers as they are on the command
-// line. Returns "" for a missing member.
+// Formats numbers, strings and lists of numbers as they are written on the
+// command line. Returns "" for a missing member.
 std::string TextOf(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text = value.dump();
@@ -297,7 +297,8 @@ void RequireBuffer(const Plan& plan, const std::string& option,
   throw InputError(option + " " + name + ": no such buffer");
 }
 
-// Returns how help names a buffer: by index, or by its name in the JSON file.
+// Returns the word for a buffer in an option's form: INDEX, or NAME if a
+// --dispatches file names the buffers.
 std::string BufferWord(const MetalRunOptions& options) {
   return options.dispatches.empty() ? "INDEX" : "NAME";
 }
@@ -390,7 +391,8 @@ void RequireArguments(const Dispatch& dispatch, const MTL::Function& function) {
   }
 }
 
-// A pipeline for each dispatch. It is null for a barrier.
+// The pipelines for Plan::dispatches, in the same order. A barrier's entry is
+// null.
 using Pipelines = std::vector<std::shared_ptr<MTL::ComputePipelineState>>;
 
 Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
@@ -433,8 +435,8 @@ Pipelines PipelinesOf(MTL::Device& device, MTL::Library& library,
   return pipelines;
 }
 
-// Finds macros that are defined in the files of the findings, or in files
-// that these include. The place of a finding is the line that uses a macro,
+// Finds macros that are defined in the files of the findings, or in files that
+// those files include. The place of a finding is the line that uses a macro,
 // so the finding's help also says where the macro is defined.
 class Macros {
  public:
@@ -443,7 +445,7 @@ class Macros {
   }
 
   // Returns an entry such as "SCALE is a macro, k.metal:3:9" for each macro
-  // that the place's line uses up to the place's column.
+  // that begins at the place's column or before it in the place's line.
   std::vector<std::string> In(const MTL::Place& place) {
     Read(place.file);
     const std::vector<std::string>& lines = lines_[place.file];

@@ -107,15 +107,15 @@ struct Argument {
 constexpr size_t kMaxArguments = 6;
 
 // Says which part of the shapes a grid covers. The grid limits the values of
-// the factors `rows` and `cols`, and so the shape of each argument that uses
-// these factors.
+// the factors `rows` and `cols`. These values limit the shape of each argument
+// that uses the factors.
 struct Grid {
   enum Kind : uint8_t {
     kRows,   // one threadgroup per row, in x
     kTiles,  // one thread per column in x, one threadgroup per row in y
   };
   Kind kind = kRows;
-  // kOne allows only one threadgroup, because more would race on Metal.
+  // kOne allows only one threadgroup, because several would race on Metal.
   uint8_t rows = kOne;
   uint8_t cols = kOne;
   uint16_t threads = 256;  // the threads per threadgroup

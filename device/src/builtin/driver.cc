@@ -73,8 +73,8 @@ void ReadParams(const BuiltIn& kernel, Operands& o) {
   const Binding* const binding = Find(running, use);
   if (binding == nullptr) return;
   std::memcpy(o.params, binding->data, use.bytes);
-  // A parameter struct is reported only if none of its words was written,
-  // because its padding is never written.
+  // Reports a parameter struct as never written only if none of its words was
+  // written, because its padding is never written.
   Touch(running, use.index, use.name, {binding->data, 1, use.bytes, use.bytes},
         false, CheckedMode::Fresh::kAllWords);
 

@@ -12,9 +12,9 @@
 namespace switchyard::device::kernel_internal {
 namespace {
 
-// As large as the stack of an OS thread. A kernel of kernel.h may need a
-// large stack, because a variable with one copy per thread of the threadgroup
-// takes 4 KB or more.
+// The size of a fiber's stack in bytes, which is also the usual size of an OS
+// thread's stack. A kernel of kernel.h may need a large stack, because a
+// variable with one copy per thread of the threadgroup takes 4 KB or more.
 constexpr size_t kStackSize = size_t{8} << 20;
 
 WordCells CellsOf(const View& view, uintptr_t address) {
@@ -60,9 +60,10 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   NewPhase(static_cast<uint32_t>(mem_flags::mem_device_and_threadgroup));
   first_phase_ = PhaseOf(device.stamp);
   device.first = uint64_t{checker_.phases().first} << kPhaseShift;
-  // If threadgroups run one after the other, every phase (see Phases) before
-  // this threadgroup's first one belongs to another threadgroup. If
-  // threadgroups take turns, any phase may belong to another one.
+  // A phase (see Phases) below device.others may belong to another
+  // threadgroup. If threadgroups run one after the other, these are the phases
+  // before this threadgroup's first phase. If threadgroups take turns, these
+  // are all phases.
   device.others =
       checker_.seed() == 0 ? uint64_t{first_phase_} << kPhaseShift : UINT64_MAX;
   if (parts_written_) std::memset(written_, 0, sizeof(written_));

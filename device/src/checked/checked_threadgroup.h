@@ -25,8 +25,8 @@
 namespace switchyard::device::kernel_internal {
 
 // The number of accesses that waiting loops may make while no threadgroup
-// makes progress. A loop with a limit of its own reaches that limit long
-// before.
+// makes progress. A loop with a limit of its own reaches its limit long before
+// this one.
 constexpr size_t kMostWaits = size_t{1} << 22;
 
 // The values of View::kind.
@@ -63,7 +63,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
     return From(*context.thread_);
   }
   // The functions of kernel.h. views.cc defines the functions that return
-  // memory, meetings.cc the meetings of threads.
+  // memory, and meetings.cc defines the functions in which threads meet.
   const View& Buffer(const ThreadgroupContext& context, size_t index,
                      size_t alignment, bool only_reads);
   const View& Memory(const ThreadgroupContext& context, size_t index);
@@ -221,9 +221,9 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   };
   static constexpr size_t kLocalCells = kLocalBytes / 4 + kLocalBytes / 2;
   std::unique_ptr<Cell[], Free> local_cells_;
-  // For each word of local_, written_ has the bytes that were written by
-  // accesses to only a part of the word. It is used only if parts_written_ is
-  // set.
+  // For each word of local_, written_ has a bit mask. It says which bytes were
+  // written by accesses to a part of the word. written_ is used only if
+  // parts_written_ is set.
   bool parts_written_ = false;
   uint8_t written_[kLocalBytes / 4] = {};
   std::vector<uint16_t> order_;

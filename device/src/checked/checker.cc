@@ -22,8 +22,8 @@ constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 // again.
 constexpr uint32_t kManyPhases = uint32_t{1} << 30;
 
-// Calls function(address of a row, its offset in bytes) for each row until it
-// returns false.
+// Calls function(address of a row, its offset in bytes) for each row until the
+// function returns false.
 template <class Function>
 void ForEachRow(const Rows& rows, const Function& function) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(rows.data);
@@ -54,9 +54,9 @@ void Checker::Begin(const Commands& commands) {
   next_barrier_ = 0;
   random_ = Random(seed_);
   phases_.NewScope();
-  // This phase belongs to no threadgroup. memoryBarrier(resources) stores it
-  // as the last write of each written word. The word then counts as written,
-  // but no later access conflicts with that write.
+  // This phase belongs to no threadgroup. memoryBarrier(resources) stores this
+  // phase as the last write of each written word. The word then counts as
+  // written, but no later access conflicts with that write.
   first_phase_ = phases_.New(0, SIZE_MAX);
   phases_.NewScope();
 }

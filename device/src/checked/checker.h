@@ -126,8 +126,9 @@ class Checker : public CheckedMode {
   Random& random() { return random_; }
 
  private:
-  // RunInOrder() runs threadgroups one after the other. RunShuffled() runs 8
-  // of them in turns, or up to 64 while all of these wait in loops.
+  // RunInOrder() runs threadgroups one after the other. RunShuffled() lets 8
+  // threadgroups take turns. While all of them wait in loops, it starts
+  // further threadgroups, until 64 take turns.
   void RunInOrder(GridRunner& runner, size_t count);
   void RunShuffled(GridRunner& runner, size_t count);
   // Returns the i-th CheckedThreadgroup. Each of the threadgroups that take

@@ -15,8 +15,8 @@ void ThreadgroupFences::Add(std::vector<Known>& known, const Acquired& what,
                             const ThreadSet& threads) {
   for (Known& k : known) {
     if (k.what.releases != what.releases) continue;
-    // Threads that have read this word at different times know different
-    // numbers of its releases.
+    // Threads that read the word later know more of its releases. So only
+    // threads that know the same number of releases share an entry.
     if (k.what.count == what.count) {
       k.threads |= threads;
       return;
@@ -105,7 +105,7 @@ bool ThreadgroupFences::Orders(size_t thread, size_t threadgroup,
     if (known.threads[thread]) left.push_back(known.what);
   }
   // An acquired release also passes on the releases that its threadgroup had
-  // acquired before, and so on.
+  // acquired before it. The loop follows this chain to its end.
   while (!left.empty()) {
     const Acquired acquired = left.back();
     left.pop_back();

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Models atomic_thread_fence between threadgroups of a dispatch. If a thread
-// executes a fence and then writes an atomic word, it releases its earlier
-// accesses at this word. If another thread reads the word and then executes a
-// fence, it acquires these releases.
+// executes a fence and then writes an atomic word, the word gets a release of
+// the thread's accesses before the fence. If another thread reads the word and
+// then executes a fence, it acquires the word's releases.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
 #define SWITCHYARD_DEVICE_SRC_CHECKED_FENCES_H_
@@ -29,8 +29,8 @@ struct Acquired {
   size_t count;
 };
 
-// The accesses of a threadgroup that a fence has released: all its accesses
-// before phase `phase`, and in that phase the accesses of `threads`.
+// The accesses that a fence has released: all accesses of a threadgroup before
+// phase `phase`, and the accesses of `threads` in that phase.
 struct Release {
   uint32_t phase = 0;  // 0 if there was no fence
   ThreadSet threads;
@@ -111,7 +111,7 @@ class ThreadgroupFences {
   Release own_;  // fences since the last barrier, made by own_.threads
   Release all_;  // fences before the last barrier; they count for every thread
   // Releases at words that threads have read. A thread's next fence acquires
-  // the releases that it has read.
+  // the releases that the thread has read.
   std::vector<Known> seen_;
   // Releases that threads have read and then acquired by a fence.
   std::vector<Known> acquired_;

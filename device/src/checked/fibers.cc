@@ -57,10 +57,10 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
   fences_.Fence(kind, ThreadOf(device.stamp), PhaseOf(device.stamp));
 }
 
-// The fast path of Access(), for accesses to whole words and halves that are
-// not atomic. It always notes the address of the code, which only kernels
-// with source places need. Returns false if a part of the access needs the
-// slow path. The parts before that part are then already noted.
+// The fast path of Access() for accesses that are not atomic, and that touch
+// only whole words or one half of a word. Always notes the code's address,
+// although only kernels with source places need it. Returns false if a part of
+// the access needs the slow path. Earlier parts are then already noted.
 bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {
@@ -120,8 +120,9 @@ inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
   } else {
     last = &cell->read;
     if (*last != stamp && *last >= space.first) {
-      // True if the cell need not change: *last covers the bytes of this read,
-      // and its mark `others` says that it stands for more threads.
+      // True if the cell need not change, because *last covers the bytes of
+      // this read and has the mark `others`. The mark says that *last stands
+      // for reads by several threads.
       const auto stand_for = [&](uint64_t others) {
         return (*last & (others | kAtomic)) == others && (~*last & bytes) == 0;
       };

@@ -45,9 +45,9 @@ class FindingList {
   // finding with the same key asks for a threadgroup_barrier, a
   // simdgroup_barrier is not enough, so that finding replaces the weak one.
 
-  // Returns true if the finding was added before, or if it was suppressed
-  // before for a race with the code at `other`. A race with code at another
-  // address is a new finding, because it may not be benign.
+  // Returns true if the finding was already added, or if a race with the code
+  // at `other` was already suppressed. A race with code at another address is
+  // a new finding, because it may not be benign.
   bool Seen(const Key& key, const void* other, bool weak = true) const {
     return (seen_.count(key) != 0 && (weak || weak_.count(key) == 0)) ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
@@ -73,10 +73,11 @@ class FindingList {
     return true;
   }
   bool full() const { return most_ != 0 && findings_.size() >= most_; }
-  // True if reports must distinguish same-value races, in which both writes
-  // store the same value, from other races. If the list has room for only one
-  // finding, the finding must be reported before the write changes memory,
-  // when the new value is not known.
+  // True if reports must distinguish same-value races (both writes store the
+  // same value) from other races. The new value is known only after the write.
+  // But if the list has room for only one finding, the finding must be
+  // reported before the write changes memory. Then only a suppression rule
+  // for same-value races makes the result true.
   bool WantsValues() const {
     return most_ != 1 || suppressions_.NameSameValue();
   }

@@ -196,8 +196,8 @@ bool WordAccess::FollowsInPart(uint64_t last, bool read) const {
   return false;
 }
 
-// Merges this access into the cell's stamp. The stamp stands for earlier
-// accesses that are not over, so they may still conflict with later ones.
+// Merges this access into the cell's stamp. The stamp goes on standing for
+// earlier accesses, because later accesses may still conflict with them.
 void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   const bool same_thread = ThreadOf(last) == ThreadOf(stamp);
   uint64_t marks = last & kMarks;
@@ -220,10 +220,10 @@ void WordAccess::Merge(uint64_t& last, size_t trails, Relation relation) const {
   last = ((is_named ? stamp : before) & kNamed) | marks |
          (before & stamp & kAtomic) | ((before | stamp) & kAllBytes);
   // A cell gets a new mark at the first access by another thread, simdgroup or
-  // threadgroup. The first trail then stores the stamp that the cell does not
-  // name: the earlier one or this access's. NoteConflict() reports the stamp
-  // in the trail if the access that the cell names does not conflict itself,
-  // for example because the same thread made it.
+  // threadgroup. The cell names either the earlier access or this access, so
+  // the first trail stores the stamp of the other access. NoteConflict()
+  // reports the access in the trail if the access that the cell names does not
+  // conflict, for example because the same thread made it.
   if ((marks & ~before) != 0) {
     Trail(last, trails) = is_named ? before : stamp;
     if (places) {

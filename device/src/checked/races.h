@@ -66,9 +66,8 @@ struct Meetings {
     bool barrier;
   };
   uint32_t now = 0;  // the current epoch
-  // The simdgroup's next accesses cannot conflict with two groups of its own
-  // accesses: reads in epochs below `reads`, and all accesses in epochs below
-  // `barrier`.
+  // The simdgroup's next accesses cannot conflict with its own reads in epochs
+  // below `reads`, nor with any of its own accesses in epochs below `barrier`.
   uint32_t reads = 0;
   uint32_t barrier = 0;
   // A barrier without the flag for this memory: the epoch that began at the
@@ -85,9 +84,9 @@ struct Meetings {
 };
 
 // A special value of Cell::write. It says that an access has touched only one
-// half of the word, so each half now has its own cell. The fast paths of
-// kernel_memory.h take the value for a stamp of other threadgroups in a phase
-// that never comes, so they leave the word to the slow path.
+// half of the word, so each half now has its own cell. For the fast paths of
+// kernel_memory.h, the value looks like an access by another threadgroup in a
+// phase that never comes. So they leave the word to the slow path.
 constexpr uint64_t kSplit = UINT64_MAX;
 
 // The cells of a word. Each half can have its own cell, because different
@@ -159,9 +158,10 @@ struct WordAccess {
   // True if fences order the last access, which another threadgroup made,
   // before this access.
   bool IsAcquired(uint64_t last) const;
-  // True if this access comes after all accesses that `last` stands for. They
-  // are in this phase, and this simdgroup has made them before its last
-  // barrier or, if they are reads, before its last simd function.
+  // True if this access comes after all accesses that `last` stands for. `last`
+  // must be in this phase. The result is true if this simdgroup made these
+  // accesses before its last barrier. For reads it is also true if they were
+  // made before the last simd function.
   bool Follows(uint64_t last, bool read) const;
   bool FollowsInPart(uint64_t last, bool read) const;
 };

@@ -26,7 +26,7 @@ void RunOne(GridRunner& runner, CheckedThreadgroup& threadgroup,
     threadgroup.End();
   } catch (const std::exception& e) {
     // The exception says that memory ran out. It is not rethrown, because
-    // this may run on a fiber.
+    // this function may run on a fiber.
     runner.Fail(e.what());
   }
   // If the list of findings is full, the dispatch's error is the text of the
@@ -104,7 +104,7 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
   struct Flight {
     Running running[kMostInFlight];
     size_t left = 0;
-    size_t awake = 0;  // the first `awake` of `running` do not wait in loops
+    size_t awake = 0;  // running[0] to running[awake - 1] wait in no loop
     ~Flight() {
       for (size_t i = 0; i < left; ++i) running[i].threadgroup->Cancel();
     }
@@ -154,8 +154,8 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
     }
     Running& next = flight.running[random_.Below(flight.awake)];
     const bool returned = next.threadgroup->Resume([&runner, &next] {
-      // These are copies, because the slot's contents move when another
-      // threadgroup returns.
+      // Reads the slot `next` before the threadgroup runs, because the slot's
+      // contents move when another threadgroup returns.
       CheckedThreadgroup& threadgroup = *next.threadgroup;
       const Size position = next.position;
       RunOne(runner, threadgroup, position);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The interface to checked mode for code that runs each thread of a
-// threadgroup on its own fiber. It adds to the views and to CheckAccess() of
+// threadgroup on its own fiber. It extends the views and CheckAccess() of
 // kernel.h. device/src/checked implements it.
 
 #ifndef SWITCHYARD_DEVICE_SRC_CORE_CHECKED_FIBERS_H_
@@ -76,9 +76,9 @@ class CheckedFibers {
   // reachable without a binding. Checked mode knows nothing else about that
   // memory.
   virtual bool IsResident(const void* address, size_t size) const = 0;
-  // Sets the name of a view for messages, which otherwise say "threadgroup
-  // array 0". Also sets the element size by which messages count elements; 0
-  // stands for the size of each access. The name must live until the
+  // Sets the name and the element size of a view for messages. Without a name,
+  // messages say "threadgroup array 0". If `element_bytes` is 0, the size of
+  // the reported access is the element size. The name must live until the
   // threadgroup has ended.
   virtual void Describe(const kernel_internal::View& view, const char* name,
                         size_t element_bytes) = 0;

@@ -66,9 +66,9 @@ class CheckedMode {
 
   // Notes that the dispatch reads or writes `rows`; `what` names them.
   // Returns an error if the dispatch cannot continue, or an empty string.
-  // `fresh` says when a read of `rows` is an error because of never written
-  // memory: never (kIgnore), if any word was never written (kAnyWord), or
-  // only if all words were never written (kAllWords).
+  // `fresh` says whether a read of never written memory is an error: never
+  // (kIgnore), if any word of `rows` was never written (kAnyWord), or only if
+  // all words were never written (kAllWords).
   enum class Fresh { kIgnore, kAnyWord, kAllWords };
   virtual std::string Touch(const char* what, const Rows& rows, bool write,
                             Fresh fresh) = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The records that an encoder leaves for the queue. They are plain data: so
+// The records that an encoder leaves for the queue. They are plain data, so
 // an encoder needs only a few tens of nanoseconds for a dispatch, and nothing
 // has to be freed afterwards.
 
@@ -143,8 +143,8 @@ struct Commands {
   // The first place is empty; dispatches without labels use it.
   std::vector<EncodedPlace> places;
   Arena arena;
-  // The buffers and pipelines that the commands use, usually each only once:
-  // see Buffer::retained_by_.
+  // The buffers and pipelines that the commands use. Each is usually stored
+  // only once (see Buffer::retained_by_).
   std::vector<std::shared_ptr<const void>> retained;
 
   // Removes all records, releases the retained objects, and keeps the memory.

@@ -29,7 +29,7 @@ void Event::Signal(uint64_t value) noexcept {
                      std::make_move_iterator(listeners_.end()));
       listeners_.erase(first, listeners_.end());
     } catch (...) {
-      reached.clear();  // out of memory: the next signal calls them
+      reached.clear();  // out of memory: the next signal calls the listeners
     }
   }
   const AtWork at_work;
@@ -43,7 +43,7 @@ void Event::Signal(uint64_t value) noexcept {
 }
 
 bool Event::Wait(uint64_t value, uint64_t milliseconds) noexcept {
-  // The limit of timeouts. With longer ones some clocks would overflow, and
+  // The longest timeout. With a longer timeout some clocks would overflow, and
   // the wait would end at once.
   constexpr uint64_t kForever = uint64_t{1} << 40;
   std::unique_lock<std::mutex> lock(mutex_);

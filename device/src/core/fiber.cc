@@ -165,9 +165,9 @@ void* Fiber::Start(void (*function)(void*), void* argument) {
 // switchyard_fiber_switch(from, to) pushes the callee-saved registers on this
 // stack and stores the stack pointer in *from. Then it restores the registers
 // from the stack `to`. The floating-point control words stay, because they
-// belong to the thread. It ends with an indirect jump instead of a return:
-// the CPU predicts a return from the matching call, and there was no such
-// call.
+// belong to the thread. The function ends with an indirect jump instead of a
+// return: the CPU predicts a return from the matching call, and there was no
+// such call.
 //
 // A new stack starts in switchyard_fiber_start, with the function and its
 // argument in two of the callee-saved registers.

@@ -11,8 +11,8 @@
 #include <functional>
 
 // Sanitizers must be told of each switch between stacks. Builds with a
-// sanitizer switch by the C library's ucontext, because sanitizers support
-// it.
+// sanitizer switch stacks with the C library's swapcontext(), because
+// sanitizers support it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SWITCHYARD_ASAN

@@ -185,9 +185,9 @@ void Queue::Wait(State& state, bool until_scheduled) {
   const char* const call =
       until_scheduled ? "waitUntilScheduled" : "waitUntilCompleted";
   if (state.done.load(std::memory_order_acquire)) return;
-  // A handler may release the last reference during the wait, so `keep` holds
-  // one. `keep` is declared before the lock, so that the mutex is unlocked
-  // before the reference is released.
+  // `keep` holds a reference, because a handler may release the last other
+  // reference during the wait. `keep` is declared before the lock, so that the
+  // mutex is unlocked before the reference is released.
   const std::shared_ptr<CommandBuffer::Handle> keep = state.handle.lock();
   Lock lock(mutex_);
   if (InKernel::Here()) {

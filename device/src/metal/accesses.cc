@@ -57,9 +57,9 @@ class AccessReader {
     return value.substr(0, value.find_first_of(",)"));
   }
 
-  // Reads a line outside of functions: attributes of checked functions,
-  // "attributes #4 = { ... sanitize_thread ... }", the name of a constant, or
-  // a source place such as !7.
+  // Reads a line outside of functions. The line may define the attributes of
+  // checked functions ("attributes #4 = { ... sanitize_thread ... }"), a
+  // constant, or a source place, a file or a scope (such as !7).
   void ReadGlobals(std::string_view line) {
     if (BeginsWith(line, "attributes #")) {
       if (line.find(" sanitize_thread ") == std::string_view::npos) return;
@@ -180,7 +180,7 @@ class AccessReader {
   }
 
   // True for accesses that Clang always replaces with calls. If the text still
-  // has one, Line() refuses the text.
+  // has such an access, Line() refuses the text.
   static bool IsUnknownAccess(std::string_view code) {
     return code.find("@llvm.masked.") != std::string_view::npos ||
            BeginsWith(code, "atomicrmw ") || BeginsWith(code, "cmpxchg ");

@@ -209,9 +209,8 @@ void RunPreprocessor(const Arguments& arguments, const std::string& output,
   }
 }
 
-// Loads the module of a .metallib that fits the request's kind of device,
-// checked or unchecked. Adds the module to the cache, because the loader
-// needs a file.
+// Loads the checked or the unchecked module of a .metallib, depending on the
+// request. Adds the module to the cache, because the loader needs a file.
 Compiled LoadFromArchive(const std::string& bytes,
                          const CompileRequest& request, const Cache& cache) {
   Archive archive;
@@ -288,13 +287,13 @@ Arguments OptimisationArguments(bool checked) {
   }
   // Clang vectorises only after the kernels were cut into regions (see
   // regions.h), because a region is a loop, too. So Clang compiles the kernels
-  // in two passes. These take less time without source places than one pass
-  // takes with source places.
+  // in two passes. Without source places, the two passes take less time than
+  // one pass with source places.
   return {"-O2", "-fno-vectorize", "-fno-slp-vectorize"};
 }
 
-// Returns the arguments that optimise LLVM text that was made with
-// CodeArguments() but without optimisation.
+// Returns the arguments that optimise LLVM text. Clang has made this text with
+// CodeArguments(), but has not optimised it.
 Arguments OptimiseArguments(bool checked) {
   Arguments arguments = {"-x", "ir", "-fPIC", "-ffp-contract=off", "-w"};
   Append(OptimisationArguments(checked), arguments);

@@ -48,7 +48,7 @@ void Crew::Run(const abi::Kernel& kernel, const ThreadgroupContext& context) {
   if (checked_ != nullptr) checked_->Begin(count_, around_.places);
   try {
     RunThreads();
-  } catch (...) {  // the checker has thrown it, on the host's stack
+  } catch (...) {  // the checker has thrown an exception on the host's stack
     failure_ = std::current_exception();
   }
   t_crew = nullptr;
@@ -248,8 +248,8 @@ void Crew::Go(size_t thread) {
   switchyard_fiber_switch(&host_, to);
 }
 
-// When a thread returns, the next thread that has not started continues on
-// its stack. Without barriers, one stack serves all threads.
+// When a thread returns, the next thread starts on the same stack, unless it
+// has already started. So without barriers one stack serves all threads.
 void Crew::RunHere(Stack& stack) {
   for (;;) {
     if (IsCut()) {

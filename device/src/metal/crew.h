@@ -94,7 +94,7 @@ class Crew {
     kReady,
     kInSimd,
     kAtSimdgroupBarrier,
-    kGivesWay,  // waits in a loop until the others can run no further
+    kGivesWay,  // waits in a loop until the other threads can run no further
     kAtBarrier,
     kDone,
   };

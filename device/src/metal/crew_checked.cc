@@ -91,8 +91,8 @@ bool Crew::IsOthers(const void* address, size_t bytes, uint32_t kind) const {
       in(threads_.data(), threads_.size() * sizeof(threads_[0]))) {
     return true;
   }
-  // Program-scope constants, which no kernel writes, and the zeros of
-  // absent_.
+  // True for program-scope constants, which no kernel writes, and for the
+  // zeros of absent_.
   const bool constant =
       in(absent_, sizeof(absent_)) || (at >= around_.begin && at < around_.end);
   return (constant && (kind & abi::kWrites) == 0) ||

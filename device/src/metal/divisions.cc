@@ -45,7 +45,8 @@ std::string LeastOf(size_t bits) {
   return "-" + std::string(digits.rbegin(), digits.rend());
 }
 
-// True if the divisor is a constant by which a division can't trap.
+// True if the divisor is a constant other than 0 and -1. Then the division
+// can't trap.
 bool IsHarmless(std::string_view divisor) {
   if (divisor.empty() || divisor == "0" || divisor == "-1") return false;
   if (divisor[0] == '-') divisor = divisor.substr(1);

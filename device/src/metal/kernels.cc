@@ -360,8 +360,8 @@ std::vector<Walker::TemplateParameter> Walker::ReadTemplateParameters(
 const Walker::KernelTemplate* Walker::FindTemplate(
     const std::vector<KernelTemplate>& all, const Piece& arguments,
     const Piece& parameters) const {
-  // No shader has more overloads of a template. The limit bounds the time of
-  // comparing them.
+  // No shader has more than 16 overloads of a template. The limit bounds the
+  // time for comparing the overloads.
   constexpr size_t kMost = 16;
   if (all.size() == 1) return &all[0];
   if (all.size() > kMost) return nullptr;

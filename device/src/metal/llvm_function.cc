@@ -186,7 +186,8 @@ bool LlvmFunction::ReadAll(
   return true;
 }
 
-// Reads an instruction. If it can be ignored, `code` is left empty.
+// Reads an instruction. Leaves read.code empty if the instruction can be
+// ignored. Returns false if the instruction has an unknown form.
 bool LlvmFunction::ReadInstruction(std::string_view line, Instruction& read) {
   line = line.substr(line.find_first_not_of(' '));
   if (BeginsWith(line, "#dbg_")) return true;
@@ -314,7 +315,8 @@ std::string LlvmFunction::FindType(size_t value) const {
                ? ""
                : std::string(before);
   }
-  // The type is found at the operands of instructions that use the value.
+  // The definition does not give the type, so look for an instruction that
+  // uses the value. In its text the type stands before the value.
   const std::string& name = values_[value];
   for (const auto& user : instructions_) {
     if (user->op == "phi") {

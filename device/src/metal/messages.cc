@@ -125,8 +125,8 @@ class MessageReader {
           in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
         if (skipped) continue;
         // An error in the shim is shown at the place in the shader that led to
-        // it. The first note with a place in the shader names this place, so
-        // the error's text replaces the text of the note.
+        // the error. The first note with a place in the shader names it. So
+        // this note is shown with the text of the error.
         if (!in_shim_.empty()) head.text = in_shim_text_;
         in_shim_.clear();
         if (includes_.find("<built-in>") == std::string::npos) {

@@ -12,8 +12,8 @@
 
 namespace switchyard::device::metal {
 
-// A function that returns the text of a file that a message names, or an
-// empty text if the file can't be read.
+// A function that returns the text of a file named in a message, or an empty
+// text if the file can't be read.
 using TextOf = std::function<std::string(const std::string& file)>;
 
 // Clang's messages show lines of the translated text. This function shows the

@@ -88,8 +88,8 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
   const std::string& path = compiled_->path();
   std::unique_ptr<const FileCopy> copy;
   if (private_copy) copy = std::make_unique<FileCopy>(path);
-  // All threads that load the same file get the same module, and each sets
-  // its runtime, so only one thread at a time does this.
+  // Only one thread at a time may load a module: all threads that load the
+  // same file get the same module, and each thread sets the module's runtime.
   static std::mutex loading;
   const std::lock_guard<std::mutex> lock(loading);
   handle_ = dlopen(private_copy ? copy->path().c_str() : path.c_str(),

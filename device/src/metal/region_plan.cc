@@ -303,8 +303,8 @@ class RegionPlanner {
     }
   }
 
-  // True if a region can compute the value again. Adds the uniform values
-  // that the computation needs to `shared`.
+  // True if a region can compute the value again. Adds to `shared` the
+  // uniform values that this computation needs.
   bool CanRematerialize(size_t value, std::set<size_t>& shared,
                         size_t& steps) const {
     constexpr size_t kMost = 32;

@@ -95,9 +95,9 @@ class RegionWriter {
     return true;
   }
 
-  // Returns a struct type that contains `type` and has an alignment of
-  // `bytes`, so that each element of an array of it is aligned, too. Clang's
-  // accesses rely on this alignment, for example with "align 16".
+  // Returns a struct type that contains `type` and is aligned to `bytes`
+  // bytes. In an array of such structs, each element is aligned. Clang's
+  // accesses, such as a load with "align 16", rely on this alignment.
   static std::string AlignType(const std::string& type, size_t bytes) {
     const std::string word = bytes < 16 ? "i" + Number(8 * bytes)
                                         : "<" + Number(bytes / 8) + " x i64>";
@@ -108,7 +108,7 @@ class RegionWriter {
     return "%b." + f_.blocks()[block].label;
   }
   // The following functions return names: of a value, of a live value's
-  // variable, and of the variable with the next value of a live phi.
+  // variable, and of the variable that holds a live phi's next value.
   std::string NameValue(size_t v) const {
     return v == 0 ? "%thread" : "%v." + f_.values()[v].substr(1);
   }
@@ -340,9 +340,10 @@ class RegionWriter {
     return name;
   }
 
-  // Emits code for the edge to block `to`. It gives the phis of `to` their
-  // values: by stores for live phis, and for other phis by loads of the live
-  // values that they get.
+  // Emits code for the edge from block `from` to block `to`, which prepares
+  // the new values of the phis in `to`. It stores the new value of a live phi
+  // in a variable. For another phi, it loads the new value if that is a live
+  // value.
   void EmitIncoming(size_t from, size_t to) {
     for (const Instruction* phi : f_.blocks()[to].instructions) {
       if (phi->op != "phi") continue;

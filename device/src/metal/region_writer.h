@@ -25,7 +25,7 @@ constexpr char kFail[] = "@swy_fail";
 constexpr char kLane[] = "@swy_lane";
 constexpr char kThreadType[] = "%\"struct.switchyard_metal::Thread\"";
 
-// Names in the module that the text of the regions uses.
+// Names of the module that occur in the text of the regions.
 struct RegionNames {
   size_t kernel = 0;
   std::string thread_type;  // "%struct...Thread"

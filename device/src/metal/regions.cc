@@ -17,7 +17,7 @@ namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-// The functions of a module, and the functions that each calls.
+// The functions of a module, and the functions that each function calls.
 struct Functions {
   struct Function {
     std::string_view text;

@@ -44,8 +44,8 @@ constexpr char kRegionsVersion[] = "regions 2";
 
 // Cuts kernels, and returns the number of kernels that were cut. Also lets
 // Clang inline the shim's barriers and the other functions that the cut looks
-// for. With `cut_any` false, the function cuts no kernel and only lets Clang
-// inline.
+// for. With `cut_any` false, cuts no kernel and only lets Clang inline these
+// functions.
 size_t CutIntoRegions(std::string& llvm, bool cut_any = true);
 
 }  // namespace switchyard::device::metal

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads the files of a shader safely. The shader's text names files in
-// #include and #line, so a name may be that of a device, a FIFO or a disk's
-// image. Reading such a file would take memory without limit, or never end.
+// #include and #line. Such a file may be a device, a FIFO or a disk image.
+// Reading it would take memory without limit, or would never end.
 
 #ifndef SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
 #define SWITCHYARD_DEVICE_SRC_METAL_SOURCE_FILES_H_
@@ -38,10 +38,11 @@ SourceFile ReadSource(const std::string& path);
 
 // Throws std::runtime_error if the text of `path` includes a file that
 // ReadSource() refuses, directly or through other files. The error's text is
-// one line with the place of the #include, and calls the text `name`. Absent
-// files are left to Clang, which knows whether the #include is active. Files
-// are searched as Clang does it: in the including file's folder and in
-// `folders`. Names that a macro makes are not seen.
+// one line with the place of the #include, in which `name` stands for `path`.
+// Absent files are left to Clang, which knows whether the #include is active.
+// Files are looked for where Clang looks: in the including file's folder and
+// in `folders`. If a macro makes the name in an #include, this function does
+// not see the file.
 void RequireReadableIncludes(const std::string& text, const std::string& path,
                              const std::string& name,
                              const std::vector<std::string>& folders);

@@ -33,8 +33,8 @@ struct TableConstant {
 struct Table {
   std::vector<TableKernel> kernels;
   std::vector<TableConstant> constants;
-  // The names of functions that set those constants that depend on function
-  // constants. They must be called in this order.
+  // Names of functions, in the order in which they must be called. Each
+  // function sets a constant that depends on function constants.
   std::vector<std::string> set_ups;
 };
 

@@ -67,8 +67,8 @@ inline bool IsAddressSpace(std::string_view word) {
   return IsOneOf(word, {"device", "constant", "threadgroup", "thread"});
 }
 
-// The text of a shader. Its tokens are those before any edits; only edited()
-// and Finish() show the edits. The text of system headers has no tokens. The
+// The text of a shader. Edits do not change the tokens; only edited() and
+// Finish() show the edits. The text of system headers has no tokens. The
 // shim counts as a system header, so its text is not edited. For an index
 // behind the last token, word() returns an empty text.
 class Text {

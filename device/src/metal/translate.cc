@@ -50,9 +50,8 @@ void EraseCoherent(Text& text, uint32_t i) {
 }
 
 // Erases the label of a function that a shader declares, such as
-// __asm("air.wait_simdgroup_events"). The shim defines the functions with
-// such labels by their C++ names, once for all address spaces
-// (switchyard_async_copy.h).
+// __asm("air.wait_simdgroup_events"). The shim defines these functions under
+// their C++ names, once for all address spaces (switchyard_async_copy.h).
 void EraseLabel(Text& text, uint32_t i) {
   if (!text.OpensParentheses(i + 1)) return;
   const std::string_view label = text.word(i + 2);

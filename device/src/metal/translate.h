@@ -34,7 +34,7 @@ struct Unsupported {
   std::string what;
   std::string file;
   uint32_t line = 0, column = 0;
-  std::string kernel;  // empty if it concerns the whole file
+  std::string kernel;  // the function that was left out; empty if none was
 };
 
 struct Translation {

@@ -25,8 +25,8 @@ constexpr u32 kMaxThreadgroupMemory = 31;
 enum class Input : u32 {
   kBuffer,       // stands for [[buffer(index)]]
   kThreadgroup,  // stands for [[threadgroup(index)]]
-  // Stands for [[thread_position_in_grid]]. The next values stand for the
-  // attributes of their names.
+  // Stands for [[thread_position_in_grid]]. Each of the next values stands for
+  // the attribute with the same name.
   kThreadPositionInGrid,
   kThreadPositionInThreadgroup,
   kThreadIndexInThreadgroup,
@@ -81,8 +81,8 @@ enum : u32 {
 // * kAligned: the address must be a multiple of the size. Without other bits,
 //   the call only checks this and is not an access.
 // * kAcquires, kReleases: a fence, which accesses no bytes.
-// * kVolatile: a volatile access. A thread may wait in a loop of such
-//   accesses for another thread, as with atomic ones.
+// * kVolatile: a volatile access. A thread may wait for another thread in a
+//   loop of volatile accesses, as in a loop of atomic accesses.
 enum : u32 {
   kReads = 1,
   kWrites = 2,

@@ -20,8 +20,8 @@ namespace switchyard_metal {
 // bytes, which is aligned to its size.
 constexpr u32 kStackBlockBits = 17;
 
-// Ignores accesses to the thread's own stack. Most accesses go there, and no
-// other thread uses that memory.
+// Reports an access, unless it is to the thread's own stack. Most accesses go
+// to the stack, and no other thread uses that memory.
 SWITCHYARD_NOT_CHECKED inline void Access(const void* address, size bytes,
                                           u32 kind, const void* frame,
                                           const void* where) {

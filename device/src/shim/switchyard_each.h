@@ -127,8 +127,8 @@ constexpr R EachAs(const A&... a) {
 // macro argument is the function's body. A function can be:
 // * FLOAT: for floats. It is computed in float, and the result is rounded to
 //   the arguments' type.
-// * ANY: for all numbers. It is computed in their type T.
-// * INTEGER: for integers. It is computed in their type T.
+// * ANY: for all numbers. It is computed in the arguments' common type T.
+// * INTEGER: for integers. It is computed in the arguments' common type T.
 #define SWITCHYARD_OF_1(name, R, T, decl, ...)                  \
   struct name##_function {                                      \
     decl { __VA_ARGS__; }                                       \

@@ -98,8 +98,8 @@ struct Move {
   }
 };
 // Shuffles by a distance in blocks of `modulo` lanes. A lane that would read
-// from outside its block gets the `other` value from the far end of the
-// block.
+// from outside its block wraps around to the block's other end, and gets the
+// `other` value of the lane there.
 template <bool kUp>
 struct Fill {
   template <class T>

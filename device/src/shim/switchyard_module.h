@@ -242,7 +242,8 @@ inline constexpr bool kPoints<T* const> = true;
 template <class T>
 inline constexpr bool kPoints<T&> = true;
 
-// Says from which input an argument comes, and for memory at which index.
+// The input of a kernel's argument. For memory, kIndex is the index of the
+// buffer or of the threadgroup memory.
 template <Input kInput, u32 kIndex = 0>
 struct In {};
 

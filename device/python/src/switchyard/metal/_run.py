@@ -131,8 +131,8 @@ def run(
     source: the kernel's text, or the Path of a .metal file.
     grid, threadgroup: numbers of threads, one to three. With `groups=True`, grid counts threadgroups.
     buffers: arrays by index, in a list (None binds nothing) or a dict. Writable arrays get the
-        results of the schedule that runs threads in order. Other values that NumPy can make an
-        array of (`np.uint32(8)`) are constants.
+        results of the schedule that runs threads in order. Other values, such as `np.uint32(8)`,
+        are converted to arrays and are constants.
     unwritten: indices of buffers without initial values: reading them before a write is a finding.
     memory: lengths of threadgroup memory in bytes, by index.
     constants: values of function constants, by name.
@@ -210,7 +210,7 @@ def _finding(found: dict, folder: str) -> Finding:
             text = Path(folder, where.file).read_text(encoding="utf-8", errors="replace")
             code = text.split("\n")[where.line - 1].strip()
         except (OSError, IndexError):
-            pass  # the place may be in a header that has no file of this name
+            pass  # there may be no file of this name, for example if the place is in a header
     return Finding(
         found["kind"], found["kernel"], found["text"], found["help"] or "", where, _place(found["other"]),
         tuple(found["threadgroup"]), found["thread"], code,
