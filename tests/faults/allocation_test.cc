@@ -29,7 +29,8 @@ namespace {
 // the work.
 constexpr Shape kShape = {512, 64, 4, 160};
 
-// The requests that a child refuses. `asked` counts all its requests.
+// Describes which requests a child refuses. `asked` is the number of the
+// child's requests, refused or not.
 struct Refusal {
   uint64_t n;
   Failing which;
