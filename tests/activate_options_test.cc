@@ -319,7 +319,8 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Passes lists with invalid values. The call must write nothing.
+// Passes invalid values in offsets and tokens_per_expert. The call must write
+// nothing.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

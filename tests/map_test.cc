@@ -160,8 +160,8 @@ Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
 TEST_P(MapTest, AnyShapeLikeTheReference) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(2000 + seed);
-    // The kernel marks a token's destinations by bits in 64-bit words. These
-    // sizes are around one and two words.
+    // The kernel marks a token's destinations by bits in 64-bit words. 63 to
+    // 65 destinations are around the limit of one word, 128 fill two words.
     const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
     const size_t destinations = some[random.Below(8)];
     const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),

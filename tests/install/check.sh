@@ -358,8 +358,8 @@ END
     runs_engines -g
     ;;
   cookbook)
-    # The crate's tests run the recipe in Rust, and the Python package's tests
-    # the one in Python.
+    # Leaves out the recipes in Rust and in Python, because the tests of the
+    # crate and of the Python package run them.
     awk -v to="$WORK" -f "$here/blocks.awk" "$SOURCE/docs/cookbook.md"
     build "$WORK" "-DCMAKE_PREFIX_PATH=$PREFIX"  # by the page's CMakeLists.txt
     runs_recipe layer.cc
