@@ -52,7 +52,7 @@ inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
   return values;
 }
 
-// Rows with their scales and sums. Each of the three is a Memory.
+// Rows, their scales and their sums. Each of these parts is a Memory.
 class FormatMemory {
  public:
   FormatMemory(Bytes& bytes, const Format& format, size_t rows, size_t cols)
