@@ -481,7 +481,7 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
 }
 
 // Only tokens_per_expert and offsets depend on the number of experts. If they
-// disagree, either may be wrong, and the message names the shorter one.
+// disagree, either may be wrong, and the message names the shorter array.
 TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
   for (const size_t missing : {1u, 2u}) {
     EXPECT_ERROR("tokens_per_expert: size is not num_experts",

@@ -681,8 +681,8 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       ranges.emplace_back(begin, end);
       begin = end;
     }
-    // Keeps the ranges as they are, or removes, repeats, replaces or moves
-    // one.
+    // Keeps the ranges as they are, or removes, repeats, replaces or moves one
+    // range.
     const size_t at = ranges.empty() ? 0 : random() % ranges.size();
     switch (ranges.empty() ? 0 : random() % 5) {
       case 1:

@@ -758,8 +758,8 @@ class RunErrors : public RunCallErrors {
   ExpertsPlanOptions shape_;
   std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
   ExpertsPlan plan_;
-  // The vectors are large. So scratch that begins in one of them does not
-  // overlap another.
+  // The vectors are so large that scratch that begins in one vector does not
+  // overlap another vector.
   std::vector<float> hidden_ = std::vector<float>(9999), shared_ = hidden_,
                      out_ = hidden_, weights_ = hidden_, gate_bias_ = hidden_,
                      gate_ = hidden_;

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Refuses each request for memory or for a thread in turn, in a child
-// process. One child refuses only its n-th request, another child the n-th
-// and all later ones. The test increases n until a child makes fewer than n
-// requests. Each time the library has to report an error, and has to work
-// again afterwards.
+// process. One child refuses only its n-th request. Another child refuses its
+// n-th and all later requests. The test increases n until a child makes fewer
+// than n requests. Each time the library has to report an error, and has to
+// work again afterwards.
 
 #include <cstdint>
 #include <memory>

@@ -40,11 +40,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
 // After the warm-up, the heap and RSS may exceed the warm-up's maximum by these
-// numbers of KiB.
-// malloc's count is exact except for memory that TBB and the C library keep,
-// so a leak of 10 bytes per operation shows after 3 minutes. RSS is less
-// exact, because it includes TBB's own allocator and fragments of free memory
-// that malloc keeps.
+// numbers of KiB. malloc's count is exact except for memory that TBB and the C
+// library keep, so a leak of 10 bytes per operation shows after 3 minutes. RSS
+// is less exact, because it includes TBB's own allocator and fragments of free
+// memory that malloc keeps.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 

@@ -10,7 +10,7 @@ export CMAKE_GENERATOR CXX CXXFLAGS
 VERSION=$(sed -nE 's/^project\(switchyard VERSION ([0-9.]+).*/\1/p' "$SOURCE/CMakeLists.txt")
 DEVICE=OFF  # whether the build has the component
 [[ " ${COMPONENTS//;/ } " != *" device "* ]] || DEVICE=ON
-# Prevents finding anything that this script does not name.
+# Keeps the tools from finding a library that this script does not name.
 unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH LD_LIBRARY_PATH
 
 die() {

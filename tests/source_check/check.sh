@@ -81,8 +81,8 @@ except=
 (($(grep -cE "$streams" src/simd/rows-inl.h) == 2)) ||
   { echo "FAILED: the pattern does not find StreamingStores" >&2; exit 1; }
 
-# Includes between the folders of src: base includes none of the others; calls
-# and simd include only base.
+# Includes between the folders of src: src/base includes no other folder, and
+# src/calls and src/simd include only src/base.
 room() { printf '%s\n' "${sources[@]}" | grep "^src/$1/"; }
 mapfile -t base < <(room base)
 mapfile -t calls < <(room calls)
