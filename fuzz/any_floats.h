@@ -114,8 +114,8 @@ class AnyFloats {
   std::vector<Expected> expected_;
 };
 
-// Runs the case on every ISA. If the call is spoilt, checks instead that it
-// is refused.
+// Runs the case on every ISA. If the spoiler makes the call invalid, checks
+// instead that the call is refused.
 template <class Any>
 void FuzzAny(Bytes& bytes) {
   const Spoiler spoiler(bytes);

@@ -47,8 +47,8 @@ class Bytes {
     const size_t which = Below(2 * list.size());
     return which < list.size() ? list.begin()[which] : Below(n);
   }
-  // Often returns a value that kernels need to treat with care, otherwise any
-  // bits.
+  // Often returns a value that kernels need to treat with care. Otherwise
+  // returns a float with any bits.
   float Float() {
     using Limits = std::numeric_limits<float>;
     constexpr float kSpecial[] = {
@@ -71,7 +71,7 @@ class Bytes {
     };
     const uint8_t which = Byte();
     if (which < std::size(kSpecial)) return kSpecial[which];
-    // Returns a NaN of either sign, quiet or signalling, or any bits.
+    // Returns a NaN of either sign, quiet or signalling.
     if (which < 32) {
       return testing_support::FromBits(0x7F800000u | (which & 1u) << 31 |
                                        (which & 2u) << 21 | 1u | Byte());

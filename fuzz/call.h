@@ -291,14 +291,14 @@ inline void Append(std::vector<uint32_t>& words,
   }
 }
 
-// The error that CheckRefused() expects. The last spoilt call sets it.
+// The error that CheckRefused() expects. Spoiler::Spoil() sets it.
 inline std::string& ExpectedText() {
   static std::string text;
   return text;
 }
 
 // Makes a valid call invalid, by breaking one rule of the call's table in
-// src/calls. Sometimes breaks further rules. Each of these makes the call
+// src/calls. Sometimes breaks further rules, each of which makes the call
 // invalid on its own.
 class Spoiler {
  public:
@@ -309,7 +309,8 @@ class Spoiler {
   }
   bool wanted() const { return wanted_; }
 
-  // Returns false if the call stays valid or has nothing to spoil.
+  // Returns false if the call stays valid, because the bytes chose a valid call
+  // or because the call's table has no rule to break.
   template <class C>
   bool Spoil(typename C::Inputs* in, typename C::Outputs* out,
              typename C::Options* options) const {

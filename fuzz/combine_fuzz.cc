@@ -175,9 +175,10 @@ void CheckRow(const Case& c, const Expected& expected, size_t t,
     }
     const reference::Sum& sum = expected.sums[t][h];
     if (!(sum.magnitude < 1e38)) continue;  // the sum may overflow
-    // The sigmoid has an error of 2.5 ulp, which is at most 5 * 2^-24 of its
-    // term. The rest of the 20 is for ISAs without FMA. There the sigmoid has
-    // a few more ulps, and products and sums may be denormal.
+    // The sigmoid's error of 2.5 ulp changes the shared expert's term by at
+    // most 5 * 2^-24 of that term. The bound is 20 instead of 4 + 5, because on
+    // ISAs without FMA the sigmoid is off by a few more ulp, and products and
+    // sums may be denormal.
     const double terms = static_cast<double>(c.top_k) + (logit ? 20.0 : 4.0);
     const double bound = terms * (0x1p-24 * sum.magnitude + 0x1p-149);
     // If the sigmoid is below 2^-125, it may be 0.

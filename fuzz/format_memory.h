@@ -35,9 +35,9 @@ struct Conversion {
   Format from, to;
 };
 
-// Reads any floats from `bytes` and quantises them to the format. Then
-// overwrites up to 7 bytes of each of the codes, scales and sums with further
-// bytes, so they may have any value.
+// Reads floats from `bytes` and quantises them to the format. Then replaces up
+// to 7 bytes of the codes, up to 7 of the scales and up to 7 of the sums by any
+// bytes.
 inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
                            size_t cols) {
   FormatRows values =
@@ -52,7 +52,7 @@ inline FormatRows ReadRows(Bytes& bytes, const Format& format, size_t rows,
   return values;
 }
 
-// Rows with their scales and sums. Each of the three is a Memory.
+// Rows, their scales and their sums. Each of these parts is a Memory.
 class FormatMemory {
  public:
   FormatMemory(Bytes& bytes, const Format& format, size_t rows, size_t cols)

@@ -26,8 +26,8 @@ std::vector<uint32_t> WordsOf(const LayerResult& result) {
   return words;
 }
 
-// Spoils the call of PlanExperts() or the call of RunExperts(), which then has
-// to be refused.
+// Makes the call of PlanExperts() or the call of RunExperts() invalid, and
+// checks that the call is refused.
 void CheckSpoilt(const Spoiler& spoiler, const LayerCase& c, bool spoils_plan) {
   const ExpertsLayer layer(c);
   ExpertsPlan plan;

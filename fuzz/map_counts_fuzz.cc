@@ -70,7 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Report report;
   out.report = &report;
   const Status status = run();
-  // Divides, because the product of both numbers may exceed 128 bits.
+  // Divides INT64_MAX by row_elements, because the number of rows times
+  // row_elements may exceed 128 bits.
   if (is_negative ||
       std::max(busiest, row) > INT64_MAX / std::max(Wide{1}, elements)) {
     FUZZ_CHECK(status.code() == StatusCode::kInvalidArgument, "accepted");

@@ -5,8 +5,7 @@
 // math-inl.h, against the bounds in activate.h and route.h. (math_test tests
 // the single functions.) The tests call the public API on every ISA. The
 // inputs are the floats around each threshold, and one of every 2,048 floats.
-// (The step is 8 times that of math_test, so SWITCHYARD_MATH_STRIDE changes
-// it.)
+// (This is 8 times math_test's stride, which SWITCHYARD_MATH_STRIDE sets.)
 
 #include <algorithm>
 #include <cmath>
@@ -119,7 +118,7 @@ TEST(AccuracyTest, Scores) {
 }
 
 // Returns `n` values of `up`. Four kinds of values take turns: tiny,
-// ordinary, near -1 (where the sum up + 1 of kSwigluOai cancels) and any
+// ordinary, near -1 (where the sum up + 1 of kSwigluOai cancels) and random
 // bits.
 std::vector<float> Ups(size_t n) {
   Random random(7);
@@ -135,8 +134,7 @@ std::vector<float> Ups(size_t n) {
   return ups;
 }
 
-// True if x, as a float, is neither denormal nor infinite. Values just inside
-// these limits do not count as normal.
+// True if the floats at and around x are neither denormal nor infinite.
 bool IsNormal(double x) {
   return std::fabs(x) > 0x1.1p-126 && std::fabs(x) < 0x1.fp127;
 }
@@ -156,7 +154,7 @@ TEST(AccuracyTest, SwigluOai) {
           const double g = static_cast<double>(all[i]),
                        u = static_cast<double>(ups[i]);
           if (std::isnan(g)) return {};
-          // Rounds the product to f32, as the library does.
+          // Rounds alpha * gate to f32, as the library does.
           const double x = static_cast<double>(all[i] * alpha);
           if (x <= kFlush) return {-(u + 1), 0.0, true};
           const double y = static_cast<double>(alpha) * g;
@@ -221,9 +219,10 @@ TEST(AccuracyTest, ZerosOfSwigluOaiAndSitu) {
 }
 
 // Tests conversions between f32 and the small floats (bf16, f16 and others) on
-// every ISA against the reference. Converts all floats next to a tie to bf16
-// and f16, and one of every SWITCHYARD_MATH_STRIDE floats, as in math_test.cc.
-// Converts every code back to f32. ReferenceTest tests the reference itself.
+// every ISA against the reference. EveryFloat converts floats to bf16 and f16:
+// all ties and the floats next to them, and one of every
+// SWITCHYARD_MATH_STRIDE floats, as in math_test.cc. EveryCode converts every
+// code back to f32. ReferenceTest tests the reference itself.
 
 using reference::SmallFloat;
 
@@ -330,7 +329,7 @@ TEST_P(ConvertIsaTest, EveryCode) {
   for (const Format& format : kFormats) {
     if (!format.IsSource() || format.type == Type::kF32) continue;
     SCOPED_TRACE(format.name);
-    // One row for each scale, if the format has scales.
+    // If the format has scales, `rows` has a row for each scale in `scales`.
     const std::vector<float> scales = {1.0f,  0.0f, -3.0f, 1e-40f,
                                        3e38f, kInf, kNaN};
     const bool scaled = format.group != 0;

@@ -245,7 +245,7 @@ TEST_F(ActivateErrors, Overlaps) {
   // Two views begin at the same address but differ in type.
   expect(other_gate, {o, 4, 8}, {up_.data(), 4, 8},
          {reinterpret_cast<BFloat16*>(o), 4, 8});
-  // Two views of columns of a wider matrix are one column apart.
+  // `up` and `out` are columns of one wider matrix, and share one column.
   expect(other_up, {gate_.data(), 2, 8, 16}, {o, 2, 8, 16}, {o + 7, 2, 8, 16});
   Fuse(GateUpLayout::kConcatenated);
   // `out` covers half of gate and half of up.
@@ -319,7 +319,8 @@ TEST_F(ActivateErrors, WhatIsGivenBesides) {
                c.in.tokens_per_expert.size = 0);
 }
 
-// Passes lists with invalid values. The call must write nothing.
+// Passes invalid values in offsets and tokens_per_expert. The call must write
+// nothing.
 TEST_F(ActivateErrors, ListsThatAreNoRows) {
   const auto expect = [&](Span<const int32_t> ActivateInputs::*list,
                           std::vector<int32_t> wrong,

@@ -101,7 +101,7 @@ TEST_P(ActivateTest, SpecialValues) {
           << "gate " << gates[i];
     }
   }
-  // The plain formula in f32 would give NaN for -inf, and is off by 1.7e7 ulp
+  // In f32, the plain formula gives NaN for -inf, and an error of 1.7e7 ulp
   // for -90.
   EXPECT_EQ(Bits(SiluOf({-kInf}, {1.0f})[0]), Bits(-0.0f));
   EXPECT_EQ(Bits(SiluOf({-90.0f}, {1.0f})[0]), Bits(-0.0f));
@@ -390,7 +390,7 @@ TEST_P(ActivatePoolTest, SameBitsAsSerialOnEveryThread) {
   EXPECT_EQ(slices.Values(), expected);
 }
 
-// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
+// Tests gates and ups with random bits. All ISAs with FMA have to give the
 // same bits.
 TEST(ActivateAcrossIsas, FmaIsasAgree) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
@@ -448,7 +448,7 @@ class ActivateFunctionsTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(ActivateFunctionsTest);
 
 // Draws a gate: close to zero, ordinary, at the ends of the functions'
-// ranges, or any bits.
+// ranges, or random bits.
 float Draw(Random& random) {
   constexpr float kSpecials[] = {
       0.0f,       -0.0f,    kInf,       -kInf, kNaN,  1e-41f, -1e-41f,
@@ -543,8 +543,8 @@ TEST_P(ActivateFunctionsTest, SpecialValues) {
   EXPECT_EQ(ApplyToBoth(situ, {-kInf}, {-kInf})[0], 0.0f);
 }
 
-// Tests gates and ups of any bit patterns. All ISAs with FMA have to give the
-// same bits.
+// Tests gates and ups with random bits. All ISAs with FMA have to give the same
+// bits.
 TEST(ActivateFunctionsAcrossIsas, FmaIsasAgree) {
   for (const Activation activation : kActivations) {
     Random random(4);
@@ -686,8 +686,8 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
   const std::vector<float> gate =
       Random(1).Uniforms(kRows * 2 * kMost, -9.0f, 9.0f);
   const std::vector<float> scale = {0.5f, 2.0f};
-  // All forms write to this memory, because a late store to freed memory
-  // would corrupt another object.
+  // All calls write to this memory. If each call had its own, a late store
+  // could corrupt another object after the memory was freed.
   std::vector<float> memory(kRows * kMost);
   size_t form_number = 0;
   for (Form form : Forms()) {
@@ -719,11 +719,13 @@ TEST_P(ActivateVisibleTest, AfterEveryForm) {
 }
 
 // The outputs are so large that Activate() chooses streaming stores itself.
-// Only the last rows belong to an expert. If all rows did, the call would take
-// 10 ms, and a caller that shares the core would not be running when the call
-// ends. Rows end in the middle of a cache line. The test stores nothing to the
-// other half of that line, because a full line would be written to memory at
-// once.
+// A missing fence shows only if the caller reads the results before the last
+// stores have reached memory. Two choices make this likely:
+// * The call is short, because only the last rows belong to an expert. With
+//   all rows it would take 10 ms. If the caller shared a core with the
+//   executor's thread, it would then not be running when the call ends.
+// * Each row ends in the middle of a cache line, and the other half of the
+//   line is not written, because a full line would go to memory at once.
 TEST_P(ActivateVisibleTest, AfterLargeOutputs) {
   constexpr size_t kCols = 280, kStride = 288, kComputed = 2;
   constexpr size_t kRows = kActivateStreamingBytes / (3 * 4 * kCols) + 1;

@@ -136,7 +136,8 @@ inline void CheckPacked(const BucketInputs& in, const std::vector<int32_t>& ids,
 }
 
 // Checks `ids`, the table of BucketStrided(). Row e has to begin with the
-// pairs of expert e in `r`. All other elements of the row have to be `behind`.
+// pairs of expert e in `r`. All other elements of the row have to equal
+// `behind`.
 inline void ExpectStrided(const reference::Buckets& r,
                           const std::vector<int32_t>& ids, size_t row_stride,
                           uint32_t behind, bool ordered = true) {

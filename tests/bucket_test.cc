@@ -24,7 +24,8 @@ const Shape kShapes[] = {{1, 1, 1},     {1, 8, 128},  {5, 3, 8},
 constexpr Load kLoads[] = {Load::kUniform, Load::kZipf, Load::kOneExpert,
                            Load::kStrangers};
 
-// Calls check(shape, load, ids, seed) for each shape and load.
+// Calls check(shape, load, ids, seed) for each shape and each load. (A load is
+// a distribution of the ids over the experts.)
 template <class Check>
 void ForEveryCase(uint64_t seed, Check check) {
   for (const Shape& s : kShapes) {

@@ -40,8 +40,9 @@ inline void ExpectError(const Status& status, const std::string& message,
   EXPECT_EQ(status.message(), message);
 }
 
-// For tests that use CallErrors: runs the statements on `c`, a copy of the
-// valid call, and expects that the call returns the error `message`.
+// Runs the statements on `c`, a copy of the valid call, and expects that the
+// call returns the error `message`. Only tests that use CallErrors can use
+// this macro.
 #define EXPECT_ERROR(message, ...) \
   Expect(message, [&](Call& c) { __VA_ARGS__; })
 // Expects `message` if a view of `c` has a wrong number of rows, and if it

@@ -481,7 +481,7 @@ TEST_F(BucketPackedErrors, EveryLineOfItsTable) {
 }
 
 // Only tokens_per_expert and offsets depend on the number of experts. If they
-// disagree, either may be wrong, and the message names the shorter one.
+// disagree, either may be wrong, and the message names the shorter array.
 TEST_F(BucketPackedErrors, NamesTheArrayThatIsTooShort) {
   for (const size_t missing : {1u, 2u}) {
     EXPECT_ERROR("tokens_per_expert: size is not num_experts",
@@ -674,8 +674,8 @@ class MapErrors : public CallErrors<MapInputs, MapOutputs, MapOptions> {
     table_.Fill({0, 1, 1, 0, 0});
     int32_t* at = ints_.data();
     int64_t* at64 = longs_.data();
-    // The gaps between views are wide, so that a view that begins at the
-    // address of another view does not reach a third view.
+    // The views have wide gaps between them. So if a test makes one view begin
+    // at the address of another, the two do not reach a third view.
     const auto span = [&](size_t size) {
       at += size + 16;
       return Span<int32_t>(at - size, size);
@@ -750,9 +750,9 @@ TEST_F(MapErrors, Indices) {
                c.out.copy_index = {});
 }
 
-// pair_index is the only index of this call. If the call had other indices,
-// they would agree with each other, and the message would name another
-// argument.
+// In this call only topk_ids and pair_index are [tokens, top_k], so each fits
+// the other with rows and columns exchanged. The message has to name the
+// output, pair_index.
 TEST_F(MapErrors, BlamesATransposedOutput) {
   EXPECT_ERROR("pair_index: is not [tokens, top_k]",
                std::swap(c.out.pair_index.rows, c.out.pair_index.cols);

@@ -322,7 +322,7 @@ FAMILIES = (deepseek_v3, deepseek_v4, gemma4, gpt_oss, granitemoe, llama4, longc
 
 
 def clear(family, hidden):
-    """True for each token for which rounding the logits to bfloat16 keeps its selected experts."""
+    """True for each token that keeps its selected experts if logits are rounded to bfloat16."""
     logits = family.logits(hidden)
     want = np.sort(family.select(logits), axis=-1)
     same = np.ones(len(hidden), dtype=bool)

@@ -188,9 +188,9 @@ class TypedCombine {
     r.normed = Rounded(types_.normed, r.normed);
     return r;
   }
-  // Returns the case that the f32 kernel computes for comparison. It has the
-  // stored numbers, and weights that are multiplied by the scales of quantised
-  // rows.
+  // Returns the case that the f32 kernel computes for comparison. Its numbers
+  // are rounded to the types of `in`. Its weights are multiplied by the scales
+  // of quantised rows.
   const CombineCase& f32() const { return f32_; }
 
   CombineInputs in;
@@ -216,8 +216,8 @@ class TypedCombine {
     c.gate = Rounded(t.gate, c.gate);
     return c;
   }
-  // `c` holds the stored numbers. If the shape does not have an optional
-  // argument, the argument has no rows.
+  // The numbers in `c` are already rounded to the types `t`. If the shape does
+  // not have an optional argument, the argument has no rows.
   TypedCombine(const CombineCase& c, const CombineTypes& t, bool norm,
                size_t gap, const CombineShape& s)
       : in(c.Inputs()),

@@ -33,8 +33,8 @@ void ExpectRight(const CombineCase& c, const CombineResult& r) {
     const std::vector<float> row(&r.out[t * s.hidden],
                                  &r.out[t * s.hidden] + s.hidden);
     for (size_t h = 0; h < s.hidden; ++h) {
-      // The sigmoid has an error of 2.5 ulp, which is at most 5 * 2^-24 of its
-      // term.
+      // The sigmoid's error of 2.5 ulp changes the shared expert's term by at
+      // most 5 * 2^-24 of that term.
       const double bound =
           (static_cast<double>(s.top_k) + 4.0 + (logit ? 5.0 : 0.0)) * 0x1p-24 *
           exact[h].magnitude;
@@ -369,8 +369,8 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
     const CombineTypes types = AnyTypes(random);
     const CombineShape s = AnyShape(random);
     CombineCase c(s, random.Next());
-    // The scales make magnitudes that overflow and magnitudes that are
-    // denormal, in f16 and in f32.
+    // In f16 and in f32, the large scales make numbers overflow, and the small
+    // scales make them denormal.
     constexpr float kScale[] = {1.0f, 3e4f, 1e-7f, 1e38f, 1e-38f};
     for (float& x : c.rows) x *= kScale[random.Below(5)];
     if (i % 8 == 0) {
@@ -391,8 +391,8 @@ TEST_P(CombineTypesTest, EachArgumentHasItsOwn) {
 }
 
 // The kernel computes `normed` from the unrounded sums. The rows are longer
-// than the buffer for the sums. Without `out`, no other place can hold the
-// sums.
+// than the buffer for the sums. If the call has no `out`, the kernel has no
+// other memory for the sums.
 TEST_P(CombineTypesTest, LongRows) {
   for (const size_t hidden : {8192u, 8193u, 20480u}) {
     const size_t top_k = hidden == 8193 ? 70 : 2;
@@ -496,7 +496,7 @@ TEST_P(CombineFormsTest, AnyForm) {
   }
 }
 
-// Rows have more columns than the kernel's buffer holds.
+// Rows are longer than the kernel's buffer.
 TEST_P(CombineFormsTest, WideRows) {
   Random random(15);
   for (size_t i = 0; i < 6; ++i) {

@@ -101,8 +101,7 @@ TEST(Overlaps, AreCountedInBytes) {
   const std::string message =
       "Activate: out: overlaps gate without being the same view";
   const ConstAnyMatrix up(f + 96, 1, 6);
-  // `out` covers the upper half of the gate's last float, and the float after
-  // it.
+  // `out` begins in the middle of the gate's last float.
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 27, 1, 6}}), message);
   EXPECT_OK(Activate({{f + 8, 1, 6}, up}, {{b + 28, 1, 6}}));
   ExpectError(Activate({{f + 8, 1, 6}, up}, {{b + 11, 1, 6}}), message);

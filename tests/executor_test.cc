@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Pools, ExecutorTest, testing::ValuesIn(EveryPool()),
 TEST_P(ExecutorTest, EachIndexOnceForAnyCountAndGrain) {
   const auto executor = MakeExecutor(GetParam());
   for (const size_t count : {0u, 1u, 2u, 7u, 64u, 100u, 1000u}) {
-    // A grain of 0 violates the contract, but must not hang.
+    // A grain of 0 violates the contract, but must not make the call hang.
     for (const size_t grain : {0u, 1u, 2u, 64u, 999u, 100000u}) {
       Visits visits(count);
       ASSERT_OK(executor->ParallelFor(count, grain, Visits::Body, &visits));
@@ -172,7 +172,7 @@ TEST(TbbExecutor, ForksForLessAfterAnotherCall) {
     const auto executor =
         MakeExecutor(threads == 2 ? Pool::kTbb2 : Pool::kTbb7);
     const size_t awake = threads == 2 ? 5000 : 10000;
-    const auto cost_after = [&](size_t count) {  // a grain of 64 means 30 us
+    const auto cost_after = [&](size_t count) {  // 64 indices count as 30 us
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       EXPECT_EQ(executor->ForkNs(), 30000u);
       Visits visits(count);
@@ -366,8 +366,8 @@ TEST(SharedLoop, RunsEachIndexOnceOnManyThreads) {
   }
 }
 
-// Each thread starts with its own pieces. A thread that has finished them
-// takes pieces of others.
+// Each thread starts with its own pieces. A thread that has finished its own
+// pieces takes pieces of other threads.
 TEST(SharedLoop, KeepsRowsOnTheirThreadsAndHelps) {
   struct Order {
     SharedLoop* loop = nullptr;
@@ -546,7 +546,7 @@ class BrokenExecutor final : public Executor {
     if (breaks_ == kRunsTwice) body(context, 1, 0, half);
     if (breaks_ == kGoesBack) body(context, 1, half, 0);
     if (breaks_ == kLeavesOut) return Status();
-    if (breaks_ == kRunsAnother) {  // a range as long as the missing one
+    if (breaks_ == kRunsAnother) {  // the wrong range, of the right length
       body(context, 1, 0, count - half);
       return Status();
     }
@@ -681,8 +681,8 @@ TEST(BrokenExecutor, RunsEachIndexOnceOrIsTold) {
       ranges.emplace_back(begin, end);
       begin = end;
     }
-    // Keeps the ranges as they are, or removes, repeats, replaces or moves
-    // one.
+    // Keeps the ranges as they are, or removes, repeats, replaces or moves one
+    // range.
     const size_t at = ranges.empty() ? 0 : random() % ranges.size();
     switch (ranges.empty() ? 0 : random() % 5) {
       case 1:

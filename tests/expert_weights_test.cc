@@ -168,7 +168,7 @@ TEST_P(ExpertWeightsTest, BitsAreThoseOfAnyCut) {
 }
 
 // All ISAs with FMA run the same operations in the same order. So they give
-// the same results, even with scales of any bits.
+// the same results, even if scales have random bits.
 TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
   for (const WeightFormat format : kWeightFormats) {
     const WeightBytes stored = RandomWeights(format, 1, 64, 2048, 3, true);
@@ -440,7 +440,7 @@ TEST_P(ExpertWeightsPoolTest, QuantizesFloats) {
       // underflow.
       for (size_t i = 0; i < cols; ++i) {
         const float any = AnyFloat(7, i);
-        // The expected bytes need one payload for all NaNs.
+        // Gives all NaNs the same payload, because the expected bytes need it.
         const float f = std::isnan(any) ? kNaN : any;
         const float size =
             std::ldexp(1.0f, static_cast<int>(i / 256 * 40) - 90);

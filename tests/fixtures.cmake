@@ -35,7 +35,7 @@ function(switchyard_tests prefix)
     "/(engine_loop|metal_chain|moe_layer|switchyard_bench|swy)_[a-z_]*test.cc$")
   # Leaves out plugin_test.cc, which does not use switchyard_fixtures.
   list(FILTER sources EXCLUDE REGEX "/plugin_test.cc$")
-  if(SWITCHYARD_SANITIZE)  # allocation_test replaces malloc, math_test has no memory accesses to check
+  if(SWITCHYARD_SANITIZE)  # allocation_test replaces malloc, and math_test has no memory accesses to check
     list(FILTER sources EXCLUDE REGEX "/(allocation|math)_test.cc$")
   endif()
   foreach(source IN LISTS sources)

@@ -78,7 +78,8 @@ Indices TokensOf(const Ids& pairs, size_t num_pairs, size_t top_k) {
 }
 
 // Gathers `tokens` into the format `to` and expects the reference's bits.
-// Makes the call without row_index, with the right one, and with wrong ones.
+// Makes the call without row_index, with the right row_index, and with several
+// wrong values of row_index.
 void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
                   size_t top_k, size_t slack, size_t gap, Executor& executor) {
   const size_t num_pairs = tokens.rows * top_k;
@@ -121,7 +122,7 @@ void CheckFormats(const FormatRows& tokens, const Format& to, const Ids& pairs,
   }
 }
 
-// Returns rows of any bits.
+// Returns f32 rows with random bits.
 FormatRows AnyRows(size_t n, size_t hidden, uint64_t seed) {
   return RowsOf(kF32Rows, std::vector<size_t>(n, 10), hidden, seed);
 }

@@ -67,8 +67,9 @@ TYPED_TEST(GuardedTest, SeesEachByte) {
   EXPECT_EQ(intact() + untouched(), "");
 }
 
-// Tests that the first byte after a buffer is inaccessible. Buffers have one
-// byte to many pages. One size occurs twice, because a buffer may reuse memory.
+// Tests that the first byte after a buffer is inaccessible. The sizes range
+// from one byte to many pages. One size occurs twice, because the second buffer
+// of that size may reuse the memory of the first.
 TEST(GuardedDeathTest, TheByteBehindIsNobodys) {
   for (const size_t size : {1u, 4096u, 70000u, 70000u, 1u << 25}) {
     const Guarded<unsigned char> memory(1, size);

@@ -18,7 +18,7 @@ TEST_P(HyperTest, AnyForm) {
   }
 }
 
-// Rows have more columns than the buffer for the collapsed streams holds.
+// Rows are longer than the buffer for the collapsed streams.
 TEST_P(HyperTest, WideRows) {
   Random random(5);
   for (size_t i = 0; i < 6; ++i) {

@@ -602,11 +602,12 @@ TEST(Plan, RowsInPartsAreBounded) {
   }
 }
 
+// The ideal time is the time that workers take if they share all work evenly.
 // With at least four tiles of work per worker, the last worker finishes within
-// 1.05 times the mean. With less work it finishes within 1.15 times the mean,
-// because a tile is a part of an expert. With two or more tokens on 128
-// workers, the limit is 1.25 times the mean: some experts have one row and
-// others two, and these do not divide evenly.
+// 1.05 times the ideal time. With less work, the limit is 1.15 times, because a
+// tile is a part of an expert. With less work of two or more tokens on 128
+// workers, the limit is 1.25 times: some experts have one row, some have two,
+// and these do not divide evenly.
 TEST(Plan, KeepsWorkersBusy) {
   const ScheduleCosts costs;
   for (const Skew skew : {Skew::kUniform, Skew::kZipf, Skew::kHot}) {
@@ -709,7 +710,7 @@ TEST_F(PlanErrors, OfTheData) {
       "PlanExperts: options: the rows' cost exceeds 63 bits";
   call_.options.row_cost = SIZE_MAX;
   ExpectError(Run(call_), cost, StatusCode::kFailedPrecondition);
-  // RunExperts() refuses the unfinished plan.
+  // PlanExperts() has not finished the plan, so the plan has no scratch size.
   EXPECT_EQ(ExpertsScratchSize(plan_, {}, 1), SIZE_MAX);
   // No routed expert has rows; only the shared expert does.
   std::fill(ids_.begin(), ids_.end(), -1);
@@ -757,8 +758,8 @@ class RunErrors : public RunCallErrors {
   ExpertsPlanOptions shape_;
   std::vector<int32_t> ids_ = {0, 1, 2, 3, 1, 0}, memory_, scratch_;
   ExpertsPlan plan_;
-  // The vectors are large. So scratch that begins in one of them does not
-  // overlap another.
+  // The vectors are so large that scratch that begins in one vector does not
+  // overlap another vector.
   std::vector<float> hidden_ = std::vector<float>(9999), shared_ = hidden_,
                      out_ = hidden_, weights_ = hidden_, gate_bias_ = hidden_,
                      gate_ = hidden_;

@@ -6,9 +6,10 @@
 Usage: make_checkpoints.py OUT_DIR   (needs PyPI's safetensors and numpy)
 
 Each checkpoint's folder also has the expected results of its MoE block, computed
-in float64 by numpy alone: hidden.f32 [TOKENS, HIDDEN], and for each layer with
-experts expected_N.f64, the hidden states after the block and then their next
-norm. C++ code that transposes a weight or confuses two weights gives other results.
+in float64 by numpy alone. hidden.f32 [TOKENS, HIDDEN] is the block's input. For each
+layer N with experts, expected_N.f64 has the hidden states after the block, and then
+the hidden states after the next norm. C++ code that transposes a weight or confuses
+two weights gives other results.
 """
 
 import json
@@ -221,8 +222,8 @@ def make_qwen2(folder):
 
 
 def make_renamed(folder):
-    """F32, with every name different, as a new family may have them. Two files without
-    an index; the floats in `odd` start on odd bytes."""
+    """F32. All tensors and all keys of the configuration have other names, as in a new
+    family. Two files without an index; the floats in `odd` start on odd bytes."""
     layer = make_layer(shared=False)
     named = {"block.0.norm": layer["norm"], "end.norm": layer["next_norm"],
              "block.0.router": layer["router"]}

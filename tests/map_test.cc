@@ -160,8 +160,8 @@ Map MakeCase(uint64_t seed, const Shape& s, size_t destinations) {
 TEST_P(MapTest, AnyShapeLikeTheReference) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(2000 + seed);
-    // The kernel marks a token's destinations by bits in 64-bit words. These
-    // sizes are around one and two words.
+    // The kernel marks a token's destinations by bits in 64-bit words. 63 to
+    // 65 destinations are around the limit of one word, and 128 fill two words.
     const size_t some[] = {1, 2, 8, 63, 64, 65, 128, 1 + random.Below(300)};
     const size_t destinations = some[random.Below(8)];
     const Shape s = {1 + random.Below(random.Below(8) ? 60 : 500),
@@ -276,7 +276,7 @@ TEST_P(MapTest, ThereAndBack) {
   constexpr size_t kTokens = 60, kTopK = 4, kExperts = 12, kRanks = 3, kH = 32;
   const std::vector<int32_t> ids =
       MakeIds({kTokens, kTopK, kExperts}, Load::kZipf, 3);
-  // Each expert multiplies its rows by its index + 1, which is exact here.
+  // Expert e multiplies its rows by e + 1, which is exact here.
   std::vector<float> x(kTokens * kH), wanted(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>(Hash(5, i) % 64);
@@ -914,7 +914,7 @@ TEST_P(BucketAlignedTest, LeavesOutWhatIsNotThere) {
 }
 
 // Runs the example of vLLM's moe_align_block_size. vLLM's example numbers
-// experts from 1, this test from 0.
+// experts from 1, and this test numbers them from 0.
 TEST_P(BucketAlignedTest, KnownAnswers) {
   const std::vector<int32_t> ids = {1, 2, 3, 0, 1, 3, 0, 2, 3, 0, 1, 2};
   std::vector<int32_t> counts(4), offsets(5), pairs(24), experts(6);

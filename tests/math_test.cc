@@ -129,8 +129,8 @@ double GeluTanhExponent(float x) {
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (t + 0.044715 * t * t * t);
 }
 
-// The results for x, exact to 1e-14, and the number of ulp in an absolute
-// error of 1.
+// For each function, its result for x, exact to 1e-14, and 1 / ulp, where ulp
+// is the distance of the result to the next float.
 struct Exact {
   double value[kFunctions];
   double ulps_per_unit[kFunctions];
@@ -152,7 +152,7 @@ struct Exact {
     for (size_t f = 0; f < kFunctions; ++f) {
       const uint32_t rounded = Bits(static_cast<float>(value[f]));
       const uint32_t exponent = std::max(1u, rounded >> 23 & 255);
-      // This is 1 / (smallest normal * 2^-23 * 2^(exponent - 1)).
+      // 1 / ulp, where ulp = smallest normal * 2^-23 * 2^(exponent - 1).
       const uint64_t bits = uint64_t{1023 + 150 - exponent} << 52;
       std::memcpy(&ulps_per_unit[f], &bits, sizeof(bits));
     }

@@ -170,8 +170,9 @@ TEST_P(Checkpoints, ComputesWhatNumpyDoes) {
                : Distance();
   // Eight values are rounded on the way to a result: a weight, the input
   // norm, a logit, gate, up, their product, an expert's row and the sum. In
-  // int8, three of them are also rounded to codes, with an error of up to 4 /
-  // 254 of a deviation: rows have 40 or more values below 4 deviations.
+  // int8, three of these values are also rounded to codes. Rows have 40 or
+  // more values, and the largest is below 4 standard deviations. So a code is
+  // off by up to 4 / 254 of a standard deviation.
   const bool is_f32 = dtype().rows == switchyard::Type::kF32;
   const bool is_int8 = dtype().operands == switchyard::Type::kI8;
   const double rms = 8 * 0x1p-8 + (is_int8 ? 3 * 4 / 254.0 : 0);

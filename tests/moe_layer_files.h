@@ -1,8 +1,8 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Helpers for the MoeLayer tests: they run the program, and copy checkpoints
-// of make_checkpoints.py to spoil the copies.
+// Helpers for the MoeLayer tests. They run the program, and copy checkpoints
+// that make_checkpoints.py has made, because tests spoil the copies.
 
 #ifndef SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
 #define SWITCHYARD_TESTS_MOE_LAYER_FILES_H_
@@ -30,8 +30,8 @@ inline std::ostream& operator<<(std::ostream& os, const Dtype& dtype) {
 
 namespace moe_layer::testing_support {
 
-// Returns the folder of a checkpoint. A ctest fixture has made all checkpoints
-// by make_checkpoints.py.
+// Returns the folder of a family's checkpoint. Before the tests, a ctest
+// fixture runs make_checkpoints.py, which makes all checkpoints.
 inline std::string CheckpointPath(const std::string& family) {
   return std::string(MOE_LAYER_CHECKPOINTS) + "/" + family;
 }

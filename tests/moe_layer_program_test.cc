@@ -112,7 +112,7 @@ TEST(MoeLayerProgram, RowsAddUpToTheTotal) {
       between += row_ms;
     }
   }
-  // The sum has seven values, each rounded to 0.001 ms and to 0.01 %.
+  // The sums add up seven rows. Each row is rounded to 0.001 ms and to 0.01 %.
   EXPECT_NEAR(ms, Row(outcome.out, "total").first, 0.006);
   EXPECT_NEAR(share, 100, 0.06);
   EXPECT_NEAR(between, Row(outcome.out, "between the GEMMs").first, 0.004);

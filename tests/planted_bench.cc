@@ -70,7 +70,7 @@ void AddTyped() {
 }
 
 // The constructor throws if two objects exist at the same time. Rotate()
-// throws if a slot is repeated.
+// throws if its slot is smaller than the slot of the call before.
 struct LargeData {
   static inline int count = 0;
   size_t last_slot = 0;

@@ -95,7 +95,7 @@ struct Operands {
   }
 };
 
-// The numbers of outputs on one ISA, by their result.
+// Counts the outputs on one ISA by their result.
 struct Counts {
   size_t equal = 0;      // outputs that equal the definition
   size_t bounded = 0;    // without FMA: outputs within the bound

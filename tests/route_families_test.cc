@@ -208,8 +208,8 @@ TEST_P(RouteFamiliesTest, EachGroupSelectsItsOwnExperts) {
   }
 }
 
-// GroveMoE: a pair of experts has a second, smaller expert in common, with
-// the same weights.
+// GroveMoE: every two experts share a second, smaller expert. The weight of a
+// selected expert is also the weight of its second expert.
 TEST_P(RouteFamiliesTest, SecondExpertsHaveMappedIds) {
   constexpr size_t kTokens = 9, kExperts = 16, kTopK = 5;
   const auto logits = Random(3).Uniforms(kTokens * kExperts, -4.0f, 4.0f);
@@ -229,9 +229,9 @@ TEST_P(RouteFamiliesTest, SecondExpertsHaveMappedIds) {
   }
 }
 
-// Engines that leave out experts of a small weight, as ik_llama.cpp does, set
-// their ids to -1. A second call divides the other weights by their sum, and
-// the buckets skip the empty slots.
+// Some engines, such as ik_llama.cpp, leave out experts with a small weight. An
+// engine can set the ids of these experts to -1. A second call then divides the
+// other weights by their sum, and the buckets skip the empty slots.
 TEST_P(RouteFamiliesTest, ExpertsBelowAThresholdAreDropped) {
   constexpr size_t kTokens = 32, kExperts = 16, kTopK = 4;
   constexpr float kShareOfLargest = 0.3f;
@@ -281,7 +281,8 @@ TEST_P(RouteFamiliesTest, ExpertsBelowAThresholdAreDropped) {
   }
 }
 
-// REAP prunes a checkpoint from 256 to 144 experts, and 144 is a valid number.
+// REAP prunes a checkpoint from 256 to 144 experts. RouteTopK() has to accept
+// any number of experts.
 TEST_P(RouteFamiliesTest, PrunedCheckpointsHaveAnyNumberOfExperts) {
   constexpr size_t kTokens = 5, kExperts = 144, kTopK = 8;
   Random random(5);

@@ -61,7 +61,7 @@ TEST_P(RouteRecipePoolTest, SameAsSerial) {
   }
 }
 
-// There are gaps between the rows of one output, or of both.
+// There are gaps between the rows of one output, or of both outputs.
 TEST_P(RouteRecipeTest, OutputsWithGaps) {
   constexpr size_t kTokens = 20, kExperts = 16, kTopK = 3, kStride = 5;
   const std::vector<float> logits =
@@ -248,8 +248,8 @@ TEST_P(RouteRecipeTest, RecordBeforeIdsChange) {
   }
 }
 
-// The kernel selects up to 32 slots in one step, and stores up to 1024. 255 and
-// 65,535 experts are the most that the types of records can hold.
+// The kernel selects up to 32 slots at a time, and stores up to 1024 slots at a
+// time. 255 and 65,535 experts are the most that the types of records can hold.
 TEST_P(RouteRecipeTest, RecordOfTheMostExperts) {
   for (const Type type : {Type::kU8, Type::kU16}) {
     for (const size_t top_k : {1u, 8u, 33u, 255u, 1100u}) {
@@ -287,8 +287,8 @@ TEST_P(RouteRecipeTest, SparsemixerOfLongRows) {
                 (std::vector<int32_t>{1, static_cast<int32_t>(experts - 1)}));
       EXPECT_EQ(far.weights, (std::vector<float>{1.0f, 1.0f}));
       // Experts count in the divisors of both weights if their logits are
-      // close to the largest one. The first selected expert does not count in
-      // the divisor of the second weight.
+      // close to the largest logit. The first selected expert does not count
+      // in the divisor of the second weight.
       RouteOptions near = o;
       near.jitter_eps = 0.2f;
       logits[500] = 8.0f;
@@ -370,8 +370,8 @@ TEST_P(RouteRecipeTest, SumsOfZeroAndBelow) {
   EXPECT_EQ(weights({-0.25f, -0.75f, -3, -4}), (Two{-kInf, -kInf}));
 }
 
-// The row has only -inf, and keys are scores. Each key is 1 / num_experts, 0
-// or -inf, plus a bias. All weights are 0.
+// All logits of the row are -inf. So every score is 1 / num_experts, 0 or -inf,
+// and every key is the score plus a bias. All weights are 0.
 TEST_P(RouteRecipeTest, RowsOfMinusInfinityWhereKeysAreScores) {
   const std::vector<float> logits(4, -kInf);
   const auto ids = [&](const RouteOptions& options,
@@ -602,8 +602,8 @@ TEST_F(RouteRecipeErrors, DivisorsWithoutEps) {
   }
 }
 
-// Spoils each option alone. One call is a plain softmax, and one has other
-// options, because the two have different checks.
+// Spoils each option alone, first in a plain call, then in a call with a token
+// mask and a report. These two calls have different checks.
 TEST_F(RouteRecipeErrors, EveryOptionOfPlainAndOtherCalls) {
   const Call full = call_;
   for (const bool plain : {true, false}) {

@@ -234,7 +234,8 @@ TEST_P(RoutePoolTest, LargeTopKOnEveryThread) {
   ExpectRows(logits, k, {}, routed);
 }
 
-// Returns rows of any bits, of narrow and wide ranges, and with many ties.
+// Returns rows with random bits, with a wide or a narrow range, or with many
+// ties.
 std::vector<float> FuzzedRows(size_t rows, size_t experts, Random& random) {
   std::vector<float> logits;
   for (size_t r = 0; r < rows; ++r) {
@@ -252,7 +253,7 @@ std::vector<float> FuzzedRows(size_t rows, size_t experts, Random& random) {
 }
 
 // All ISAs select the same ids. Weights have the same bits on ISAs with FMA,
-// and differ by few ulp on the others.
+// and differ by at most 10 ulp on the other ISAs.
 TEST(RouteAcrossIsas, Agree) {
   for (uint64_t seed = 100; seed < 160; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -424,7 +425,8 @@ TEST(RouteGrain, FollowsTheIsa) {
 class RouteSelectionTest : public IsaTest {};
 SWITCHYARD_FOR_EVERY_ISA(RouteSelectionTest);
 
-// Returns 1 to 2 * 64 + 1, and larger numbers that occur in real models.
+// Returns the numbers of experts to test: 1 to 2 * 64 + 1, and larger numbers
+// that occur in real models.
 std::vector<size_t> ExpertCounts() {
   std::vector<size_t> counts = {160, 256, 288, 384, 512, 768, 896, 1000};
   for (size_t experts = 1; experts <= 2 * 64 + 1; ++experts) {
@@ -487,7 +489,7 @@ TEST_P(RouteSelectionTest, InterleavedOutputs) {
   }
 }
 
-// The position of a logit in its row: element `e` of `experts`.
+// The place of a logit: index `e` in a row of `experts` logits.
 // Kind::element() computes the logit at this place.
 struct Place {
   size_t e, experts, top_k;
@@ -504,8 +506,8 @@ struct Kind {
   float (*element)(const Place& at);
 };
 
-// Ordinary rows, and rows that are difficult for the kernel: a bound from
-// group maxima, a filter or a tie rule could fail on them.
+// Ordinary rows, and rows that are difficult for the kernel. On difficult rows,
+// its bound from group maxima, its filter or its rule for ties could fail.
 const Kind kKinds[] = {
     {"ordinary", [](const Place& at) { return at.Within(9.0f); }},
     {"all equal", [](const Place&) { return -1.5f; }},
@@ -535,8 +537,8 @@ const Kind kKinds[] = {
      [](const Place& at) {
        return at.Pick({3e38f, at.Within(3e38f)});
      }},
-    // All large logits are in one group, or in one group fewer than the kernel
-    // needs for its bound.
+    // All large logits are in a single group, or the groups with large logits
+    // are one too few for the kernel's bound.
     {"heavy in one of 16",
      [](const Place& at) { return at.e % 16 == 5 ? 9 + at.index() : 0; }},
     {"heavy in one of 64",
@@ -695,8 +697,8 @@ struct Batch {
   RouteOptions options;
 };
 
-// Draws a batch: all rows are of one kind, of one kind with a few others, or
-// of any kinds.
+// Draws a batch. All rows are of one kind, or one row in eight is of any kind,
+// or all rows are of any kind.
 Batch MakeBatch(size_t rows, size_t experts, size_t top_k, Random& random) {
   Batch batch = {{}, rows, experts, top_k, {}};
   batch.options = {random.Below(2) == 0,
@@ -729,7 +731,8 @@ void ExpectSameAsRowByRow(const Batch& batch) {
 
 // The numbers of experts from 1 to 70 cover the kernel's first two groups of
 // candidates and a few experts more. top_k goes up to values for which the
-// kernel processes rows one by one. Up to 41 rows are two and a half vectors.
+// kernel processes rows one by one. A batch has up to 41 rows, two and a half
+// times as many as a vector of AVX-512 has lanes.
 TEST_P(RouteBatchTest, SameBitsAsRowByRow) {
   Random random(1);
   std::vector<size_t> counts = {96, 128, 160, 256, 384, 512, 1000};

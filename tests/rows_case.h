@@ -32,8 +32,9 @@ constexpr size_t kNumRowKinds = sizeof(kRowKinds) / sizeof(kRowKinds[0]);
 inline void FillRow(size_t kind, Random& random, float* x, size_t cols) {
   const auto word = [&] { return static_cast<uint32_t>(random.Next() >> 32); };
   const size_t special = random.Below(cols);
-  // For "ties" and "beside ties": values are multiples of a step, and one of
-  // them is 127 steps. So the codes are these multiples. With a step of 1 all
+  // For "ties" and "beside ties": values are in the middle between two
+  // multiples of a step, or close to it. One value is 127 steps, so the scale
+  // is the step, and values are ties between two codes. With a step of 1 all
   // products are exact.
   const float step = word() % 2 == 0 ? 1.0f : random.Uniform(0.5f, 2.0f);
   for (size_t c = 0; c < cols; ++c) {
@@ -187,8 +188,8 @@ void ForEveryConversion(const F& f) {
   }
 }
 
-// Calls f(to) for one format of each type, beginning with the slowest. Tests
-// on many threads use this.
+// Calls f(to) for every third format, beginning with the slowest. Tests on many
+// threads use this function.
 template <class F>
 void ForSomeFormats(const F& f) {
   for (size_t i = std::size(kFormats); i > 0; i -= std::min<size_t>(i, 3)) {

@@ -429,7 +429,8 @@ class ReadsLogitsAsBf16 : public PlainRouter {
     return rounded;
   }
 };
-// The mistakes below are not in Causes(), so the grader describes them.
+// Causes() does not have the mistakes below. The grader finds them by other
+// checks.
 class SortsSlotsByIndex : public PlainRouter {
   std::vector<int32_t> Select(const Doubles& keys,
                               size_t top_k) const override {
@@ -721,7 +722,7 @@ TEST(SwyGrade, TellsHowTheCommandEnded) {
           "k'; exit 4\"");
   EXPECT_EQ(late.exit_code, 1);
   EXPECT_EQ(late.out, "The command exited with 4.\n1 case: all pass\n");
-  // The command's own errors pass through.
+  // The command's own errors appear on stderr unchanged.
   EXPECT_EQ(Swy("grade --only ties sh -c 'echo no GPU >&2'").err, "no GPU\n");
 }
 

@@ -130,8 +130,8 @@ TEST(AnyMatrices, FromPointersAndSizesOfAnyIntegerType) {
   ExpectAny({x, 3, 5}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, uint8_t{5}}, x, 3, 5, 5, Type::kF32);
   ExpectAny({x, int64_t{3}, 5u, short{8}}, x, 3, 5, 8, Type::kF32);
-  // Negative sizes become sizes that are too large for any check, not small
-  // ones.
+  // Negative sizes do not become small sizes, but sizes that are too large for
+  // any check.
   ExpectAny({x, -1, int64_t{-2}, -3}, x, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2,
             Type::kF32);
   // The type of this matrix is only known at run time.

@@ -147,7 +147,7 @@ TEST(WorkList, KnownAnswers) {
   EXPECT_EQ(Make(counts, options),
             (std::vector<WorkTile>{
                 {3, 8, 2}, {11, 8, 2}, {19, 6, 2}, {0, 3, 0}, {25, 1, 3}}));
-  // Rows are not cut if a tile costs more than its rows.
+  // An expert is cut less, or not at all, if each tile has a cost of its own.
   options.min_rows = 0;
   options.tile_cost = 22;
   EXPECT_EQ(Make(counts, options),
@@ -179,8 +179,8 @@ TEST(WorkList, LargeNumbers) {
   EXPECT_EQ(WorkListSize(SIZE_MAX, 2, {1, 1}), SIZE_MAX);
   EXPECT_EQ(WorkListSize(10, 20, {1, 4}), 12u);
   EXPECT_EQ(WorkListSize(100, 8, {1, 16}), 14u);
-  // The first row_cost is the largest possible one. The costs below are too
-  // large.
+  // INT64_MAX / 45 is the largest row_cost for 45 rows. The costs in `beyond`
+  // are too large.
   const std::vector<int32_t> counts = {5, 0, 40};
   WorkListOptions options;
   options.row_cost = INT64_MAX / 45;

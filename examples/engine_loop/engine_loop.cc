@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An engine with its own threads can run Switchyard on them in three ways:
-//   1. Call kernels from the engine's thread loop, each thread on its rows.
-//   2. Lend the threads: derive a class from switchyard::Executor, and call
-//   each
+//   1. Call kernels in the engine's thread loop. Each thread passes its rows.
+//   2. Lend the threads: derive a class from switchyard::Executor. Call each
 //      kernel once for all rows.
 //   3. If all threads run one region (as with OpenMP) and have a barrier: share
 //      a TeamExecutor. Thread 0 then calls each kernel once, as in way 2.

@@ -148,8 +148,8 @@ void Dispatch(Exchange* x, swy_matrix tokens, swy_matrix topk_ids,
   CheckStatus(swy_map_pairs(&map_in, &map_out, &map_options, NULL));
 
   // Gathers the rows of the pairs into the message, and quantises them on the
-  // way. With row_index, the library quantises each token once, and copies its
-  // other rows.
+  // way. With row_index, the library quantises each token once, and copies the
+  // result to the token's other rows.
   in.tokens = swy_plain_rows(tokens);
   in.pairs = map_out.pairs.rows;
   in.topk_ids = topk_ids;

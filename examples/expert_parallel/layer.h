@@ -90,8 +90,8 @@ void Return(Exchange* exchange, Stopwatch* watch);
 void Sum(Exchange* exchange, swy_matrix topk_weights, swy_matrix out,
          Stopwatch* watch);
 
-// Return the number of rows that this rank has received for its experts, the
-// rows, and the expert of each row, int32 [rows, 1].
+// These functions return the number of rows that this rank has received for its
+// experts, the rows, and the expert of each row, int32 [rows, 1].
 size_t ReceivedRows(const Exchange* exchange);
 swy_rows ReceivedTokens(const Exchange* exchange);
 swy_matrix ReceivedIds(const Exchange* exchange);

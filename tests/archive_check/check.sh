@@ -56,8 +56,8 @@ exported=$({
 } | sort -u)
 
 # Lists the file-local definitions as "name ISA". Leaves out pieces that the
-# compiler splits off ("[clone .cold]"). An AVX3 function may stand for its
-# AVX3_DL version, too.
+# compiler splits off ("[clone .cold]"). A function in N_AVX3 whose name ends in
+# _AsAvx3Dl counts as the version for AVX3_DL.
 found=$(sed -nE \
   -e 's/N_AVX3(::\(anonymous namespace\)::\w+_Recorded)_AsAvx3Dl\(/N_AVX3_DL\1(/' \
   -e 's/^[0-9a-f]+ t switchyard::simd::N_(\w+)::\(anonymous namespace\)::(HasFma|\w+_Recorded)\([^[]*$/\2 \1/p' \

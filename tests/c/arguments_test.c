@@ -151,8 +151,8 @@ static void TestParts(void) {
 #define CHECK_REPORT_0(...)
 #define CHECK_NOBODY(...)
 
-// Tests every function of the headers with inputs, outputs and options, as
-// structs.awk lists them.
+// Tests RunExperts() and every other function that has inputs, outputs and
+// options. structs.awk makes the list of the other functions, structs.inc.
 void TestArguments(void) {
 #define S(...)
 #define E(...)
@@ -171,7 +171,7 @@ void TestArguments(void) {
 }
 
 // Checks that a call refuses a flag with an invalid value. Only callers in C
-// can pass one, because flags are numbers there.
+// can pass such a value, because in C flags are numbers.
 #define CHECK_FLAG(call, message, details)                    \
   do {                                                        \
     const swy_status refused = (call);                        \

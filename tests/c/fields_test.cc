@@ -246,9 +246,9 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
   });
 }
 
-// Each version of a struct ends with a field, and is at least as long as the
-// first version. The test skips sizes at which only a field of a nested struct
-// ends.
+// Tests which sizes a struct may have: those at which one of its fields ends,
+// from the size of the first version on, and all sizes above sizeof. Skips
+// sizes at which only a field of a nested struct ends.
 TEST(Sizes, AreThoseOfVersions) {
   size_t structs = 0;
   const auto test = [&](const auto& initial, const char* name,

@@ -147,7 +147,7 @@ static void TestBits(void) {
   for (workers = 1; workers <= 2; ++workers) {
     struct Layer* const l = workers == 1 ? &alone : &layer;
     if (MakeLayer(l, workers)) {
-      // For two workers the columns are cut, which gives more tiles.
+      // A plan for two workers cuts the columns, too, so it has more tiles.
       CHECK(l->report.max_rows == 5 && l->report.dropped == 0);
       CHECK(workers == 1 ? l->report.tiles == 4 : l->report.tiles > 8);
       CHECK_OK(Run(l, workers == 1 ? NULL : &kThreads));

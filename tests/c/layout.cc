@@ -65,8 +65,8 @@ bool PrintEnum(const char* name, const std::vector<Enumerator>& list) {
   return is_same;
 }
 
-// The C++ enumeration for each C enumeration. If one is missing, this file
-// does not compile.
+// The C++ enumeration for each C enumeration. If a line for a C enumeration is
+// missing here, this file does not compile.
 using swy_status_code_cpp = StatusCode;
 using swy_type_cpp = Type;
 using swy_score_cpp = Score;

@@ -115,8 +115,8 @@ static void TestDetails(void) {
   CHECK(strcmp(swy_status_details(refused), "") == 0);
 }
 
-// If an enumerator does not fit the C++ type, swy_status_details() must not
-// show it as a valid one.
+// If a number does not fit the C++ enumeration, swy_status_details() must not
+// show a valid enumerator instead, but "no type" or "no enumerator".
 static void TestDetailsOfEnumerators(void) {
   static const int32_t kNone[] = {-1, 255, 256, 1 << 30};
   float from[12] = {0}, to[12];

@@ -17,8 +17,8 @@ static const float kLogits[3][4] = {
     {0.0f, LN2, LN3, LN4}, {LN3, LN4, 0.0f, LN2}, {LN2, LN2, LN2, LN2}};
 static const int32_t kBest[3][2] = {{3, 2}, {1, 0}, {0, 1}};
 
-// Records a layer as the second of two layers in an array, with a padding
-// token, and replays it.
+// Records the second layer in an array of two layers, and replays it. One of
+// the tokens is padding.
 static void TestRecord(void) {
   float logits[3][4], weights[3][2], again[3][2];
   int32_t ids[3][2];

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Refuses each request for memory or for a thread in turn, in a child
-// process. One child refuses only its n-th request, another child the n-th
-// and all later ones. The test increases n until a child makes fewer than n
-// requests. Each time the library has to report an error, and has to work
-// again afterwards.
+// process. One child refuses only its n-th request. Another child refuses its
+// n-th and all later requests. The test increases n until a child makes fewer
+// than n requests. Each time the library has to report an error, and has to
+// work again afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,8 @@ namespace {
 // the work.
 constexpr Shape kShape = {512, 64, 4, 160};
 
-// The requests that a child refuses. `asked` counts all its requests.
+// Describes which requests a child refuses. `asked` is the number of the
+// child's requests, refused or not.
 struct Refusal {
   uint64_t n;
   Failing which;

@@ -19,7 +19,8 @@
 namespace switchyard::testing_support {
 namespace {
 
-// Runs some ranges and then fails, in that call and in all later ones.
+// Runs `ranges` ranges. After that, the current call of ParallelFor() and all
+// later calls fail.
 class FailingExecutor final : public Executor {
  public:
   explicit FailingExecutor(size_t ranges) : left_(ranges) {}

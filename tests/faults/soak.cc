@@ -39,11 +39,11 @@ using namespace device;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 6;
-// The heap and RSS may exceed their maximum in the warm-up by this much.
-// malloc's count is exact except for memory that TBB and the C library keep,
-// so a leak of 10 bytes per operation shows after 3 minutes. RSS is less
-// exact, because it includes TBB's own allocator and fragments of free memory
-// that malloc keeps.
+// After the warm-up, the heap and RSS may exceed the warm-up's maximum by these
+// numbers of KiB. malloc's count is exact except for memory that TBB and the C
+// library keep, so a leak of 10 bytes per operation shows after 3 minutes. RSS
+// is less exact, because it includes TBB's own allocator and fragments of free
+// memory that malloc keeps.
 [[maybe_unused]] constexpr size_t kHeapNoiseKib = 1024;
 [[maybe_unused]] constexpr size_t kRssNoiseKib = 8192;
 
@@ -148,8 +148,8 @@ const char* OnNewDevice(Random& random, const Shared& shared) {
              : "a new device gives other results";
 }
 
-// Destroys command buffers: some that were committed, without waiting for
-// them, and some that never were.
+// Destroys command buffers. Some were committed and may still run, and some
+// were never committed.
 const char* Dropped(Random& random, const Shared& shared) {
   const auto device =
       random.Below(2) == 0 ? shared.device : CreateDevice({Serial()});
@@ -328,9 +328,9 @@ class Soak {
 }  // namespace switchyard::testing_support
 
 int main(int argc, char** argv) {
-  // Makes free() return large blocks at once. Limits malloc to two arenas, so
-  // that threads that end leave no arenas behind. Without both, RSS would
-  // hide leaks.
+  // Makes free() return large blocks at once. Limits malloc to two arenas,
+  // because threads would leave arenas behind when they end. Without these
+  // settings, RSS would hide leaks.
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   mallopt(M_ARENA_MAX, 2);
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.0;

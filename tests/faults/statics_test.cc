@@ -28,8 +28,8 @@ using Outcome = DevicePass::Outcome;
 
 constexpr Shape kShape = {256, 64, 4, 96};
 
-// Ends the process with _exit() if `right` is false. During exit(), nothing
-// else can still change the exit code.
+// Ends the process with _exit() if `right` is false, because nothing else can
+// change the exit code once exit() has begun.
 void Require(bool right, const char* what) {
   if (!right) _exit(Tell(what));
 }

@@ -32,7 +32,7 @@ namespace {
 
 constexpr Shape kShape = {192, 64, 4, 96};
 
-// A layer and the digest of its results. Each caller has its own.
+// A caller: its own layer, and the digest of the layer's results.
 struct Caller {
   explicit Caller(uint64_t seed)
       : layer(kShape, seed), expected(layer.Expected()) {}
@@ -72,7 +72,7 @@ TEST_P(CallersTest, SixtyFourThreadsOnOneExecutor) {
   for (const auto& caller : callers) EXPECT_EQ(caller->right, 5u);
 }
 
-// With 64 threads, most threads wait for others that do not have a core at
+// With 64 threads, most threads wait for threads that do not have a core at
 // the moment.
 TEST(Callers, SixtyFourThreadsInOneCall) {
   EngineThreads crew(64);

@@ -10,7 +10,7 @@ export CMAKE_GENERATOR CXX CXXFLAGS
 VERSION=$(sed -nE 's/^project\(switchyard VERSION ([0-9.]+).*/\1/p' "$SOURCE/CMakeLists.txt")
 DEVICE=OFF  # whether the build has the component
 [[ " ${COMPONENTS//;/ } " != *" device "* ]] || DEVICE=ON
-# Prevents finding anything that this script does not name.
+# Keeps the tools from finding a library that this script does not name.
 unset CMAKE_PREFIX_PATH switchyard_DIR PKG_CONFIG_PATH CPATH LIBRARY_PATH LD_LIBRARY_PATH
 
 die() {
@@ -358,8 +358,8 @@ END
     runs_engines -g
     ;;
   cookbook)
-    # The crate's tests run the recipe in Rust, and the Python package's tests
-    # the one in Python.
+    # Leaves out the recipes in Rust and in Python, because the tests of the
+    # crate and of the Python package run them.
     awk -v to="$WORK" -f "$here/blocks.awk" "$SOURCE/docs/cookbook.md"
     build "$WORK" "-DCMAKE_PREFIX_PATH=$PREFIX"  # by the page's CMakeLists.txt
     runs_recipe layer.cc

@@ -166,7 +166,7 @@ expect "run counts" grep -qxE 'Compiling: 2 of 8 files(, about [0-9]+ s left)?; 
 expect "run runs" has "$out" "moe_layer: --tokens 5"
 expect "run builds swy" grep -q -- '--build .* --target moe_layer swy' "$tree/calls"
 expect "the log" grep -qF '[8/8] Building CXX object 8.cc.o' "$tree/build/setup.log"
-# A run ends with three further commands, and passes on moe_layer's exit
+# At its end, a run prints three further commands. It returns moe_layer's exit
 # code.
 expect "run says what is next" grep -qE '^Next, in .*:$' <<<"$out"
 expect "run ends with three commands" test "$(sed '1,/^Next/d' <<<"$out" | grep -c '^  ')" -eq 3
@@ -286,7 +286,7 @@ run clean
 run clean
 expect "clean of nothing" test "$status $out$err" == "0 Nothing to remove: no $tree/build"
 
-# Tests a machine without a network, and one with a Highway that is too old.
+# Tests a machine without a network, and a machine with a Highway that is too old.
 if ((EUID == 0)); then
   STUB_PACKAGES=none STUB_APT="W: Temporary failure resolving the mirror" run run
   expect "no network" test "$status $err" == \

@@ -65,7 +65,7 @@ except='^bench/probes(-inl\.h|\.cc):.*(vector_size|<immintrin\.h>|_mm(256|512)?_
 # on flush-to-zero to show that it changes nothing.
 fp_mode='_mm_[gs]etcsr|<xmmintrin\.h>|asm volatile\("m(rs %0, fpcr|sr fpcr, %0)"'
 except+="|^src/base/fp_env\.h:.*($fp_mode)"
-# fiber.cc switches from one stack to another by assembly.
+# fiber.cc switches from one stack to another in assembly.
 except+='|^device/src/core/fiber\.cc:.*\basm\(R"\('
 rule "intrinsics and assembly stay in src/simd" "$intrinsics" "${others[@]}"
 except=$fp_mode
@@ -81,8 +81,8 @@ except=
 (($(grep -cE "$streams" src/simd/rows-inl.h) == 2)) ||
   { echo "FAILED: the pattern does not find StreamingStores" >&2; exit 1; }
 
-# Includes between the folders of src: base includes none of the others; calls
-# and simd include only base.
+# Includes between the folders of src: src/base includes no other folder, and
+# src/calls and src/simd include only src/base.
 room() { printf '%s\n' "${sources[@]}" | grep "^src/$1/"; }
 mapfile -t base < <(room base)
 mapfile -t calls < <(room calls)
