@@ -53,8 +53,8 @@ struct Rows {
            activate.layout == GateUpLayout::kInterleaved;
   }
 };
-// Owns contiguous copies of arguments with elements that are not contiguous
-// within a row.
+// Owns copies of arguments. MatrixOf() makes a copy if the elements of a row
+// are not contiguous.
 struct RowsKeepers {
   Tensor hidden, ids, weights;
 };

@@ -46,8 +46,8 @@ class Buffer:
 
 
 class Message:
-    """A message of rows to experts. Each row has its values, scale and expert's number side by
-    side."""
+    """A message with rows for experts. A row of the message has the values, the scale (if the values
+    are quantised) and the number of the expert, one behind the other."""
 
     def __init__(self, hidden, dtype):
         self.dtype, self.scale = dtype, hidden * dtype.itemsize
@@ -257,7 +257,7 @@ def difference(args, hidden, ids, topk_weights, out):
 
 
 def of_all(values):
-    """Returns, for each value, the largest of all processes."""
+    """Returns a list: for each element of `values`, its maximum over all processes."""
     values = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(values, dist.ReduceOp.MAX)
     return values.tolist()

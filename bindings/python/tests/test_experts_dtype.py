@@ -260,7 +260,7 @@ def test_the_originals_are_gone():
                          ids=["model", "part"])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_interruptions(of, at, monkeypatch, tmp_path):
-    """Checks that after an interruption earlier layers are quantised, later ones are floats, and the
+    """Checks that after an interruption earlier layers are quantised, later layers are floats, and the
     half-done layer raises an error."""
     model = wide("qwen3_moe")
     want = logits_of(model)

@@ -140,8 +140,8 @@ class _Parameters:
         return block.bytes / block.columns
 
     def require_all(self):
-        """Raises unless all parameters are packed, because unpacked ones would be random
-        numbers."""
+        """Raises ValueError if a parameter is not packed yet, because the experts would compute with
+        random numbers."""
         for name, (module, _, _, role) in self._of.items():
             if not hasattr(module, f"packed_{role}"):
                 raise ValueError(f"{name}: the checkpoint does not have it")

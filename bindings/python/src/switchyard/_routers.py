@@ -149,7 +149,7 @@ def _example(twin, hidden_size, dtype):
     more = ()
     try:
         out = twin(rows)
-    except TypeError:  # its second argument is a bias
+    except TypeError:  # forward() needs a bias as its second argument
         experts = next(p.shape[0] for p in twin.parameters() if p.dim() == 2)
         more = (random(experts).mul_(0.05),)
         out = twin(rows, *more)
