@@ -3,8 +3,8 @@
 
 // packing_test SEED TENSORS
 //
-// Makes tensors of random shapes in the plug-in's buffers, which pack all
-// tensors but those of F16. Sets the tensors to random bytes, as a whole or in
+// Makes tensors of random shapes in the plug-in's buffers, which pack tensors
+// of all types except F16. Sets the tensors to random bytes, as a whole or in
 // random parts, and checks that the bytes read back are equal. Then compares a
 // product of the plug-in with ggml's product, which may differ by the rounding
 // of rows. Prints a JSON object with the number of tensors of each type, and

@@ -52,10 +52,10 @@ PACKED = {}
 
 
 def calls_as_stored(kind):
-    """Returns the number of claimed (layer, batch) pairs of three layers and BATCHES, if weights
-    are as stored. A batch is claimed if it has two (token, slot) pairs per expert or more (q8_0),
-    half a pair or more (q4_K and q6_K), or always (other types). Packed weights are always
-    claimed."""
+    """Returns how many of BATCHES the plug-in claims, added up over three layers, if weights are as
+    stored. With q8_0 it claims a batch of two or more (token, slot) pairs per expert, with q4_K and
+    q6_K of half a pair or more, and with other types any batch. With packed weights it would claim
+    all batches."""
     return 3 * (2 if kind == "q8_0" else 3 if "_K" in kind else 5)
 
 
