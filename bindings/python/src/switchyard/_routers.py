@@ -136,8 +136,8 @@ def _twin(module):
 
 
 def _example(twin, hidden_size, dtype):
-    """Gives the copied router random parameters and runs it on random rows. Returns rows and
-    results."""
+    """Gives the copied router random parameters and runs it on random rows. Returns the router, the
+    rows, a tuple of further arguments (a bias, or none), and the results."""
     generator = torch.Generator().manual_seed(1)
     for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
         if t.dim() == 2 and t.is_floating_point():
