@@ -225,8 +225,8 @@ make_venv() {
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
 }
 
-# find_ggml: prints the folder of ggml's CMake package. Fails if a part of the
-# package is missing.
+# find_ggml: prints the folder of ggml's CMake package. Fails if llama-cpp-python
+# is not installed, or does not contain the CMake package.
 find_ggml() {
   "$root/build/ggml-venv/bin/python3" -c '
 import importlib.metadata as m

@@ -86,7 +86,7 @@ class Case {
       }
       if (!IsRead()) return false;
     }
-    // Sets and reads one expert through a view.
+    // Reads one expert through a view.
     const size_t expert = static_cast<size_t>(Number(0, experts_ - 1));
     ggml_tensor* view = ggml_view_2d(context_.get(), weights_, in_, out_,
                                      weights_->nb[1], expert * weights_->nb[2]);

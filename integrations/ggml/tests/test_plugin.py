@@ -84,7 +84,7 @@ class PluginTest(unittest.TestCase):
         return path
 
     def model_files(self, family, kind):
-        """Makes a model in several files, and returns the name of the first."""
+        """Makes a model in several files, and returns the path that split_path() takes."""
         path = pathlib.Path(self.folder.name, f"{family}-{kind}.gguf")
         make_model.FAMILIES[family](str(path), kind)
         return path
@@ -118,8 +118,9 @@ class PluginTest(unittest.TestCase):
         return self.stock[key]
 
     def compare(self, family, kind, batches=BATCHES, **environment):
-        """Runs the plug-in and compares logits. Returns from its report a dictionary with the
-        number of calls of each kind, and the lines about products that were left to ggml."""
+        """Runs the plug-in and compares logits. Returns two parts of the plug-in's report: a
+        dictionary with the number of calls of each kind, and the lines about products that were
+        left to ggml."""
         model = self.model(family, kind)
         expected = self.logits_of_stock(model, batches, "AS_STORED" in environment)
         exact = self.logits_of_stock(self.model(family, kind + " as f32"), batches)
