@@ -113,7 +113,7 @@ begin() {
 # while the built programs run.
 finish() { exec 9>&-; }
 
-# Messages of apt-get and pip that cannot reach the network.
+# Messages that apt-get and pip write if they cannot reach the network.
 readonly no_network='Temporary failure|Could not resolve|Name or service not known|Network is unreachable'\
 '|Could not connect|Connection (refused|timed out)|Failed to establish a new connection|No route to host'
 # The line of the log where the current download begins, or empty if nothing is
@@ -186,8 +186,8 @@ install_packages() {
     die "missing packages; as root: apt-get install --no-install-recommends ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   online_since=$(($(wc -l <"$log") + 1))
-  # Continues if apt-get cannot read a list, such as the list of a third party. If
-  # the list matters, the next step fails.
+  # Continues if apt-get cannot read a list of packages, such as a third party's
+  # list. If the list matters, the next step fails.
   step "Reading the package lists" env LC_ALL=C.UTF-8 bash -c 'apt-get update || true'
   [[ " ${missing[*]} " != *' libhwy-dev '* ]] ||
     check_highway "$(LC_ALL=C.UTF-8 apt-cache policy libhwy-dev | sed -n 's/^ *Candidate: //p')"
@@ -225,8 +225,8 @@ make_venv() {
     install_python venv "${python_packages[*]}" "${python_packages[@]}"
 }
 
-# find_ggml: prints the folder of ggml's CMake package. Fails if a part of the
-# package is missing.
+# find_ggml: prints the folder of ggml's CMake package. Fails if llama-cpp-python
+# is not installed, or does not contain the CMake package.
 find_ggml() {
   "$root/build/ggml-venv/bin/python3" -c '
 import importlib.metadata as m
@@ -366,7 +366,7 @@ show_progress() {
       fi
       partial=''
     elif ((status <= 128)); then
-      break # the output has ended; above 128, three seconds have passed without output
+      break # the output has ended; a status above 128 means three seconds without output
     fi
     ((made > 0)) || continue
     if [[ -t 1 ]]; then

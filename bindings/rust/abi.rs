@@ -284,7 +284,7 @@ impl Abi {
                 "typedef" => self.read_function_type()?,
                 "SWY_API" => self.read_function()?,
                 "static" => self.skip_inline_function(),
-                "extern" => self.at += 4, // "C" {
+                "extern" => self.at += 4, // skips the tokens " C " {
                 "}" => {}
                 other => return Err(format!("'{}' begins no declaration", other)),
             }
@@ -516,8 +516,8 @@ impl Abi {
         self.config = format!("config! {{\n{}}}\n", fields);
     }
 
-    /// Reads a declaration like `typedef void (*swy_body)(...)`. The Rust type cannot be
-    /// null.
+    /// Reads a declaration like `typedef void (*swy_body)(...)`. Writes the Rust type without
+    /// `Option`, so that its values cannot be null.
     fn read_function_type(&mut self) -> Result<(), String> {
         let result = self.read_type()?;
         let declared = self.read_declarator(&result)?;
@@ -540,8 +540,8 @@ impl Abi {
         self.expect("SWY_NOEXCEPT")?;
         self.expect(";")
     }
-    /// Writes the safe Rust function for a C function, if all of its structs have a
-    /// generated safe struct and Rust does not have to check its inputs first.
+    /// Writes the safe Rust function for a C function. Writes none if a struct of the
+    /// function is in `OWN`, or if Rust has to check the inputs first.
     fn write_safe_function(&mut self, name: &str, parameters: &[Declared]) {
         let structs: Vec<&str> = parameters
             .iter()

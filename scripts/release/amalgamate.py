@@ -88,8 +88,8 @@ def main():
             kernels += apart(path, text[loop.end():])
         else:
             once += apart(path, text)
-    # Inlines the headers before the kernels, which are compiled once per target, because only
-    # then is the order of the headers right.
+    # Calls inline() in the order of the output file, because inline() keeps a header only where it
+    # is included first.
     before = inline(before, seen, per_target=False)
     kernels = inline(kernels, seen)
     (out / 'switchyard.cc').write_text(head + f"""//

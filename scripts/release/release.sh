@@ -38,9 +38,9 @@ archive() {
 }
 
 # prefix_maps: prints compiler options that keep the path of $work out of the
-# binaries that are built there, with ccache (which makes paths relative) and
-# without it. Build IDs also depend on the build's RPATH, so the builds below make
-# the RPATH relative to $ORIGIN.
+# binaries that are built there. The options work with ccache, which makes paths
+# relative, and without ccache. Build IDs also depend on the build's RPATH, so the
+# builds below make the RPATH relative to $ORIGIN.
 prefix_maps() {
   printf -- '-ffile-prefix-map=%s ' "$root/build=." ..=./dist-work ../..=. "$highway=highway" \
     "$(realpath -m --relative-to="$work/build" "$highway")=highway"

@@ -213,7 +213,8 @@ void GatherInto(const Tensor& tokens, const Tensor& pairs, const Tensor& rows,
   GatherInputs in;
   in.tokens = RowsOf(kOp, "tokens", tokens, "token_scales", token_scales);
   in.pairs = IntsOf(kOp, "pairs", pairs);
-  // GatherRows only reads the shape of topk_ids, but refuses a null pointer.
+  // GatherRows refuses a null pointer in topk_ids, but reads only the shape of
+  // topk_ids. So the view may point to a single number.
   static const int32_t shape_only = 0;
   in.topk_ids = ConstAnyMatrix(&shape_only, in.tokens.rows, top_k);
   Tensor keeper = pairs;

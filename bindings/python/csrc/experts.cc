@@ -53,8 +53,8 @@ struct Rows {
            activate.layout == GateUpLayout::kInterleaved;
   }
 };
-// Owns contiguous copies of arguments with elements that are not contiguous
-// within a row.
+// Owns the copies of arguments that MatrixOf() makes if it cannot view the
+// tensors themselves.
 struct RowsKeepers {
   Tensor hidden, ids, weights;
 };
@@ -189,7 +189,7 @@ struct QuantizedProducts {
   void Rethrow() const {}  // products do not throw
 };
 
-// Plans and runs a layer. `gemm` computes the products. `shape` has the
+// Plans and runs a layer. `products` multiplies the tiles. `shape` has the
 // number, sizes and costs of experts, and `options` has the formats of rows.
 template <class Gemm>
 Tensor Run(const char* op, const Rows& rows, ExpertsPlanOptions shape,

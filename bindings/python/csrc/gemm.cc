@@ -147,8 +147,8 @@ void Projection::UsePacked(const char* op, const PackedProduct& packed) {
 }
 
 // torch allocates the product, which is then copied to `out`. For 32 rows the
-// copy takes a hundredth of the product's time. The product is called through
-// torch's dispatcher, because torch's stable ABI does not have it.
+// copy takes a hundredth of the product's time. The call goes through torch's
+// dispatcher, because torch's stable ABI lacks the operator.
 void Projection::MultiplyPacked(int64_t expert, const ConstAnyMatrix& rows,
                                 const AnyMatrix& out, bool add_bias) const {
   using torch::stable::detail::from;

@@ -71,8 +71,8 @@ std::string OptionsAsText() {
   return text.str();
 }
 
-// Returns the report on `answers` to CasesLike(only), and whether the router
-// is right.
+// Grades a router's answers to the cases of CasesLike(only). Returns the
+// report, and true if the router is right.
 std::tuple<std::string, bool> Grade(const std::string& answers,
                                     const std::string& only) {
   conformance::Grader grader(CasesLike(only));

@@ -79,7 +79,8 @@ std::from_chars_result Read(const char* begin, const char* end, Float& value,
   const size_t size = std::min<size_t>(end - begin, sizeof(text) - 1);
   std::copy(begin, begin + size, text);
   text[size] = '\0';
-  // strtof() would also skip blanks and a plus sign.
+  // from_chars() refuses leading blanks and a plus sign, which strtof() would
+  // skip.
   const bool starts = size != 0 && *text > ' ' && *text != '+';
   char* stop = text;
   errno = 0;

@@ -102,7 +102,8 @@ inline int32_t DtypeOf(Type type) {
                                : aoti_torch_dtype_int32();
 }
 
-// A copy of a tensor's shape, because each query of a tensor calls into torch.
+// The shape of a tensor, which is read only once, because each query of a
+// tensor calls into torch.
 struct Shape {
   int64_t dim = 0;
   const int64_t* sizes = nullptr;
@@ -114,10 +115,10 @@ struct Shape {
         strides(tensor.strides().data()) {}
 };
 
-// Returns a view of a tensor. The elements of a row must be contiguous. If
-// they are not, makes a copy, stores it in `keeper` and returns a view of the
-// copy. For an output, pass no `keeper`: rows that are not contiguous are
-// then an error.
+// Returns a view of a tensor. The elements of a row must be contiguous, and
+// rows must not overlap. For other tensors, makes a copy, stores it in `keeper`
+// and returns a view of the copy. For an output, pass no `keeper`: tensors that
+// need a copy are then an error.
 inline AnyMatrix MatrixOf(const char* op, const char* argument,
                           const Tensor& tensor, Tensor* keeper = nullptr) {
   const Type type = TypeOfDtype(op, argument, tensor.scalar_type());

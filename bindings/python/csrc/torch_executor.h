@@ -30,8 +30,8 @@ class TorchExecutor final : public Executor {
   explicit TorchExecutor(size_t threads) : threads_(threads) {}
 
   size_t Concurrency() const noexcept override { return threads_; }
-  // Returns 6 us: a fork is cheap, because OpenMP's threads spin between
-  // torch's regions.
+  // Returns the cost of a fork, 6 us. A fork is cheap, because OpenMP's threads
+  // spin between torch's regions.
   size_t ForkNs() const noexcept override { return 6000; }
 
   Status ParallelFor(size_t count, size_t grain, Body body,

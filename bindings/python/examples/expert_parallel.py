@@ -26,8 +26,8 @@ import torch.distributed as dist
 
 from switchyard import exchange
 
-# Bounds of the relative error: the largest difference from float64, divided by the largest result.
-# Each bound is three times the error that rounding to the type gives at the default sizes.
+# Bounds of a token's relative error: the largest difference from float64, divided by the largest
+# result. Each bound is three times the error that rounding to the type gives at the default sizes.
 BOUNDS = {torch.int8: 0.06, torch.float8_e4m3fn: 0.2, torch.bfloat16: 0.03, torch.float32: 1e-5}
 TYPES = {str(t).removeprefix("torch."): t for t in BOUNDS}
 
@@ -46,8 +46,8 @@ class Buffer:
 
 
 class Message:
-    """A message of rows to experts. Each row has its values, scale and expert's number side by
-    side."""
+    """A message with rows for experts. A row of the message has the values, the scale (if the values
+    are quantised) and the number of the expert, one behind the other."""
 
     def __init__(self, hidden, dtype):
         self.dtype, self.scale = dtype, hidden * dtype.itemsize
@@ -243,8 +243,8 @@ def route(logits, top_k):
 
 
 def difference(args, hidden, ids, topk_weights, out):
-    """Compares some tokens with a plain loop in float64. Returns the largest error, divided by the
-    largest sum."""
+    """Compares some tokens with a plain loop in float64. Returns the largest relative error of a token:
+    its largest difference, divided by its largest sum."""
     worst = 0.0
     for t in range(0, len(out), len(out) // 4 + 1):
         total = torch.zeros(args.hidden, dtype=torch.float64)
@@ -257,7 +257,7 @@ def difference(args, hidden, ids, topk_weights, out):
 
 
 def of_all(values):
-    """Returns, for each value, the largest of all processes."""
+    """Returns a list: for each element of `values`, its maximum over all processes."""
     values = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(values, dist.ReduceOp.MAX)
     return values.tolist()

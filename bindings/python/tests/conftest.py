@@ -13,7 +13,8 @@ import switchyard.transformers
 
 @pytest.fixture(autouse=True)
 def _alike():
-    """Gives each test the same random numbers and threads, and shows warnings again."""
+    """Gives each test the same random seed and number of threads, and shows the warnings of earlier
+    tests again."""
     torch.manual_seed(1)
     torch.set_num_threads(2)
     switchyard.transformers._warned.clear()

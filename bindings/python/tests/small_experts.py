@@ -49,8 +49,8 @@ class _Small:
         try:
             many = isinstance(getattr(self._default, name), list)
         except AttributeError as error:
-            # An error means that the class has another name for this size, unless the error says
-            # that the size has a value for each layer.
+            # If the error says that the field has a value for each layer, the class has this
+            # field. Otherwise the class has another name for the size.
             if "per-layer" not in str(error):
                 raise
             many = False

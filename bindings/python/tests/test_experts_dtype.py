@@ -122,7 +122,7 @@ def test_modules(family, name, dtype):
 
 @pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss"])
 def test_floats_are_packed_without_another_rounding(family):
-    """Checks that packed bf16 replaces the parameters without a second copy, with equal values."""
+    """Checks that experts packed in bf16 differ from the exact result only by the rounding of bf16."""
     model = wide(family, torch.bfloat16)
     hidden = torch.randn(5, 256).bfloat16()
     weights, ids = torch.randn(5, 8).softmax(-1).topk(3)
@@ -260,7 +260,7 @@ def test_the_originals_are_gone():
                          ids=["model", "part"])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_interruptions(of, at, monkeypatch, tmp_path):
-    """Checks that after an interruption earlier layers are quantised, later ones are floats, and the
+    """Checks that after an interruption earlier layers are quantised, later layers are floats, and the
     half-done layer raises an error."""
     model = wide("qwen3_moe")
     want = logits_of(model)

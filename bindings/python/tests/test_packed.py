@@ -74,7 +74,8 @@ def test_several_threads():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_product_raises_is_told(threads):
-    """Tests packed f16, which oneDNN multiplies only on few CPUs."""
+    """Checks that the error of a product is raised. Packed f16 gives an error, because oneDNN multiplies
+    f16 only on few CPUs."""
     torch.set_num_threads(threads)
     named = arguments(torch.float16, tokens=64)
     number = torch.ops.switchyard.keep_packed(

@@ -72,7 +72,7 @@ def test_operators(experts, dtype, preset, options):
     for i, (ids, weights, rest) in enumerate(kept):
         assert torch.equal(switchyard.route(logits[i], preset, TOP_K, bias, token_mask=mask,
                                             **named)[1], weights)
-        own = ids >= 0  # a zero expert has id -1 here, but its index in the record
+        own = ids >= 0  # the id of a zero expert is -1 here, but in the record it is its index
         assert torch.equal(_ints(made[:, i])[own], ids[own])
         signed = made.view(torch.int16) if dtype == torch.uint16 else made
         given = signed[order, i].view(dtype)
@@ -223,8 +223,7 @@ def test_weights_have_derivatives(family):
         model(tokens)
     assert torch.equal(_records.signed(recording.record.ids).sort(2).values,
                        _records.signed(ours.record.ids).sort(2).values)
-    # If the replayed experts are the ones that the router selects, all derivatives equal those
-    # without a replay.
+    # If the router itself selects the replayed experts, the replay changes no derivative.
     with replay(model, recording.record):
         again, gradients = _loss_and_gradients(model, tokens)
     assert torch.equal(again, loss) and gradients.keys() == wanted.keys()

@@ -28,8 +28,8 @@ pub struct CombineInputs<'a> {
     /// Optional `[tokens, hidden]`. With `Source::InPlace`, the residual is read from the
     /// output `out` or, without `out`, from `normed`.
     pub residual: Source<'a>,
-    /// `[1, hidden]`: the weight of the norm of the output `normed`. Give both or
-    /// neither.
+    /// `[1, hidden]`: the weight of the norm that is written to the output `normed`. Give
+    /// this weight and that output, or neither.
     pub norm_weight: Matrix<'a>,
     /// Optional: the shared experts.
     pub shared: SharedExpert<'a>,

@@ -87,7 +87,7 @@ include!(concat!(env!("OUT_DIR"), "/config.rs"));
 const TEXT: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
 
 /// Returns the fields of the text model, and the family's name. The name is the file's
-/// model_type if the library knows it, or else the model_type beside the fields.
+/// model_type if the library knows it, or else the model_type in the object of the fields.
 fn text_part(config: &Value) -> Result<(ModelConfig, Option<&str>), Error> {
     let family = |part: &'_ Value| part.get("model_type").and_then(Value::text).map(str::to_owned);
     let is_known = |part: &Value| family(part).map_or(false, |name| Preset::find(&name).is_ok());

@@ -146,8 +146,8 @@ pub fn pack_weights<'m>(
     Ok(unsafe { ExpertWeights::from_raw(packed) }.expect("the format that was asked for"))
 }
 
-/// Returns the format of the rows that products with weights of `format` read. It is the
-/// value for `operands` and `down_operands` of `ExpertsOptions`.
+/// Returns the row format that products with weights of `format` read. It is the value
+/// for `operands` and `down_operands` of `ExpertsOptions`.
 pub fn operands_of(format: WeightFormat) -> RowFormat {
     // SAFETY: the call takes a number only.
     RowFormat::from_c(unsafe { sys::swy_operands_of(format.to_c()) }).expect("the same header's")

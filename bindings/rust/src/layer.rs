@@ -14,8 +14,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
-/// A plan of the work on a layer's experts, which is cut into tiles. The plan lies in
-/// memory that it borrows. Any number of calls may use a plan at the same time.
+/// A plan that cuts the work on a layer's experts into tiles. The plan lies in memory
+/// that it borrows. Any number of calls may use a plan at the same time.
 pub struct ExpertsPlan<'a> {
     raw: sys::swy_experts_plan,
     report: Report,

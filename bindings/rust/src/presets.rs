@@ -60,8 +60,8 @@ impl Preset {
             sys::swy_find_preset(name, preset, route)
         })
     }
-    /// Returns the preset that `call` writes. `call` gets the family's name, a preset
-    /// with the same name to fill, and the options of `route_top_k` to fill.
+    /// Returns the preset that `call` writes. `call` gets the family's name, and fills a
+    /// preset and the options of `route_top_k`. The preset already has the name.
     pub(crate) fn get(
         zero_byte: &'static str,
         family: &str,

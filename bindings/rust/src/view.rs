@@ -124,7 +124,7 @@ unsafe impl Sync for Matrix<'_> {}
 unsafe impl Send for MatrixMut<'_> {}
 
 impl<'a> Matrix<'a> {
-    /// Makes a matrix of rows without gaps. `cols` counts values, in blocks too.
+    /// Makes a matrix of rows without gaps. `cols` counts values, not blocks.
     pub fn new<T: Element>(slice: &'a [T], rows: usize, cols: usize) -> Result<Self, Error> {
         Matrix::strided(slice, rows, cols, cols)
     }
@@ -154,7 +154,7 @@ impl<'a> Matrix<'a> {
     }
 }
 impl<'a> MatrixMut<'a> {
-    /// Makes a matrix of rows without gaps. `cols` counts values, in blocks too.
+    /// Makes a matrix of rows without gaps. `cols` counts values, not blocks.
     pub fn new<T: Element>(slice: &'a mut [T], rows: usize, cols: usize) -> Result<Self, Error> {
         MatrixMut::strided(slice, rows, cols, cols)
     }

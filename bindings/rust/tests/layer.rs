@@ -214,7 +214,7 @@ fn panics_of_a_product_do_not_cross_the_library() {
             .unwrap_err()
         };
         errors.push(fails(|_| panic!("on purpose")));
-        // The library checks the views of tiles as it checks other views.
+        // A wrong row or a wrong element type of a tile's view panics.
         errors.push(fails(|tile| {
             let _ = tile.out.row_mut::<f32>(tile.out.rows());
         }));
@@ -246,7 +246,7 @@ fn arguments_are_checked() {
     assert_eq!(error.message, "PlanExperts: memory: is fewer than ExpertsPlanSize elements");
     assert!(memory.iter().all(|&x| x == 7));
 
-    // One id is outside [0, num_experts).
+    // With three experts, the id 3 of three pairs is outside [0, num_experts).
     let few = ExpertsPlanOptions { num_experts: 3, ..shape };
     let result = plan_experts(data.topk_ids(), &mut memory, &few, Pool::Serial);
     let error = result.err().unwrap();

@@ -268,8 +268,8 @@ ggml_backend_device_i DeviceCalls() {
 }
 
 // The device "Switchyard packing". llama.cpp tries its buffers for weights
-// before the CPU's buffers. It is separate from the device that computes,
-// because results of a device lie in the device's buffers, and the computing
+// before the CPU's buffers. It is separate from the device that computes: ggml
+// puts the results of a device into the device's buffers, so the computing
 // device has the CPU's buffers. The packing device computes nothing, because
 // ggml asks the computing device first.
 ggml_backend_device_i PackingDeviceCalls() {

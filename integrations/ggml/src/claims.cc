@@ -40,7 +40,8 @@ bool IsRows(const ggml_tensor* t) {
   return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->ne[3] == 1;
 }
 
-// Returns the MUL_MAT_ID of a product with or without a bias.
+// Returns the MUL_MAT_ID of a product: `t` or, if `t` adds the product's bias,
+// the node to which the bias is added.
 const ggml_tensor* ProductOf(const ggml_tensor* t) {
   return t->op == GGML_OP_ADD_ID ? t->src[0] : t;
 }
@@ -48,7 +49,7 @@ const ggml_tensor* ProductOf(const ggml_tensor* t) {
 // The number of tokens of the smallest batch with claimed experts. Routers of
 // batches of at least this size are claimed, because they share a split of
 // the graph with the experts. The nodes of a router do not know which experts
-// read them, so all layers have one number.
+// read them, so the number is the same for all layers.
 std::atomic<int64_t> fewest_tokens{kMinTokens};
 
 // Stores for each layer the smallest mean number of (token, slot) pairs per
@@ -93,7 +94,7 @@ double LeastPairs(const ggml_tensor* product) {
 
 // The gate and up products of the layer to which a down product belongs. If
 // the layer has one product for gate and up, `gate` and `up` are this node.
-// For any other product than down, they are null.
+// For a product that is not a down product, `gate` and `up` are null.
 struct GateAndUp {
   const ggml_tensor* gate = nullptr;
   const ggml_tensor* up = nullptr;
@@ -162,8 +163,8 @@ bool IsArgsort(const ggml_tensor* t) {
 
 bool IsTopK(const ggml_tensor* t) {
   const ggml_tensor* sorted = t->view_src;
-  // Refuses a view of a view of the argsort, because other nodes may read the
-  // first of these views, which may have more columns.
+  // Requires a direct view of the argsort. If `t` viewed another view, other
+  // nodes might read columns that only the other view has.
   return t->op == GGML_OP_VIEW && t->src[0] == sorted && IsArgsort(sorted) &&
          t->view_offs == 0 && t->type == sorted->type &&
          t->ne[0] <= sorted->ne[0] && t->ne[1] == sorted->ne[1] &&

@@ -67,9 +67,9 @@ const char* WhyNever(const ggml_tensor* mul_mat_id);
 // cannot, or is not faster than ggml), or nullptr if it computes it.
 const char* WhyNot(const ggml_tensor* mul_mat_id);
 // Remembers the smallest batch of a layer that the plug-in computes. Call it
-// for the layer's down product. WhyNot() uses it for the gate and up
-// products: ggml asks about these first, and a node does not know its
-// readers.
+// for the layer's down product. A node does not know its readers, and ggml
+// asks about the gate and up products before the down product. So WhyNot()
+// uses the remembered batch when ggml asks about gate and up again.
 void NoteLayer(const ggml_tensor* mul_mat_id);
 // From now on, the plug-in also claims routers of batches as small as the
 // product's batch. Call it for a claimed product.

@@ -9,8 +9,8 @@ namespace {
 
 using switchyard::Activation;
 
-// Moves the cursor past the product that computes `t`, or the tensor that `t`
-// views, and past the node that adds the product's bias, if there is one.
+// Moves the cursor past the product that computes `t` (or the tensor that `t`
+// views), and past the node that adds the product's bias, if there is one.
 // Returns false if these are not the next nodes.
 bool TakeLinear(Cursor& cursor, const ggml_tensor* t, Linear& linear,
                 const ggml_tensor** product) {

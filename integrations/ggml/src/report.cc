@@ -88,8 +88,8 @@ std::string Format(const ggml_tensor* weights) {
          std::string(IsPacked(weights) ? " packed" : "");
 }
 
-// Returns the formats of gate, up and down as text. A format of several
-// products is named once.
+// Returns the formats of gate, up and down as text. Names a format once if
+// two or three products in a row have it.
 std::string Formats(const ExpertsChain& chain) {
   std::string formats = Format(chain.gate.weights);
   std::string last = formats;

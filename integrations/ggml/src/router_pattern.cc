@@ -49,7 +49,7 @@ bool TakeDivision(Cursor& cursor, RouterChain& chain) {
   if (divisor == sum) {
     chain.options.divisor = Divisor::kSum;
   } else if (chain.options.score == Score::kSoftmax) {
-    chain.options.clamp = least;  // the sum of all probabilities is 1
+    chain.options.clamp = least;  // a share of the scores' sum, which is 1
   } else {
     chain.options.divisor = Divisor::kMaxOfSumAndEps;
     chain.options.eps = least;

@@ -87,9 +87,9 @@ void ForEachExpert(size_t expert_size, size_t offset, size_t size,
   }
 }
 
-// Returns the tensor that owns the memory of `t`: `t` itself or, if `t` is a
-// view, the viewed tensor, which has the shape of the weights. For a view,
-// adds its offset to *offset.
+// Returns the tensor that owns the memory of `t` and has the shape of the
+// weights: `t` itself or, if `t` is a view, the viewed tensor. Adds the offset
+// of a view to *offset.
 const ggml_tensor* Owner(const ggml_tensor* t, size_t* offset) {
   if (t->view_src == nullptr) return t;
   *offset += t->view_offs;

@@ -24,7 +24,7 @@ bool IsPacked(const ggml_tensor* weights);
 // have a WeightFormat.
 switchyard::ExpertWeights WeightsOf(const ggml_tensor* weights);
 
-// Returns the format of the rows that products with weights of this type read.
+// Returns the row format that products with weights of this type read.
 switchyard::RowFormat OperandsOf(ggml_type type);
 bool HaveSameOperands(ggml_type a, ggml_type b);
 

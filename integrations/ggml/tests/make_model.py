@@ -96,7 +96,7 @@ class Model:
         w.add_block_count(s["layers"])
         w.add_feed_forward_length(s["intermediate"])
         w.add_head_count(s["heads"])
-        w.add_layer_norm_rms_eps(0.01)  # not the default, so that leaving it out shows
+        w.add_layer_norm_rms_eps(0.01)  # not the default, so that tests fail if code ignores it
         w.add_rope_freq_base(10000.0)
         w.add_expert_count(s["experts"])
         w.add_expert_used_count(s["used"])

@@ -3,8 +3,8 @@
 
 // packing_test SEED TENSORS
 //
-// Makes tensors of random shapes in the plug-in's buffers, which pack all
-// tensors but those of F16. Sets the tensors to random bytes, as a whole or in
+// Makes tensors of random shapes in the plug-in's buffers, which pack tensors
+// of all types except F16. Sets the tensors to random bytes, as a whole or in
 // random parts, and checks that the bytes read back are equal. Then compares a
 // product of the plug-in with ggml's product, which may differ by the rounding
 // of rows. Prints a JSON object with the number of tensors of each type, and
@@ -86,7 +86,7 @@ class Case {
       }
       if (!IsRead()) return false;
     }
-    // Sets and reads one expert through a view.
+    // Reads one expert through a view.
     const size_t expert = static_cast<size_t>(Number(0, experts_ - 1));
     ggml_tensor* view = ggml_view_2d(context_.get(), weights_, in_, out_,
                                      weights_->nb[1], expert * weights_->nb[2]);

@@ -52,10 +52,10 @@ PACKED = {}
 
 
 def calls_as_stored(kind):
-    """Returns the number of claimed (layer, batch) pairs of three layers and BATCHES, if weights
-    are as stored. A batch is claimed if it has two (token, slot) pairs per expert or more (q8_0),
-    half a pair or more (q4_K and q6_K), or always (other types). Packed weights are always
-    claimed."""
+    """Returns how many of BATCHES the plug-in claims, added up over three layers, if weights are as
+    stored. With q8_0 it claims a batch of two or more (token, slot) pairs per expert, with q4_K and
+    q6_K of half a pair or more, and with other types any batch. With packed weights it would claim
+    all batches."""
     return 3 * (2 if kind == "q8_0" else 3 if "_K" in kind else 5)
 
 
@@ -84,7 +84,7 @@ class PluginTest(unittest.TestCase):
         return path
 
     def model_files(self, family, kind):
-        """Makes a model in several files, and returns the name of the first."""
+        """Makes a model in several files, and returns the path that split_path() takes."""
         path = pathlib.Path(self.folder.name, f"{family}-{kind}.gguf")
         make_model.FAMILIES[family](str(path), kind)
         return path
@@ -118,8 +118,9 @@ class PluginTest(unittest.TestCase):
         return self.stock[key]
 
     def compare(self, family, kind, batches=BATCHES, **environment):
-        """Runs the plug-in and compares logits. Returns from its report a dictionary with the
-        number of calls of each kind, and the lines about products that were left to ggml."""
+        """Runs the plug-in and compares logits. Returns two parts of the plug-in's report: a
+        dictionary with the number of calls of each kind, and the lines about products that were
+        left to ggml."""
         model = self.model(family, kind)
         expected = self.logits_of_stock(model, batches, "AS_STORED" in environment)
         exact = self.logits_of_stock(self.model(family, kind + " as f32"), batches)

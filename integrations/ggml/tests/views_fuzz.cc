@@ -99,9 +99,9 @@ class Graph {
     return std::bernoulli_distribution(share)(random_);
   }
   bool IsOdd() { return Chance(0.06); }
-  // True if the next operation should write its result over `t`. Results
-  // never go over a view, because a view's rows may overlap, or have gaps
-  // that operations on the result refuse.
+  // True if the next operation should write its result over `t`. A view is
+  // never overwritten, because its rows may overlap, or have gaps, which
+  // operations on the result refuse.
   bool IsInPlace(const ggml_tensor* t) {
     return Chance(0.03) && t->op != GGML_OP_VIEW;
   }
@@ -131,7 +131,8 @@ class Graph {
   }
 
   // Returns a random view of this shape. Elements of a row are adjacent. With
-  // `has_even_rows`, all rows have equal distances, which some operations need.
+  // `has_even_rows`, all rows begin at equal distances, as some operations
+  // need.
   ggml_tensor* OddView(ggml_tensor* t, int64_t a, int64_t b, int64_t c,
                        bool has_even_rows = false) {
     const auto size = static_cast<int64_t>(ggml_nbytes(t) / sizeof(float));

@@ -73,8 +73,8 @@ def quantized_experts(hidden, topk_ids, topk_weights, up, down, up_format, down_
 class WeightFormat(typing.NamedTuple):
     """A format of weights. A row consists of blocks, and a block has these columns and bytes."""
 
-    columns: int  # a block's columns; the number of columns of weights must be a multiple of it
-    bytes: int  # a block's bytes, as GGML and checkpoints store it
+    columns: int  # columns of a block; the columns of weights must be a multiple of this number
+    bytes: int  # bytes of a block, as GGML and checkpoints store blocks
 
 
 @functools.cache

@@ -140,8 +140,8 @@ class _Parameters:
         return block.bytes / block.columns
 
     def require_all(self):
-        """Raises unless all parameters are packed, because unpacked ones would be random
-        numbers."""
+        """Raises ValueError if a parameter is not packed yet, because the experts would compute with
+        random numbers."""
         for name, (module, _, _, role) in self._of.items():
             if not hasattr(module, f"packed_{role}"):
                 raise ValueError(f"{name}: the checkpoint does not have it")
@@ -166,8 +166,8 @@ class _Parameters:
 
 
 def _is_loaded(module, buffer):
-    """True if the parameter was in a checkpoint. transformers marks such parameters. accelerate's hooks
-    copy parameters without the mark, so any parameter of a module with hooks counts as loaded."""
+    """True if the buffer was in a checkpoint. transformers marks such buffers. accelerate's hooks copy
+    buffers without the mark, so any buffer of a module with hooks counts as loaded."""
     return hasattr(module, "_hf_hook") or getattr(buffer, "_is_hf_initialized", False)
 
 

@@ -216,7 +216,8 @@ class Packed:
 
     @staticmethod
     def _state(*weights):
-        # Tensors made in inference mode have no version counter, and are not parameters.
+        # -1 stands for the version of tensors that were made in inference mode. Such tensors have
+        # no version counter, and are not parameters.
         return [(w.data_ptr(), -1 if w.is_inference() else w._version) for w in weights]
 
     @staticmethod
@@ -249,8 +250,8 @@ def _has_gemm(dtype):
 def advice(weights, transposed):
     """Returns advice for a layer with weights that torch multiplies slowly, or None.
 
-    If torch has no GEMM for the weights' dtype, it multiplies transposed weights by a scalar loop,
-    at 0.3 GB/s.
+    If torch has no GEMM for the weights' dtype, it runs a scalar loop for transposed weights, at
+    0.3 GB/s.
     """
     if weights.formats is not None or not transposed or _has_gemm(weights.up.dtype):
         return None
@@ -277,7 +278,7 @@ def unusable(weights):
 def obstacle(module, hidden, *more, autocast=False):
     """Returns the reason why transformers must run a call with these tensors, or None.
 
-    With `autocast`, the caller accepts any dtype that autocast may have chosen.
+    Pass autocast=True if the caller accepts any dtype that torch's autocast may have chosen.
     """
     if torch.is_grad_enabled() and any(
             t.requires_grad for t in (hidden, *more, *module.parameters())):

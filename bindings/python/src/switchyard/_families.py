@@ -3,7 +3,7 @@
 """Tables of transformers' classes of experts: where a class has its weights, and how its forward()
 is called.
 
-DECORATED is the common entry of all classes with @use_experts_implementation: most classes. The
+DECORATED is one entry for all classes with @use_experts_implementation, that is, for most classes. The
 decorator fixes the names of the weights, and transformers calls these classes through
 ALL_EXPERTS_FUNCTIONS. ADOPTED has the other classes of transformers 5.23.
 """

@@ -50,9 +50,9 @@ def format_for(name, cols):
 
 
 def plan(module, kind, name):
-    """Returns the _packed_formats for the module's weights if the format `name` is requested, and
-    the reason if one of them differs from `name`. Raises Unsupported if the module cannot be
-    quantised.
+    """Returns the _packed_formats for the module's weights if the format `name` is requested. Also
+    returns the reason why a format differs from `name`, or "". Raises Unsupported if the module
+    cannot be quantised.
     """
     weights = kind.weights(module)
     if weights.formats is not None:

@@ -18,7 +18,8 @@ _FORMAT = "switchyard.record 1"
 
 
 def dtype_for(num_experts):
-    """Returns the dtype of a record of `num_experts` experts. Its largest value marks padding."""
+    """Returns the dtype of a record of `num_experts` experts. The dtype's largest value marks
+    padding."""
     if not 0 < num_experts <= 65535:
         raise ValueError(f"switchyard.transformers: num_experts: {num_experts} is not in 1 to 65535, "
                          "the numbers of experts that a record can have")
@@ -82,7 +83,7 @@ class Record:
         return self.take(~self.is_padding)
 
     def padded(self, attention_mask):
-        """Returns a record for a padded batch. Its tokens with True in the mask get the experts of
+        """Returns a record for a padded batch. Tokens with True in attention_mask get the experts of
         this record's tokens, in order. Tokens with False become padding.
         """
         keeps = attention_mask.bool()

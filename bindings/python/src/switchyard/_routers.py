@@ -136,8 +136,8 @@ def _twin(module):
 
 
 def _example(twin, hidden_size, dtype):
-    """Gives the copied router random parameters and runs it on random rows. Returns rows and
-    results."""
+    """Gives the copied router random parameters and runs it on random rows. Returns the router, the
+    rows, a tuple of further arguments (a bias, or none), and the results."""
     generator = torch.Generator().manual_seed(1)
     for name, t in [*twin.named_parameters(), *twin.named_buffers()]:
         if t.dim() == 2 and t.is_floating_point():
@@ -149,7 +149,7 @@ def _example(twin, hidden_size, dtype):
     more = ()
     try:
         out = twin(rows)
-    except TypeError:  # its second argument is a bias
+    except TypeError:  # forward() needs a bias as its second argument
         experts = next(p.shape[0] for p in twin.parameters() if p.dim() == 2)
         more = (random(experts).mul_(0.05),)
         out = twin(rows, *more)

@@ -26,7 +26,7 @@ class Layer(typing.NamedTuple):
 
 
 def check_alike(function, layers):
-    """Raises unless all layers have as many experts and slots as the first layer."""
+    """Raises ValueError if a layer has other numbers of experts or slots than the first layer."""
     first = layers[0]
     for layer in layers:
         for name, own, firsts in (("num_experts", layer.num_experts, first.num_experts),
@@ -135,7 +135,7 @@ class Recording(Session):
 
     @property
     def record(self):
-        """The record of the forward, if only one has run."""
+        """The record of the forward, if only one forward has run."""
         if len(self.records) != 1:
             raise self._error(ValueError, f"record: {len(self.records)} forwards were recorded")
         return self.records[0]

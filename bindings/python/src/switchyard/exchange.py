@@ -20,7 +20,7 @@ QUANTISED = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
 
 class Map(NamedTuple):
     """Pairs (token * top_k + slot) in the order of their destinations. All tensors are int32."""
-    counts: torch.Tensor  # [destinations]: rows to each; input_split_sizes of all_to_all_single
+    counts: torch.Tensor  # [destinations]: numbers of rows, all_to_all_single's input_split_sizes
     offsets: torch.Tensor  # [destinations + 1]
     rows: torch.Tensor  # [tokens * top_k]: the pair of each row, ascending in each destination
     pair_index: torch.Tensor  # [tokens, top_k]: each pair's index in `rows`
@@ -71,8 +71,8 @@ def gather_rows(tokens, pairs, rows, *, top_k=1, token_scales=None, row_scales=N
     """Writes rows[r] = tokens[pairs[r] // top_k], in the dtype of `rows`.
 
     Rows of int8 and float8 have scales: float32 in one column. Rows and scales may be columns of
-    one message. If row_index is the pair_index of the Map whose `rows` are
-    `pairs`, each token is converted only once.
+    one message. If `pairs` is the `rows` of a Map, pass the Map's pair_index as row_index: the
+    function then converts each token only once.
     """
     _ops.gather_rows.default(tokens, pairs, rows, top_k, token_scales, row_scales, row_index)
     return rows

@@ -6,8 +6,8 @@
 
 calls function(logits, top_k, options, **inputs) once for each case. The arguments:
 
-* logits: a float32 tensor [tokens, num_experts], and with shared_logits more columns for the shared
-  experts.
+* logits: a float32 tensor [tokens, num_experts]. With the option shared_logits it has more columns,
+  for the shared experts.
 * top_k: the number of experts of a token.
 * options: a dict with all options of RouteTopK by name: flags are bool, enumerators are texts such
   as "sigmoid". conformance/README.md explains them.

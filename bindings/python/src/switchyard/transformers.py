@@ -114,8 +114,8 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Falls back to eager for other dtypes and for forward-mode derivatives, because grouped_mm has
-    # neither.
+    # Falls back to eager for dtypes outside of DTYPES and for forward-mode derivatives, because
+    # grouped_mm does not support them.
     if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
@@ -133,8 +133,8 @@ def _adopted_forward(self, *arguments):
 
 
 def _plan_call(router, arguments, named):
-    """Returns the Plan with which Switchyard runs a call of a router, or None if it cannot run
-    it."""
+    """Returns the Plan with which Switchyard runs a call of a router, or None if Switchyard cannot
+    run the call."""
     plan, why = None, "it is called with named arguments" if named else None
     why = why or _experts.obstacle(router, *arguments)
     if why is None:
@@ -212,7 +212,7 @@ def _prefixes(name):
 
 
 def _require_experts(model):
-    """Raises unless Switchyard would run a part of the model."""
+    """Raises ValueError if Switchyard would run no part of the model."""
     reasons = {}
     for _, module, _ in _checkpoints.experts_in(model):
         why = _options(module)[1]
@@ -357,7 +357,7 @@ def _bytes_of(weights):
 
 
 def _in_adapter(module, parent):
-    """True if an adapter of peft adds to the module's weights in each call."""
+    """True if an adapter of peft adds its own weights to the module's weights in each call."""
     return getattr(parent, "parameter_name", None) and getattr(parent, "base_layer", None) is module
 
 
@@ -406,8 +406,8 @@ def _refuse_another_format(model, experts_dtype):
 
 
 def _describe(model, experts_dtype):
-    """Makes save_pretrained() write packed experts. Several models in `model` may share a config; then
-    the outermost of them is described."""
+    """Makes save_pretrained() write packed experts. If several models in `model` share a config, the
+    config gets the formats of the outermost model."""
     told = []
     for m in _models_in(model).values():
         if _checkpoints.layers_of(m) and not any(m.config is config for config in told):
@@ -569,8 +569,9 @@ def unpatch(model):
 
 
 def _root_of(model):
-    """Returns the outermost model of transformers in `module`. A module around it may have a
-    forward() with other arguments, and the names of layers begin at this model.
+    """Returns the outermost model of transformers in `model`. Sessions use this model instead of a
+    module around it, because such a module may have a forward() with other arguments. Names of layers
+    begin at the returned model.
     """
     return next(iter(_models_in(model).values()), model)
 
@@ -663,8 +664,8 @@ def replay(model, record):
     - Padding tokens of the record must be padding of attention_mask, and are routed as without a
       record.
     - Under torch.no_grad(), RouteTopK computes weights, with the same bits for the same logits. If
-      a call may need gradients, transformers' own router computes the weights, because they need
-      derivatives; torch.topk then returns the recorded experts. These weights have torch's rounding.
+      a call may need gradients, transformers' own router computes the weights, because RouteTopK
+      has no derivative. torch.topk then returns the recorded experts, and torch rounds the weights.
     - With gradient checkpointing, backward() also belongs in the `with` block.
 
     Raises ValueError with the first difference between record and model.
