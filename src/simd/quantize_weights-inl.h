@@ -41,39 +41,54 @@ HWY_INLINE float PutF16(float x, uint8_t* to) {
   std::memcpy(to, half, sizeof(Float16));
   return hn::GetLane(Storage<Float16>::Load(d, half));
 }
+HWY_INLINE int32_t BitsOfMagnitude(float x) {
+  int32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits & 0x7FFFFFFF;
+}
 // Returns the bits of the largest magnitude, as LargestOf() does. (GCC 12 warns
 // about LargestOf() if n is a constant.)
 HWY_INLINE int32_t LargestBits(const float* from, size_t n) {
   int32_t largest = 0;
   for (size_t i = 0; i < n; ++i) {
-    int32_t bits;
-    std::memcpy(&bits, from + i, sizeof(bits));
-    largest = HWY_MAX(largest, bits & 0x7FFFFFFF);
+    largest = HWY_MAX(largest, BitsOfMagnitude(from[i]));
   }
   return largest;
 }
 HWY_INLINE bool AllFinite(const float* from, size_t n) {
   return LargestBits(from, n) < kInfinityBits;
 }
-// Returns the first value with the largest magnitude.
+// Returns the first value with the largest magnitude, or 0 if all are 0.
 HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
-  float largest = 0.0f, with_sign = 0.0f;
-  for (size_t i = 0; i < n; ++i) {
-    const float size = from[i] < 0.0f ? -from[i] : from[i];
-    if (size > largest) {
-      largest = size;
-      with_sign = from[i];
-    }
-  }
-  return with_sign;
+  const int32_t largest = LargestBits(from, n);
+  if (largest == 0) return 0.0f;
+  size_t i = 0;
+  while (BitsOfMagnitude(from[i]) != largest) ++i;
+  return from[i];
 }
-// Returns the nearest integer, ties to even, within the bounds; `low` for NaN.
-HWY_INLINE int NearestWithin(float x, int low, int high) {
-  if (!(x > static_cast<float>(low))) return low;
-  if (x > static_cast<float>(high)) return high;
-  // The addition rounds to an integer, because the sum's last bit has value 1.
-  const float magic = 12582912.0f;
-  return static_cast<int>((x + magic) - magic);
+// Returns the nearest integers, ties to even, within the bounds; `low` for NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V NearestWithin(D d, V x, float low, float high) {
+  const V least = hn::Set(d, low), most = hn::Set(d, high);
+  x = hn::IfThenElse(hn::Gt(x, least), x, least);
+  x = hn::IfThenElse(hn::Gt(x, most), most, x);
+  // The addition rounds to integers, because the sum's last bit has value 1.
+  const V magic = hn::Set(d, 12582912.0f);
+  return hn::Sub(hn::Add(x, magic), magic);
+}
+HWY_INLINE int NearestWithin(float x, float low, float high) {
+  const hn::CappedTag<float, 1> d;
+  return static_cast<int>(
+      hn::GetLane(NearestWithin(d, hn::Set(d, x), low, high)));
+}
+// Parts of blocks are multiples of 8 values, so vectors have at most 8 lanes.
+using PartTag = hn::CappedTag<float, 8>;
+using PartVec = hn::Vec<PartTag>;
+// Converts integers in [0, 256) to bytes.
+HWY_INLINE void StoreCodes(PartVec codes, uint8_t* to) {
+  const hn::RebindToSigned<PartTag> di;
+  const hn::Rebind<uint8_t, PartTag> d8;
+  hn::StoreU(hn::DemoteTo(d8, hn::ConvertTo(di, codes)), d8, to);
 }
 
 // Quantises a block as GGML's quantize_row_q4_0_ref does.
@@ -106,17 +121,26 @@ HWY_NOINLINE void QuantizeMxfp4(const float* from, uint8_t* to) {
   float inverse;
   std::memcpy(&inverse, &inverse_bits, sizeof(inverse));
   to[0] = static_cast<uint8_t>(is_finite ? bits : 255);
-  const auto code = [&](float x) -> uint8_t {
-    const float v = x < 0.0f ? -x * inverse : x * inverse;
+  HWY_ALIGN uint8_t codes[kBlock] = {};
+  const PartTag d;
+  const PartVec one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  for (size_t i = 0; i < kBlock && is_finite; i += hn::Lanes(d)) {
+    const PartVec x = hn::LoadU(d, from + i);
+    const PartVec v = hn::Mul(hn::Abs(x), hn::Set(d, inverse));
+    PartVec c = zero;
     // Values halfway between two codes get the even code.
-    const int c = (v > 0.25f) + (v >= 0.75f) + (v > 1.25f) + (v >= 1.75f) +
-                  (v > 2.5f) + (v >= 3.5f) + (v > 5.0f);
-    if (!is_finite || c == 0) return 0;
-    return static_cast<uint8_t>(x < 0.0f ? c | 8 : c);
-  };
+    for (const float odd : {0.25f, 1.25f, 2.5f, 5.0f}) {
+      c = hn::Add(c, hn::IfThenElseZero(hn::Gt(v, hn::Set(d, odd)), one));
+    }
+    for (const float even : {0.75f, 1.75f, 3.5f}) {
+      c = hn::Add(c, hn::IfThenElseZero(hn::Ge(v, hn::Set(d, even)), one));
+    }
+    const auto is_negative = hn::And(hn::Lt(x, zero), hn::Gt(c, zero));
+    const PartVec sign = hn::IfThenElseZero(is_negative, hn::Set(d, 8.0f));
+    StoreCodes(hn::Add(c, sign), codes + i);
+  }
   for (size_t i = 0; i < kBlock / 2; ++i) {
-    to[1 + i] =
-        static_cast<uint8_t>(code(from[i]) | code(from[i + kBlock / 2]) << 4);
+    to[1 + i] = static_cast<uint8_t>(codes[i] | codes[i + kBlock / 2] << 4);
   }
 }
 
@@ -126,67 +150,95 @@ struct PartFit {
 };
 // A sum over a part, in eight lanes, with element i in lane i mod 8. The order
 // of additions is fixed, because results depend on it.
-struct PartSums {
-  float lanes[8] = {};
+struct PartSum {
+  HWY_ALIGN float lanes[8];
   HWY_INLINE float Total() const {
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
            ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
   }
 };
-HWY_INLINE float NearestCode(float x) {
-  const float magic = 12582912.0f;  // as in NearestWithin()
-  const float from_0 = x > 0.0f ? x : 0.0f;
-  return ((from_0 < 15.0f ? from_0 : 15.0f) + magic) - magic;
+constexpr size_t kQ4_KPart = 32;
+
+// Writes the nearest codes of (x - low) * inverse. Returns the fit with the
+// least squared error for these codes.
+HWY_INLINE PartFit FitCodes(const float* x, float low, float inverse,
+                            float* codes) {
+  const PartTag d;
+  PartSum sum_c, sum_cc, sum_x, sum_cx;
+  for (size_t j = 0; j < 8; j += hn::Lanes(d)) {
+    PartVec c1 = hn::Zero(d), c2 = c1, x1 = c1, cx = c1;
+    for (size_t i = j; i < kQ4_KPart; i += 8) {
+      const PartVec v = hn::LoadU(d, x + i);
+      const PartVec from_low = hn::Sub(v, hn::Set(d, low));
+      const PartVec c =
+          NearestWithin(d, hn::Mul(from_low, hn::Set(d, inverse)), 0.0f, 15.0f);
+      hn::Store(c, d, codes + i);
+      c1 = hn::Add(c1, c);
+      c2 = hn::Add(c2, hn::Mul(c, c));
+      x1 = hn::Add(x1, v);
+      cx = hn::Add(cx, hn::Mul(c, v));
+    }
+    hn::Store(c1, d, sum_c.lanes + j);
+    hn::Store(c2, d, sum_cc.lanes + j);
+    hn::Store(x1, d, sum_x.lanes + j);
+    hn::Store(cx, d, sum_cx.lanes + j);
+  }
+  const float c1 = sum_c.Total(), c2 = sum_cc.Total();
+  const float x1 = sum_x.Total(), cx = sum_cx.Total();
+  const float det = 32.0f * c2 - c1 * c1;
+  const PartFit fit = {(32.0f * cx - x1 * c1) / det,
+                       0.0f - (c2 * x1 - c1 * cx) / det};
+  return fit.min < 0.0f ? PartFit{cx / c2, 0.0f} : fit;
+}
+// Returns the sum of the squared differences between weights and x.
+HWY_INLINE float SquaredError(const PartFit& fit, const float* codes,
+                              const float* x) {
+  const PartTag d;
+  PartSum sum;
+  for (size_t j = 0; j < 8; j += hn::Lanes(d)) {
+    PartVec squares = hn::Zero(d);
+    for (size_t i = j; i < kQ4_KPart; i += 8) {
+      const PartVec scaled =
+          hn::Mul(hn::Load(d, codes + i), hn::Set(d, fit.scale));
+      const PartVec error =
+          hn::Sub(hn::Sub(scaled, hn::Set(d, fit.min)), hn::LoadU(d, x + i));
+      squares = hn::Add(squares, hn::Mul(error, error));
+    }
+    hn::Store(squares, d, sum.lanes + j);
+  }
+  return sum.Total();
 }
 HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
-  constexpr size_t kPart = 32;
-  float low = HWY_MIN(x[0], 0.0f), high = x[0];
-  for (size_t i = 1; i < kPart; ++i) {
-    low = HWY_MIN(low, x[i]);
-    high = HWY_MAX(high, x[i]);
+  const PartTag d;
+  PartVec lows = hn::Zero(d), highs = hn::LoadU(d, x);
+  for (size_t i = 0; i < kQ4_KPart; i += hn::Lanes(d)) {
+    lows = hn::Min(lows, hn::LoadU(d, x + i));
+    highs = hn::Max(highs, hn::LoadU(d, x + i));
   }
+  const float low = hn::GetLane(hn::MinOfLanes(d, lows));
+  const float high = hn::GetLane(hn::MaxOfLanes(d, highs));
+  // Computes all fits before their errors, because a fit is a long chain of
+  // operations, and the core computes several chains at once.
+  constexpr size_t kFits = 5;
+  constexpr float kRatios[kFits] = {1.0f, 0.94f, 0.965f, 0.99f, 1.02f};
+  HWY_ALIGN float codes[kFits][kQ4_KPart];
+  PartFit fits[kFits];
+  float errors[kFits];
   // Divides before it subtracts, because high - low may overflow.
-  PartFit best = {(high / 15.0f) - (low / 15.0f), 0.0f - low};
-  const float first = best.scale;
-  float least = 0.0f;
-  // The ratio 1 only measures the error of the first fit.
-  for (const float ratio : {1.0f, 0.94f, 0.965f, 0.99f, 1.02f}) {
-    const float inverse = ratio / first;
-    float codes[kPart];
-    PartSums sum_c, sum_cc, sum_x, sum_cx, error;
-    for (size_t i = 0; i < kPart; i += 8) {
-      for (size_t j = 0; j < 8; ++j) {
-        const float c = NearestCode((x[i + j] - low) * inverse);
-        codes[i + j] = c;
-        sum_c.lanes[j] += c;
-        sum_cc.lanes[j] += c * c;
-        sum_x.lanes[j] += x[i + j];
-        sum_cx.lanes[j] += c * x[i + j];
-      }
-    }
-    const float c1 = sum_c.Total(), c2 = sum_cc.Total();
-    const float x1 = sum_x.Total(), cx = sum_cx.Total();
-    PartFit fit = best;
-    if (ratio != 1.0f) {
-      const float det = 32.0f * c2 - c1 * c1;
-      fit.scale = (32.0f * cx - x1 * c1) / det;
-      fit.min = 0.0f - (c2 * x1 - c1 * cx) / det;
-      if (fit.min < 0.0f) fit = {cx / c2, 0.0f};
-    }
-    for (size_t i = 0; i < kPart; i += 8) {
-      for (size_t j = 0; j < 8; ++j) {
-        const float e = (codes[i + j] * fit.scale - fit.min) - x[i + j];
-        error.lanes[j] += e * e;
-      }
-    }
-    const float total = error.Total();
-    // (For NaNs, the comparisons are false.)
-    if (ratio == 1.0f || (total < least && fit.scale > 0.0f)) {
-      least = total;
-      best = fit;
-    }
+  const float first = (high / 15.0f) - (low / 15.0f);
+  for (size_t f = 0; f < kFits; ++f) {
+    fits[f] = FitCodes(x, low, kRatios[f] / first, codes[f]);
   }
-  return best;
+  fits[0] = {first, 0.0f - low};
+  for (size_t f = 0; f < kFits; ++f) {
+    errors[f] = SquaredError(fits[f], codes[f], x);
+  }
+  size_t best = 0;
+  for (size_t f = 1; f < kFits; ++f) {
+    // (For NaNs, the comparisons are false.)
+    if (errors[f] < errors[best] && fits[f].scale > 0.0f) best = f;
+  }
+  return fits[best];
 }
 
 HWY_NOINLINE void QuantizeQ4_K(const float* from, uint8_t* to) {
@@ -222,10 +274,16 @@ HWY_NOINLINE void QuantizeQ4_K(const float* from, uint8_t* to) {
     const float step = d * static_cast<float>(s);
     const float offset = m == 0 ? 0.0f : dmin * static_cast<float>(m);
     uint8_t* const codes = to + 16 + j / 2 * kPart;
+    HWY_ALIGN uint8_t nibbles[kPart] = {};
+    const PartTag df;
+    for (size_t i = 0; i < kPart && step > 0.0f; i += hn::Lanes(df)) {
+      const PartVec x =
+          hn::Add(hn::LoadU(df, from + j * kPart + i), hn::Set(df, offset));
+      const PartVec c = hn::Div(x, hn::Set(df, step));
+      StoreCodes(NearestWithin(df, c, 0.0f, 15.0f), nibbles + i);
+    }
     for (size_t i = 0; i < kPart; ++i) {
-      const float x = from[j * kPart + i] + offset;
-      const int c = step > 0.0f ? NearestWithin(x / step, 0, 15) : 0;
-      codes[i] = static_cast<uint8_t>(codes[i] | c << (j % 2 * 4));
+      codes[i] = static_cast<uint8_t>(codes[i] | nibbles[i] << (j % 2 * 4));
     }
   }
 }
@@ -240,21 +298,32 @@ HWY_NOINLINE void QuantizeQ6_K(const float* from, uint8_t* to) {
   }
   const float scale = LargestMagnitude(scales, kParts);
   const float d = PutF16(is_finite ? scale / -128.0f + 0.0f : kNaN, to + kDAt);
-  std::memset(to, 0, kScalesAt);
+  HWY_ALIGN uint8_t codes[kParts * kPart];
   for (size_t j = 0; j < kParts; ++j) {
     const int s = scale == 0.0f
                       ? 0
                       : NearestWithin(scales[j] / scale * -128.0f, -128, 127);
     to[kScalesAt + j] = static_cast<uint8_t>(s);
     const float step = d * static_cast<float>(s);
-    for (size_t i = 0; i < kPart; ++i) {
-      const size_t k = j * kPart + i;
-      const bool has_step = step > 0.0f || step < 0.0f;
-      const int c = has_step ? NearestWithin(from[k] / step, -32, 31) + 32 : 32;
-      uint8_t* const low = to + k / 128 * 64 + k % 64;
-      uint8_t* const high = to + kHighAt + k / 128 * 32 + k % 32;
-      *low = static_cast<uint8_t>(*low | (c & 15) << (k % 128 / 64 * 4));
-      *high = static_cast<uint8_t>(*high | (c >> 4) << (k % 128 / 32 * 2));
+    const bool has_step = step > 0.0f || step < 0.0f;
+    std::memset(codes + j * kPart, 32, kPart);
+    const PartTag df;
+    for (size_t i = j * kPart; i < (j + 1) * kPart && has_step;
+         i += hn::Lanes(df)) {
+      const PartVec c = hn::Div(hn::LoadU(df, from + i), hn::Set(df, step));
+      const PartVec with_sign = NearestWithin(df, c, -32.0f, 31.0f);
+      StoreCodes(hn::Add(with_sign, hn::Set(df, 32.0f)), codes + i);
+    }
+  }
+  for (size_t half = 0; half < 2; ++half) {
+    const uint8_t* const c = codes + 128 * half;
+    for (size_t i = 0; i < 64; ++i) {
+      to[64 * half + i] = static_cast<uint8_t>((c[i] & 15) | c[i + 64] << 4);
+    }
+    for (size_t i = 0; i < 32; ++i) {
+      to[kHighAt + 32 * half + i] =
+          static_cast<uint8_t>(c[i] >> 4 | c[i + 32] >> 4 << 2 |
+                               c[i + 64] >> 4 << 4 | c[i + 96] >> 4 << 6);
     }
   }
 }
