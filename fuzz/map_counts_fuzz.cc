@@ -47,12 +47,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory sent(bytes, Type::kI64, 1, ranks);
   Memory send_offsets(bytes, Type::kI64, 1, ranks + 1);
   Memory puts(bytes, Type::kI64, 1, ranks);
-  const size_t with = bytes.Byte();  // optional outputs; if zero, all are given
+  // Each set bit leaves out an optional output.
+  const size_t without = bytes.Byte();
   CountsInputs in = {counts.view()};
   CountsOutputs out = {received.span<int64_t>(), recv_offsets.span<int64_t>()};
-  if (!(with & 1)) out.send_counts = sent.span<int64_t>();
-  if (!(with & 2)) out.send_offsets = send_offsets.span<int64_t>();
-  if (!(with & 4)) out.put_offsets = puts.span<int64_t>();
+  if (!(without & 1)) out.send_counts = sent.span<int64_t>();
+  if (!(without & 2)) out.send_offsets = send_offsets.span<int64_t>();
+  if (!(without & 4)) out.put_offsets = puts.span<int64_t>();
   const auto run = [&] { return MapCounts(in, out, options); };
   if (RefusesSpoilt<calls::CountsCall>(spoiler, &in, &out, &options, run)) {
     return 0;
@@ -105,8 +106,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   };
   check(received, true, column);
   check(recv_offsets, true, sum_of(column));
-  check(sent, !(with & 1), own_row);
-  check(send_offsets, !(with & 2), sum_of(own_row));
-  check(puts, !(with & 4), [&](size_t i) { return before[i] * elements; });
+  check(sent, !(without & 1), own_row);
+  check(send_offsets, !(without & 2), sum_of(own_row));
+  check(puts, !(without & 4), [&](size_t i) { return before[i] * elements; });
   return 0;
 }

@@ -16,7 +16,8 @@ using namespace switchyard::fuzz;  // NOLINT(build/namespaces)
 
 namespace {
 
-// The outputs of MapPairs() for one of its lists, pairs or tokens.
+// The outputs of MapPairs() for one of its two lists: the list of pairs or
+// the list of tokens.
 struct List {
   List(Bytes& b, size_t destinations, size_t most)
       : counts(b, Type::kI32, 1, destinations),
@@ -82,10 +83,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Memory pair_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory copy_index(bytes, Type::kI32, c.tokens, c.top_k);
   Memory return_index(bytes, Type::kI32, c.tokens, c.top_k);
-  const size_t with = bytes.Byte();  // optional lists; if zero, all are given
-  const bool with_pairs = !(with & 1), with_tokens = !(with & 2);
-  const bool with_copies = with_tokens && !(with & 4);
-  const bool with_returns = with_tokens && !(with & 8);
+  // Each set bit leaves out an optional list.
+  const size_t without = bytes.Byte();
+  const bool with_pairs = !(without & 1), with_tokens = !(without & 2);
+  const bool with_copies = with_tokens && !(without & 4);
+  const bool with_returns = with_tokens && !(without & 8);
   MapInputs in = {c.ids.view(), c.Table(), c.scratch.span<int32_t>()};
   MapOutputs out;
   out.pairs.counts = pairs.counts.span<int32_t>();
