@@ -68,7 +68,8 @@ struct PackedBuckets {
   // Optional [tokens, top_k] of int32: the position of each pair in `pairs`,
   // or -1 if the pair was dropped. Combine takes it as row_index.
   AnyMatrix row_index = {};
-  Report* report = nullptr;  // optional; the call sets max_rows and dropped
+  // Optional. The call sets report->max_rows and report->dropped.
+  Report* report = nullptr;
 };
 
 // Strided buckets, for the GEMMs of Metal kernels: expert e owns ids[e *
@@ -98,8 +99,9 @@ struct StridedBuckets {
   // Write 0 to the entries of each row after the expert's pairs. Otherwise
   // these entries are not written.
   bool zero_padding = false;
-  // Optional. The call sets max_rows, dropped and row_stride. row_stride is
-  // the stride that was used or, if rows were too short, the least stride.
+  // Optional. The call sets report->max_rows, report->dropped and
+  // report->row_stride, which is the stride that was used or, if rows were
+  // too short, the least stride.
   Report* report = nullptr;
 };
 
@@ -191,8 +193,8 @@ struct AlignedBuckets {
   // Optional [num_experts]: the experts that have pairs, in ascending order;
   // the remaining elements are -1.
   Span<int32_t> active_experts = {};
-  // Optional. The call sets max_rows, dropped, over_capacity and
-  // active_experts.
+  // Optional. The call sets report->max_rows, report->dropped,
+  // report->over_capacity and report->active_experts.
   Report* report = nullptr;
 };
 

@@ -257,7 +257,8 @@ struct ExpertsPlanInputs {
 struct ExpertsPlanOutputs {
   Span<int32_t> memory;         // at least [ExpertsPlanSize]
   ExpertsPlan* plan = nullptr;  // the plan, which points into memory
-  // Optional. The call sets max_rows, dropped and tiles.
+  // Optional. The call sets report->max_rows, report->dropped and
+  // report->tiles.
   Report* report = nullptr;
 };
 // Options of PlanExperts(): the layer's sizes, which have no default, and how

@@ -73,8 +73,8 @@ struct MapOutputs {
   // copy. With return_index as row_index, Combine adds each of these sums
   // once.
   AnyMatrix return_index = {};
-  // Optional. The call sets dropped and max_rows. max_rows is the number of
-  // pairs of the busiest destination.
+  // Optional. The call sets report->dropped and report->max_rows. max_rows is
+  // the number of pairs of the busiest destination.
   Report* report = nullptr;
 };
 
@@ -150,8 +150,8 @@ struct ReplicaOutputs {
   // [num_experts]: the pairs of each logical expert, with or without
   // replicas. A planner of replicas adds these up as the experts' load.
   Span<int32_t> tokens_per_expert = {};
-  // Optional. The call sets dropped and max_rows. max_rows is the number of
-  // pairs of the busiest logical expert.
+  // Optional. The call sets report->dropped and report->max_rows. max_rows is
+  // the number of pairs of the busiest logical expert.
   Report* report = nullptr;
 };
 struct ReplicaOptions {
@@ -222,8 +222,8 @@ struct CountsOutputs {
   // Optional [ranks]: where the rows of this rank begin in the receive buffer
   // of each rank, for a one-sided put (MPI_Put, or a write through RDMA).
   Span<int64_t> put_offsets = {};
-  // Optional. The call sets max_rows, which is the number of rows that the
-  // busiest rank receives.
+  // Optional. The call sets report->max_rows, which is the number of rows that
+  // the busiest rank receives.
   Report* report = nullptr;
 };
 struct CountsOptions {

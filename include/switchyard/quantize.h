@@ -68,8 +68,8 @@ struct QuantizeOutputs {
   // [rows, cols] in any format of quantize.h. Its type, scales and sums
   // choose the format.
   AnyRows rows;
-  // Optional. The call sets overflowed_blocks, which does not count blocks
-  // that are copied byte for byte.
+  // Optional. The call sets report->overflowed_blocks, which does not count
+  // blocks that are copied byte for byte.
   Report* report = nullptr;
 };
 // Options of Quantize().

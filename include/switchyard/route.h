@@ -94,8 +94,9 @@ struct RouteOutputs {
   // each token, the sum of the weights of its selected zero experts. Combine
   // reads it.
   AnyMatrix identity_weights = {};
-  // Optional. The call sets invalid_ids (for given_ids and bias_index) and
-  // elsewhere. Padding tokens of token_mask are not counted.
+  // Optional. The call sets report->invalid_ids (for given_ids and
+  // bias_index) and report->elsewhere. Padding tokens of token_mask are not
+  // counted.
   Report* report = nullptr;
   // Optional [tokens, top_k] of int32, uint32, int64, uint8 (up to 255
   // experts) or uint16 (up to 65535). The call writes the index of the expert

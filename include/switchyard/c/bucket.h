@@ -58,7 +58,8 @@ typedef struct swy_packed_buckets {
   // Optional int32 [tokens, top_k]: the position of each pair in `pairs`, or
   // -1 if the pair was dropped.
   swy_matrix row_index;
-  swy_report* report;  // optional; the call sets max_rows and dropped
+  // Optional. The call sets report->max_rows and report->dropped.
+  swy_report* report;
 } swy_packed_buckets;
 #define SWY_PACKED_BUCKETS_INIT                                     \
   {                                                                 \
@@ -76,7 +77,8 @@ typedef struct swy_strided_buckets {
   // elements, or num_experts * row_stride with zero_padding.
   swy_i32_span ids;
   size_t row_stride;  // distance of rows in elements, or SWY_TIGHT_STRIDE
-  // Optional. The call sets max_rows, dropped and row_stride.
+  // Optional. The call sets report->max_rows, report->dropped and
+  // report->row_stride.
   swy_report* report;
 } swy_strided_buckets;
 // The row_stride that makes the call find the least stride.
@@ -139,8 +141,8 @@ typedef struct swy_aligned_buckets {
   // Optional [num_experts]: the experts that have pairs, in ascending order;
   // the remaining elements are -1.
   swy_i32_span active_experts;
-  // Optional. The call sets max_rows, dropped, over_capacity and
-  // active_experts.
+  // Optional. The call sets report->max_rows, report->dropped,
+  // report->over_capacity and report->active_experts.
   swy_report* report;
 } swy_aligned_buckets;
 #define SWY_ALIGNED_BUCKETS_INIT                                           \
@@ -253,7 +255,8 @@ typedef struct swy_map_outputs {
   // Optional int32 [tokens, top_k]: copy_index for the first of the pairs
   // that share a copy, and -1 for the other pairs.
   swy_matrix return_index;
-  swy_report* report;  // optional; the call sets max_rows and dropped
+  // Optional. The call sets report->max_rows and report->dropped.
+  swy_report* report;
 } swy_map_outputs;
 #define SWY_MAP_OUTPUTS_INIT                                           \
   {                                                                    \
@@ -306,7 +309,8 @@ typedef struct swy_replica_outputs {
   swy_matrix physical_ids;  // int32 [tokens, top_k], -1 if dropped
   // [num_experts]: the number of pairs of each logical expert.
   swy_i32_span tokens_per_expert;
-  swy_report* report;  // optional; the call sets max_rows and dropped
+  // Optional. The call sets report->max_rows and report->dropped.
+  swy_report* report;
 } swy_replica_outputs;
 #define SWY_REPLICA_OUTPUTS_INIT \
   { (uint32_t)sizeof(swy_replica_outputs), SWY_NO_MATRIX, SWY_NO_SPAN, NULL }
@@ -348,8 +352,8 @@ typedef struct swy_counts_outputs {
   // Optional [ranks]: where this rank's rows begin in each rank's receive
   // buffer.
   swy_i64_span put_offsets;
-  // Optional. The call sets max_rows, which is the number of rows that the
-  // busiest rank receives.
+  // Optional. The call sets report->max_rows, which is the number of rows
+  // that the busiest rank receives.
   swy_report* report;
 } swy_counts_outputs;
 #define SWY_COUNTS_OUTPUTS_INIT                                     \

@@ -86,7 +86,8 @@ typedef struct swy_experts_plan_outputs {
   uint32_t size;
   swy_i32_span memory;     // at least [swy_experts_plan_size]
   swy_experts_plan* plan;  // the plan, which points into memory
-  // Optional. The call sets max_rows, dropped and tiles.
+  // Optional. The call sets report->max_rows, report->dropped and
+  // report->tiles.
   swy_report* report;
 } swy_experts_plan_outputs;
 #define SWY_EXPERTS_PLAN_OUTPUTS_INIT \

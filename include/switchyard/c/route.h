@@ -92,7 +92,8 @@ typedef struct swy_route_outputs {
   // Optional [tokens, 1] or [1, tokens]: for each token, the sum of the
   // weights of its selected zero experts.
   swy_matrix identity_weights;
-  swy_report* report;  // optional; the call sets invalid_ids and elsewhere
+  // Optional. The call sets report->invalid_ids and report->elsewhere.
+  swy_report* report;
   // Optional [tokens, top_k], with one of the types of given_ids: the
   // selected experts, which a later call can use as given_ids. A slot without
   // an expert has a value with all bits set: 255, 65535 or -1.
