@@ -221,7 +221,8 @@ class Loaded {
   }
 
   ggml_tensor* tensor() const { return tensor_; }
-  // Makes a tensor for one expert. Each call sets its data.
+  // Makes a tensor for one expert. Before each product, the caller sets the
+  // tensor's `data` to DataOf() of an expert.
   ggml_tensor* NewExpert(ggml_context* context) const {
     ggml_tensor* const expert = ggml_new_tensor_2d(
         context, tensor_->type, tensor_->ne[0], tensor_->ne[1]);

@@ -27,9 +27,10 @@ class InputError : public std::runtime_error {
 // other exceptions.
 int RunMain(const char* program, int failed, const std::function<int()>& run);
 
-// Throws InputError if the output so far cannot be written. RunMain calls it
-// at the end. Call it before a long step, too, because its results would be
-// lost.
+// Writes the buffered output. Throws InputError if stdout cannot be written.
+// RunMain calls this function at the end. Call it before a long step, too: if
+// the output cannot be written, the program then ends before the step, not
+// after it.
 void FlushOutput();
 
 // Makes text from a file safe for a terminal. Replaces control characters,

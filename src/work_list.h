@@ -31,7 +31,8 @@ struct WorkListInputs {
 };
 struct WorkListOptions {
   size_t workers = 1;  // workers that claim tiles, at least 1
-  // Tiles begin at multiples of this number of their expert's rows. At least 1.
+  // Each tile begins at a multiple of tile_rows, counted from its expert's
+  // first row. At least 1.
   size_t tile_rows = 16;
   // A tile costs tile_cost + row_cost * max(rows, min_rows), in any unit.
   // tile_cost is the cost of reading the expert's weights. Fewer than min_rows

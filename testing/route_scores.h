@@ -110,7 +110,9 @@ T ScoreOfLogit(Score score, T x, const Exp& exp) {
 
 // The largest error that a score may have.
 struct ScoreAccuracy {
-  double ulps;  // the limit in route.h; 0: exact, or a score of many logits
+  // The limit in route.h. It is 0 if the score is exact, and also if it
+  // depends on several logits, because tests of one logit skip such a score.
+  double ulps;
   double tiny, tiny_f16;  // absolute errors, in f32 and rounded to f16
 };
 inline ScoreAccuracy AccuracyOf(Score score) {

@@ -19,8 +19,8 @@ SWITCHYARD_FOR_EVERY_ISA(MapTest);
 class MapPoolTest : public IsaPoolTest {};
 SWITCHYARD_FOR_EVERY_ISA_AND_POOL(MapPoolTest);
 
-// The outputs of MapPairs() for one of its lists, pairs or tokens, in guarded
-// memory.
+// The outputs of MapPairs() for one of its two lists, in guarded memory: the
+// list of pairs or the list of tokens.
 struct Rows {
   Rows(size_t destinations, size_t most, size_t slack)
       : counts(1, destinations, 0, slack),

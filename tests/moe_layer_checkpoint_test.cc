@@ -297,9 +297,9 @@ TEST(MoeLayerConfigs, AreReadAsTheHubHasThem) {
   EXPECT_EQ(config.shape().num_experts, 256u);
   EXPECT_EQ(config.shape().route.routed_scaling_factor, 1.0f);
 
-  // The fields are two objects deep, even if the outer object's model type is
-  // a family. Some fields are lists with one value per layer, and all values of
-  // a list are equal.
+  // The fields are read from the object two levels down, even if the
+  // outermost object's model_type names a family, too. Two of the fields are
+  // lists that have the same value for every layer.
   json inner = json::parse(R"({"model_type": "hunyuan_v1_moe",
       "num_hidden_layers": 2, "hidden_size": 64, "num_experts": [12, 12],
       "moe_topk": [3, 3], "intermediate_size": 40, "rms_norm_eps": 1e-05})");

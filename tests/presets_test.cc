@@ -715,7 +715,8 @@ TEST(Presets, FieldsThatTheClassDoesNotReadChangeNothing) {
     EXPECT_EQ(Changeable(with_field), Changeable(preset))
         << family << ' ' << key;
   };
-  // The classes of both families have one shared expert with its own width.
+  // In transformers, deepseek_v4 and nemotron_h always have one shared expert.
+  // They do not read n_shared_experts.
   unchanged("deepseek_v4", "n_shared_experts", 2);
   unchanged("nemotron_h", "n_shared_experts", 2);
   unchanged("granitemoe", "shared_intermediate_size", 512);

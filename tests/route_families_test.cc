@@ -138,8 +138,8 @@ TEST_P(RouteFamiliesTest, BlocksOfTokensShareAFewExperts) {
     raw.renormalize = false;
     ASSERT_OK(
         RouteTopK({{best.data(), kBlocks, kExperts}}, kept.Outputs(), raw));
-    // The second call excludes the block's other experts, with a bias of
-    // -inf.
+    // The second call selects each token's experts. A bias of -inf excludes
+    // the experts that the first call did not select for the token's block.
     std::vector<float> block_bias(kBlocks * kExperts, -kInfinity);
     for (size_t b = 0; b < kBlocks; ++b) {
       for (const int32_t e : kept.IdsOf(b)) {

@@ -103,7 +103,7 @@ inline void ExpectRows(const std::vector<float>& logits, size_t top_k,
 }
 
 // The gaps between the rows of each view, in elements. CheckGuarded() checks a
-// call between guard pages, with views that start at any element.
+// call with all views between guard pages. The views start at any element.
 struct Gaps {
   size_t logits, ids, weights;
 };

@@ -284,9 +284,9 @@ TEST(RouteAcrossIsas, Agree) {
   }
 }
 
-// Tests calls between guard pages with ids of type Id. The shapes cover all
-// code paths: for as many rows at a time as a vector has lanes, for single
-// rows, and for a large top_k.
+// Tests calls with ids of type Id, with all views between guard pages.
+// The shapes cover all code paths: as many rows at a time as a vector has
+// lanes, single rows, and a large top_k.
 template <class Id>
 void CheckIdsOfType() {
   Random random(7);

@@ -827,8 +827,8 @@ TEST_P(DeviceBucketTest, EveryThreadOfTheDevicesExecutor) {
   const Job job = BucketJob(ids, experts, BusiestCount(ids, experts) + 3);
   executor().Rendezvous();
   ExpectWhole(job);
-  // A single thread does not call the executor, so the executor counts no
-  // threads.
+  // If the executor has one thread, the sort runs on the calling thread
+  // without using the executor, so the executor counts 0 threads.
   EXPECT_EQ(std::max<size_t>(1, executor().DistinctThreads()),
             executor().ExpectedThreads());
 }

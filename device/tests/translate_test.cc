@@ -344,8 +344,8 @@ TEST(Translate, LeavesOtherConditionalsAlone) {
   EXPECT_EQ(Translated("x = a ? b : c;"), "x = a ? b : c;");
 }
 
-// The next tests are about kernels and the table that describes them, before
-// Clang sees the text.
+// The next tests check how Translate() finds and describes kernels. They do
+// not run Clang.
 
 using switchyard_metal::Input;
 
@@ -640,8 +640,8 @@ TEST(Translate, LeavesOutWhatNeedsWhatIsLeftOut) {
   EXPECT_FALSE(Contains(translation.code, "Either"));
 }
 
-// The next tests are about threadgroup memory and program-scope constants,
-// before Clang sees the text.
+// The next tests check how Translate() rewrites threadgroup memory and
+// program-scope constants. They compare text and do not run Clang.
 
 TEST(Translate, GivesThreadgroupVariablesOneMemory) {
   EXPECT_EQ(Translated("template <class T, int N> void f() {\n"

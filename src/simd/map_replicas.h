@@ -20,8 +20,9 @@ struct ReplicaArgs {
   Span<const int32_t> replica_counts;
   uint32_t first_replica;  // below 2^31
   size_t block_tokens;
-  // [blocks, num_experts]: the pairs of each expert in earlier blocks, from
-  // MapScan. ReplicaPlace() adds the pairs of each block.
+  // [blocks, num_experts]: the number of pairs of each expert in earlier
+  // blocks, from MapScan(). ReplicaPlace() adds one for each pair that it
+  // visits in the block.
   int32_t* cursors;
 };
 

@@ -276,7 +276,7 @@ struct WeightMaker {
       }
     }
   }
-  // Loads x for all slots, from their ids.
+  // Gathers the logits of all slots by the slots' ids, and maps them to x.
   void LoadX(const Rows& rows, Slots& s) const {
     const RowTag d;
     for (size_t r = 0; r < s.rows; ++r) {

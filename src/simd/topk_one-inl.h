@@ -40,8 +40,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// For larger k, too many rows have more candidates than a vector holds: 0.4 %
-// of rows of 512 experts with k = 10 in 32 groups, but 14 % with k = 12.
+// For larger k, too many rows have more candidates than a vector holds. With
+// 512 experts, in the 32 groups of LowerBound(), 0.4 % of rows have more for
+// k = 10, but 14 % for k = 12.
 constexpr size_t kTopKOneMax = 10;
 
 // The candidates of a row, in ascending order of their ids. `order` says

@@ -26,8 +26,8 @@ class Family:
     how: str = "tuple"
     # Values that the configuration needs in addition to experts, top_k and width.
     config_says: dict[str, Any] = dataclasses.field(default_factory=dict)
-    # The shape of a checkpoint, if the configuration has no default shape or one that no
-    # checkpoint has.
+    # A checkpoint's shape, or 0 to use the configuration's default. It is set if there is no
+    # default, or if no checkpoint has the default shape.
     experts: int = 0
     top_k: int = 0
     # The factor of the router's matrix, for routers that normalise their input.

@@ -107,7 +107,7 @@ fn nulls_lists_and_objects_are_read() {
     assert_eq!(preset.route.routed_scaling_factor, 1.0);
 
     // In Gemma 4's file, the object around text_config has a model_type, too. In
-    // Qwen3-Omni's file, the text model is two objects deep.
+    // Qwen3-Omni's file, the text model is the object two levels down.
     let gemma = r#"{"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
         "num_experts": 128, "top_k_experts": 8, "rms_norm_eps": 1e-06}}"#;
     let preset = Preset::from_json(gemma).unwrap();

@@ -102,9 +102,9 @@ class Checker : public CheckedMode {
     uint32_t dispatch = 0;
     const void* where = nullptr;
   };
-  // Adds a finding that has not been seen, sets its kernel and dispatch, and
-  // puts the kernel's name before the text. Returns false if it was
-  // suppressed.
+  // Adds a finding, sets its kernel and dispatch, and puts the kernel's name
+  // before the text. Returns false if the finding was suppressed. The caller
+  // has checked with list().Seen() that the finding is new.
   bool Add(const FindingList::Key& key, const Other& other, Finding finding,
            bool weak = false);
   // Implements CheckedFibers::IsResident().

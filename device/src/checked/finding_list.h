@@ -52,9 +52,10 @@ class FindingList {
     return (seen_.count(key) != 0 && (weak || weak_.count(key) == 0)) ||
            (!passed_.empty() && passed_.count({key, other}) != 0);
   }
-  // Adds a finding that has not been seen, and returns true. If an allow()
-  // comment or an option suppresses the finding, it is not added. The new
-  // finding replaces a weak finding with the same key.
+  // Adds a finding for which Seen() is false, and returns true. If an allow()
+  // comment or an option suppresses the finding, it is not added, and the
+  // result is false. The new finding replaces a weak finding with the same
+  // key.
   bool Add(const Key& key, const void* other, bool allowed, bool weak,
            Finding finding) {
     if (allowed || suppressions_.Match(finding)) {

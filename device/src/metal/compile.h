@@ -40,8 +40,8 @@ struct CompileRequest {
   std::string cache;           // folder of the cache; empty for the user's
   uint64_t cache_bytes = 0;    // the cache's largest size; 0 for no limit
   // The time limit of the preprocessor; 0 for no limit. The preprocessor
-  // takes some 50 ms. If it reaches the limit, it waits for a file that the
-  // shader includes through a macro.
+  // usually takes some 50 ms. It may wait forever if the shader includes,
+  // through a macro, a file that is a device or a FIFO.
   unsigned preprocess_seconds = 60;
 };
 
