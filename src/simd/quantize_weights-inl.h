@@ -67,13 +67,13 @@ HWY_INLINE float LargestMagnitude(const float* from, size_t n) {
   return from[i];
 }
 // Returns the nearest integers, ties to even, within the bounds; `low` for NaN.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V NearestWithin(D d, V x, float low, float high) {
-  const V least = hn::Set(d, low), most = hn::Set(d, high);
+template <class D>
+HWY_INLINE hn::Vec<D> NearestWithin(D d, hn::Vec<D> x, float low, float high) {
+  const auto least = hn::Set(d, low), most = hn::Set(d, high);
   x = hn::IfThenElse(hn::Gt(x, least), x, least);
   x = hn::IfThenElse(hn::Gt(x, most), most, x);
   // The addition rounds to integers, because the sum's last bit has value 1.
-  const V magic = hn::Set(d, 12582912.0f);
+  const auto magic = hn::Set(d, 12582912.0f);
   return hn::Sub(hn::Add(x, magic), magic);
 }
 HWY_INLINE int NearestWithin(float x, float low, float high) {
@@ -242,7 +242,7 @@ HWY_NOINLINE PartFit FitQ4_KPart(const float* x) {
 }
 
 HWY_NOINLINE void QuantizeQ4_K(const float* from, uint8_t* to) {
-  constexpr size_t kParts = 8, kPart = 32;
+  constexpr size_t kParts = 8, kPart = kQ4_KPart;
   std::memset(to, 0, TraitsOf(WeightFormat::kQ4_K).stored_block);
   if (!AllFinite(from, kParts * kPart)) {
     PutF16(kNaN, to);
