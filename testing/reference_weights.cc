@@ -71,6 +71,16 @@ std::vector<std::vector<uint8_t>> PackedFields(const StoredFormat& format,
   return fields;
 }
 
+// Returns the number of bytes of one row's scales in a block.
+size_t ScaleBytes(const StoredFormat& format) {
+  const std::vector<uint8_t> block(format.bytes);
+  size_t bytes = 0;
+  for (const auto& field : PackedFields(format, block.data())) {
+    bytes += field.size();
+  }
+  return bytes;
+}
+
 // Returns x rounded to an integer, with ties to even, and clamped to [low,
 // high].
 int Nearest(float x, int low, int high) {
@@ -445,15 +455,6 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
       return static_cast<uint8_t>(is_bytes ? byte ^ 128 : byte);
     };
     for (size_t b = 0; b < blocks; ++b) {
-      for (const size_t i : order) {
-        for (size_t row = group; row < group + 16; ++row) {
-          for (size_t j = 0; j < 4; ++j) {
-            packed.push_back(code(row, b, 4 * i + j));
-          }
-        }
-      }
-    }
-    for (size_t b = 0; b < blocks && !HasAnyColumns(stored.format); ++b) {
       const auto fields = [&](size_t row) {
         return PackedFields(format,
                             format.Row(stored, expert, row) + b * format.bytes);
@@ -465,6 +466,13 @@ std::vector<uint8_t> PackNaively(const ExpertWeights& stored, size_t expert) {
           const auto field =
               row < stored.rows ? fields(row)[f] : std::vector<uint8_t>(width);
           packed.insert(packed.end(), field.begin(), field.end());
+        }
+      }
+      for (const size_t i : order) {
+        for (size_t row = group; row < group + 16; ++row) {
+          for (size_t j = 0; j < 4; ++j) {
+            packed.push_back(code(row, b, 4 * i + j));
+          }
         }
       }
     }
@@ -488,24 +496,28 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
   const size_t blocks = (packed.cols + format.block - 1) / format.block;
   const size_t groups = (packed.rows + 15) / 16;
   const uint8_t* const data = packed.data.Row<uint8_t>(expert);
+  const size_t scale_bytes = 16 * ScaleBytes(format);
+  const size_t block_bytes = scale_bytes + 16 * format.codes;
   const std::vector<size_t> order = PackedOrder(format);
   std::vector<float> values;
   for (size_t row = 0; row < packed.rows; ++row) {
     const uint8_t* const group = data + row / 16 * (packed.data.cols / groups);
-    const uint8_t* const scales = group + blocks * 16 * format.codes;
     const size_t lane = row % 16;
     float channel = 0.0f;
-    if (is_int8) std::memcpy(&channel, scales + 4 * lane, sizeof(channel));
+    if (is_int8) {
+      std::memcpy(&channel, group + blocks * block_bytes + 4 * lane,
+                  sizeof(channel));
+    }
     // Puts the block's codes back in stored order. Scales are read from their
     // packed place.
     std::vector<uint8_t> block(format.bytes);
     for (size_t k = 0; k < packed.cols; ++k) {
-      const size_t b = k / format.block, i = k % format.block;
+      const uint8_t* const scales = group + k / format.block * block_bytes;
+      const size_t i = k % format.block;
       if (i == 0) {
         for (size_t line = 0; line < order.size(); ++line) {
           for (size_t j = 0; j < 4; ++j) {
-            const uint8_t byte =
-                group[(b * order.size() + line) * 64 + lane * 4 + j];
+            const uint8_t byte = scales[scale_bytes + line * 64 + lane * 4 + j];
             block[format.codes_at + 4 * order[line] + j] =
                 static_cast<uint8_t>(is_bytes ? byte ^ 128 : byte);
           }
@@ -521,20 +533,20 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
           break;
         case WeightFormat::kQ8_0:
         case WeightFormat::kQ4_0:
-          values.push_back(code * half(scales + b * 32));
+          values.push_back(code * half(scales));
           break;
         case WeightFormat::kMXFP4:
-          values.push_back(code * PowerAt(scales + b * 16 + lane, -1));
+          values.push_back(code * PowerAt(scales + lane, -1));
           break;
         case WeightFormat::kQ4_K: {
-          const uint8_t* const p = scales + b * 320;
+          const uint8_t* const p = scales;
           const size_t part = i / 128 * 64 + lane * 4 + i / 32 % 4;
           values.push_back(half(p) * static_cast<float>(p[64 + part]) * code -
                            half(p + 32) * static_cast<float>(p[192 + part]));
           break;
         }
         case WeightFormat::kQ6_K: {
-          const uint8_t* const p = scales + b * 288;
+          const uint8_t* const p = scales;
           const auto s =
               static_cast<int8_t>(p[32 + i / 64 * 64 + lane * 4 + i / 16 % 4]);
           values.push_back(half(p) * static_cast<float>(s) * code);

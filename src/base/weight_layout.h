@@ -86,6 +86,10 @@ struct WeightTraits {
   // rows.
   constexpr size_t packed_codes() const { return kPackedRows * row_codes; }
   constexpr size_t packed_scales() const { return kPackedRows * row_scales; }
+  // Returns the number of bytes of a packed block: scales, then codes.
+  constexpr size_t packed_block() const {
+    return packed_codes() + packed_scales();
+  }
 };
 constexpr WeightTraits TraitsOf(WeightFormat format) {
 #define SWITCHYARD_CASE(name, ...) \
@@ -112,10 +116,9 @@ constexpr size_t WeightBlocks(const WeightTraits& traits, size_t cols) {
 // Returns the number of bytes of a packed group of 16 rows with `blocks` blocks
 // each.
 constexpr size_t PackedGroupBytes(const WeightTraits& traits, size_t blocks) {
-  const size_t scales = traits.has_channel_scales()
-                            ? kPackedRows * sizeof(float)
-                            : blocks * traits.packed_scales();
-  return (blocks * traits.packed_codes() + scales + 63) / 64 * 64;
+  const size_t channel_scales =
+      traits.has_channel_scales() ? kPackedRows * sizeof(float) : 0;
+  return (blocks * traits.packed_block() + channel_scales + 63) / 64 * 64;
 }
 // Returns the number of bytes of a stored row.
 constexpr size_t StoredRowBytes(const WeightTraits& traits, size_t cols) {

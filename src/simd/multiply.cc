@@ -60,14 +60,17 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
     AnyStrip::Run(args, column);
   }
 }
-// Multiplies a strip of kRows rows, or of 4, 2 or 1 if fewer are left.
-// Returns the number of rows. Strips of 3 and 5 rows would take 38 KB more
-// code. Two strips multiply 3 or 5 rows instead, and the second strip reads
-// its weights from the cache.
+// Multiplies a strip of kRows rows or, if fewer are left, of the next smaller
+// size. Returns the number of rows. With AVX-512, strips may have any number of
+// rows, because two strips instead of one read the weights twice: 3 rows would
+// take 1.2 to 1.5 times as long. On other targets, the sizes are 6, 4, 2 and 1,
+// because strips of 3 and 5 rows would take 38 KB more code.
 template <class Format, class CodeDot, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
-    constexpr size_t kFewer = kRows > 4 ? 4 : kRows / 2;
+    constexpr size_t kFewer = HWY_CAP_GE512 ? kRows - 1
+                              : kRows > 4   ? 4
+                                            : kRows / 2;
     if (rows < kRows) return RunStripOf<Format, CodeDot, kFewer>(rows, args);
   }
   constexpr bool kTwo = HasTwoVectors(TraitsOf(Format::value), kRows);
@@ -238,27 +241,21 @@ class Batch {
       const size_t first = column + i * kPackedRows;
       const size_t from = first < weights.rows ? first : column;
       if (weights.layout == WeightLayout::kPacked) {
-        const uint8_t* const group =
-            args_.expert + from / kPackedRows * group_bytes_;
-        strip.packed_codes[i] = group + begin * kTraits.packed_codes();
-        strip.packed_scales[i] = group + blocks_ * kTraits.packed_codes() +
-                                 begin * kTraits.packed_scales();
+        strip.packed[i] = args_.expert + from / kPackedRows * group_bytes_ +
+                          begin * kTraits.packed_block();
       } else {
-        uint8_t* const codes = unpacked_ + i * kUnpackedBytes;
-        uint8_t* const scales = codes + kTileBlocks * kTraits.packed_codes();
+        uint8_t* const blocks = unpacked_ + i * kUnpackedBytes;
         PackBlocks<Format>({args_.expert, weights.rows, weights.cols}, from,
-                           begin, end, codes, scales,
+                           begin, end, blocks,
                            NextColumns(kTraits, args_, first));
-        strip.packed_codes[i] = codes;
-        strip.packed_scales[i] = scales;
+        strip.packed[i] = blocks;
       }
     }
-    if (weights.layout == WeightLayout::kPacked) {
-      strip.ahead = AheadOf(begin, end);
-    }
+    strip.ahead =
+        weights.layout == WeightLayout::kPacked ? AheadOf(begin, end) : 0;
     while (strip.row < count_) {
       strip.row += RunOneStrip(count_ - strip.row, strip);
-      strip.ahead = {};  // the other strips read the same weights
+      strip.ahead = 0;  // the other strips read the same weights
     }
   }
 
@@ -270,38 +267,33 @@ class Batch {
         return RunStripOf<Format, typename CodeDot::Any, 1>(rows, strip);
       }
     }
+    if constexpr (HWY_CAP_GE512) {
+      // In a large batch, most strips read their weights from the L1 cache.
+      // There, two vectors take 0.92 to 0.98 times as long, because they share
+      // the loads of the rows' codes. (Zen 4)
+      if (count_ > kFewRows && rows >= kStripRows) {
+        RunStrip<Format, CodeDot, true>(std::make_index_sequence<kStripRows>(),
+                                        strip);
+        return kStripRows;
+      }
+    }
     return RunStripOf<Format, CodeDot>(rows, strip);
   }
 
-  // Returns how far ahead of blocks [begin, end) a strip should prefetch: the
-  // distances from these blocks to the weights that are multiplied next.
-  Ahead AheadOf(size_t begin, size_t end) const {
-    Ahead ahead;
-    const bool is_last = end == blocks_;
-    if (begin != 0 || !is_last || count_ > kFewRows) {
-      // A strip prefetches the next blocks or, at the last block, the first
-      // blocks of the next 32 columns.
-      const size_t next = is_last ? 0 : end;
-      const size_t groups = is_last ? 2 * group_bytes_ : 0;
-      ahead.codes = ahead.late_codes =
-          groups + (next - begin) * kTraits.packed_codes();
-      ahead.scales = groups + (next - begin) * kTraits.packed_scales();
-      return ahead;
+  // Returns StripArgs::ahead for blocks [begin, end).
+  size_t AheadOf(size_t begin, size_t end) const {
+    if (count_ <= kFewRows) {
+      // If a strip takes little time for a line, the hardware prefetches well,
+      // and prefetching here, too, takes up to 1.5 times as long. Otherwise the
+      // hardware does not keep up: without prefetching, 4 rows of nibbles take
+      // 1.7 times as long. (Zen 4)
+      const size_t most = kTraits.has_byte_codes() ? 3 : 2;
+      return count_ <= most ? 0 : 8192;
     }
-    // If this distance is half a kilobyte to a kilobyte smaller or larger,
-    // products take up to 1.1 times as long. (1 and 2 rows, Zen 3)
-    const size_t bytes = kTraits.has_byte_codes() && count_ == 1 ? 1024 : 2048;
-    const size_t near =
-        HWY_MIN(blocks_, hwy::DivCeil(bytes, kTraits.packed_codes()));
-    // A strip with vectors of 16 columns reads two groups at a time.
-    const bool is_two =
-        HasTwoVectors(kTraits, count_) && hn::Lanes(DotTag()) == kPackedRows;
-    const size_t next = is_two ? 2 * group_bytes_ : group_bytes_;
-    ahead.codes = near * kTraits.packed_codes();
-    ahead.scales = next;
-    ahead.late_block = blocks_ - near;
-    ahead.late_codes = next - (blocks_ - near) * kTraits.packed_codes();
-    return ahead;
+    // Prefetches the next blocks or, at the last block, the first blocks of
+    // the next 32 columns.
+    return end == blocks_ ? 2 * group_bytes_ - begin * kTraits.packed_block()
+                          : (end - begin) * kTraits.packed_block();
   }
 
   // Reads the scales of int8's columns, with zeros behind the last column.
@@ -313,7 +305,7 @@ class Batch {
       const void* from = args_.channel_scales + first;
       if (args_.weights.layout == WeightLayout::kPacked && n != 0) {
         from = args_.expert + first / kPackedRows * group_bytes_ +
-               blocks_ * kTraits.packed_codes();
+               blocks_ * kTraits.packed_block();
       }
       if (n != 0) std::memcpy(channel_scales_ + i, from, n * sizeof(float));
     }
@@ -353,8 +345,7 @@ class Batch {
 
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
-  static constexpr size_t kUnpackedBytes =
-      kTileBlocks * (kTraits.packed_codes() + kTraits.packed_scales());
+  static constexpr size_t kUnpackedBytes = kTileBlocks * kTraits.packed_block();
   using CodeDot = std::conditional_t<kTraits.has_byte_codes(), ByteDot, Dot>;
   // True if CodeDot cannot multiply rows with codes of -128.
   static constexpr bool kHasAnyDot =

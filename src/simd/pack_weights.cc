@@ -34,22 +34,21 @@ constexpr size_t kChunk = 256;
 
 // Sets row `row` of a packed group to codes and scales that give 0.
 HWY_NOINLINE void ZeroPackedRow(const WeightTraits& traits, size_t row,
-                                size_t blocks, uint8_t* codes,
-                                uint8_t* scales) {
-  for (size_t line = 0; line < blocks * traits.packed_codes(); line += 64) {
-    std::memset(codes + line + 4 * row, traits.zero, 4);
-  }
+                                size_t blocks, uint8_t* group) {
   // A block's scales are lines of 16 fields, one per row. Fields are f16 or one
   // byte in the first lines, and four bytes in the other lines.
   const size_t width = HWY_MIN(traits.row_scales, sizeof(Float16));
   const size_t first_lines = traits.coding == WeightCoding::kQ4_K ? 2 : 1;
   for (size_t b = 0; b < blocks; ++b) {
-    uint8_t* const block = scales + b * traits.packed_scales();
+    uint8_t* const block = group + b * traits.packed_block();
     size_t line = 0;
     for (size_t i = 0; line < traits.packed_scales(); ++i) {
       const size_t bytes = i < first_lines ? width : 4;
       std::memset(block + line + row * bytes, 0, bytes);
       line += kPackedRows * bytes;
+    }
+    for (; line < traits.packed_block(); line += 64) {
+      std::memset(block + line + 4 * row, traits.zero, 4);
     }
   }
 }
@@ -152,12 +151,11 @@ HWY_NOINLINE void PackGroup(const PackArgs& args, size_t group) {
   const size_t group_bytes = PackedGroupBytes(traits, blocks);
   const size_t first = group * kPackedRows;
   const size_t num_rows = HWY_MIN(kPackedRows, args.rows - first);
-  uint8_t* const codes = args.packed + group * group_bytes;
-  uint8_t* const scales = codes + blocks * traits.packed_codes();
-  uint8_t* end = scales + blocks * traits.packed_scales();
+  uint8_t* const packed = args.packed + group * group_bytes;
+  uint8_t* end = packed + blocks * traits.packed_block();
   if (args.stored != nullptr) {
     PackBlocks<Format>({args.stored, args.rows, args.cols}, first, 0, blocks,
-                       codes, scales);
+                       packed);
     PutChannelScales(traits, args.channel_scales + first, num_rows, &end);
   } else {
     FloatGroup<Format> floats(args, first, num_rows);
@@ -166,14 +164,13 @@ HWY_NOINLINE void PackGroup(const PackArgs& args, size_t group) {
       const size_t n = HWY_MIN(kChunk, args.cols - begin);
       PackBlocks<Format>({floats.Quantize(begin, n), num_rows, n}, 0, 0,
                          WeightBlocks(traits, n),
-                         codes + b * traits.packed_codes(),
-                         scales + b * traits.packed_scales());
+                         packed + b * traits.packed_block());
     }
     PutChannelScales(traits, floats.scales(), num_rows, &end);
   }
-  std::memset(end, 0, static_cast<size_t>(codes + group_bytes - end));
+  std::memset(end, 0, static_cast<size_t>(packed + group_bytes - end));
   for (size_t row = num_rows; row < kPackedRows; ++row) {
-    ZeroPackedRow(traits, row, blocks, codes, scales);
+    ZeroPackedRow(traits, row, blocks, packed);
   }
 }
 

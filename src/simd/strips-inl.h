@@ -35,8 +35,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kTileColumns = 2 * kPackedRows;
 // A batch of at most this number of rows takes all blocks of a group of 16
-// columns at once, because memory bounds its time, and not the core.
-constexpr size_t kFewRows = 2;
+// columns at once, because memory bounds its time, and not the core. It reads
+// each packed group as one stream.
+constexpr size_t kFewRows = HWY_CAP_GE512 ? 6 : 2;
 
 // kStripRows is the most rows of a strip. HasTwoVectors() returns true if a
 // strip of `rows` rows has two vectors of columns. The number of registers
@@ -54,10 +55,11 @@ constexpr size_t kStripRows = SWITCHYARD_MANY_REGISTERS ? 6
                                                         : 2;
 constexpr bool HasTwoVectors(const WeightTraits& traits, size_t rows) {
 #if HWY_CAP_GE512
-  // A vector holds a whole group of 16 columns, so one row reads packed groups
-  // as one stream.
+  // A vector holds a whole group of 16 columns. A second vector would read a
+  // second stream, which the hardware does not prefetch as well: 2 to 6 rows
+  // would take 1.3 to 2.4 times as long. (Zen 4)
   (void)traits;
-  return rows > 1;
+  return rows > kFewRows;
 #else
   if (SWITCHYARD_MANY_REGISTERS || rows <= kFewRows) return true;
   // Two vectors of four rows leave no registers except for integer sums. A
@@ -66,6 +68,11 @@ constexpr bool HasTwoVectors(const WeightTraits& traits, size_t rows) {
   // but 1.2 times as long for q4_K.)
   return !traits.is_super() && traits.coding != WeightCoding::kE2M1;
 #endif
+}
+// True if a strip reads one stream of packed weights: if its vectors have up to
+// 16 columns.
+constexpr bool IsOneStream(bool has_two_vectors) {
+  return !(HWY_CAP_GE512 && has_two_vectors);
 }
 // Returns the offset of codes of weights in CodeDot::Codes.
 constexpr int OffsetOf(const WeightTraits& traits) {
@@ -77,17 +84,6 @@ struct BatchRows {
   const int8_t* codes;
   size_t stride;        // bytes from a row's codes to the next row's codes
   size_t block_stride;  // bytes from a block's codes to the next block's
-};
-// The distances, in bytes, from a strip's packed codes and scales to the ones
-// that it prefetches. If `codes` is 0, it prefetches nothing. The hardware
-// prefetches badly here, because the codes of a group are followed by its
-// scales, which are read together with the codes: without Ahead, one row of
-// q4_K takes 1.1 to 1.6 times as long. (Zen 3)
-struct Ahead {
-  size_t codes = 0, scales = 0;
-  // From `late_block` on, the distance of codes is `late_codes`, which skips
-  // the scales of the group.
-  size_t late_block = 0, late_codes = 0;
 };
 // The operands of a strip. It multiplies a few rows of the batch, from `row`
 // on, by up to two groups of 16 columns, but only in the blocks [begin, end).
@@ -106,9 +102,10 @@ struct StripArgs {
   size_t begin, end;
   size_t columns;  // the number of columns to compute
   // Blocks [begin, ...) of each of the two packed groups.
-  const uint8_t* packed_codes[2];
-  const uint8_t* packed_scales[2];
-  Ahead ahead;
+  const uint8_t* packed[2];
+  // The distance, in bytes, from the packed weights to the ones to prefetch. If
+  // 0, the strip prefetches nothing.
+  size_t ahead;
   float* sums;  // [rows of the batch, kTileColumns]
 };
 
@@ -135,20 +132,15 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
   }
 }
 
-// Prefetches `count` 64-byte lines, which are at the distance `ahead` from
-// line `line` of the codes of block `block`.
-HWY_INLINE void PrefetchCodes(const Ahead& ahead, size_t block,
-                              const uint8_t* codes, size_t line, size_t count) {
-  if (ahead.codes == 0) return;
-  codes += block < ahead.late_block ? ahead.codes : ahead.late_codes;
-  for (size_t i = line; i < line + count; ++i) hwy::Prefetch(codes + 64 * i);
-}
-HWY_INLINE void PrefetchScales(const Ahead& ahead, const uint8_t* scales,
-                               size_t bytes) {
-  if (ahead.codes == 0) return;
-  for (size_t i = 0; i < bytes; i += 64) {
-    hwy::Prefetch(scales + ahead.scales + i);
-  }
+// Prevents the compiler from loading lines of weights in another order. Where
+// GCC loaded the last line of a block as the second one, the hardware did not
+// prefetch, and two rows of q8_0 took 1.4 times as long. (Zen 4)
+HWY_INLINE void KeepOrder(const uint8_t*& p) { asm volatile("" : "+r"(p)); }
+// Prefetches `bytes` bytes to the L2 cache. Prefetching to L1 would be slower,
+// because few lines can be on their way there: 24 on a Zen 4, which would take
+// 1.1 to 1.7 times as long.
+HWY_INLINE void PrefetchToL2(const uint8_t* p, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
 }
 
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
@@ -199,28 +191,36 @@ class Strip {
                                    size_t column) {
     return hn::LoadU(DotTag(), SumAt(args, r, column));
   }
-  static HWY_INLINE const uint8_t* At(const uint8_t* const (&groups)[2],
-                                      size_t column, size_t bytes) {
-    return groups[column / kPackedRows] + column % kPackedRows * bytes;
+  // Returns the codes of the first block of column `column`, or its scales.
+  static HWY_INLINE const uint8_t* Codes(const StripArgs& args, size_t column) {
+    return args.packed[column / kPackedRows] + kTraits.packed_scales() +
+           column % kPackedRows * 4;
+  }
+  static HWY_INLINE const uint8_t* Scales(const StripArgs& args,
+                                          size_t column) {
+    return args.packed[column / kPackedRows] +
+           column % kPackedRows * kTraits.row_scales;
   }
 
   static HWY_INLINE void Run(const StripArgs& args, size_t column,
                              Sum<R>... sum0, Sum<R>... sum1) {
     const size_t column1 = kTwo ? column + N() : column;
-    const uint8_t* codes0 = At(args.packed_codes, column, 4);
-    const uint8_t* codes1 = At(args.packed_codes, column1, 4);
-    const uint8_t* scales0 = At(args.packed_scales, column, kScale);
-    const uint8_t* scales1 = At(args.packed_scales, column1, kScale);
+    const uint8_t* codes0 = Codes(args, column);
+    const uint8_t* codes1 = Codes(args, column1);
+    const uint8_t* scales0 = Scales(args, column);
+    const uint8_t* scales1 = Scales(args, column1);
     for (size_t b = args.begin; b < args.end; ++b) {
-      Prefetch(args, b, column, codes0, scales0);
-      if constexpr (kTwo) Prefetch(args, b, column1, codes1, scales1);
+      if (args.ahead != 0) {
+        Prefetch(args, column, scales0);
+        if constexpr (kTwo) Prefetch(args, column1, scales1);
+      }
       AddBlock(args, b, column, codes0, codes1, scales0, scales1, sum0...,
                sum1..., Start(args, b, R)..., Start(args, b, R)...,
                Start(args, b, R)..., Start(args, b, R)...);
-      codes0 += kTraits.packed_codes();
-      codes1 += kTraits.packed_codes();
-      scales0 += kTraits.packed_scales();
-      scales1 += kTraits.packed_scales();
+      codes0 += kTraits.packed_block();
+      codes1 += kTraits.packed_block();
+      scales0 += kTraits.packed_block();
+      scales1 += kTraits.packed_block();
     }
     if constexpr (!kSumsInMemory) {
       ((StoreSums(args, R, column, sum0, sum1)), ...);
@@ -240,8 +240,9 @@ class Strip {
     const int8_t* const x = rows.codes + args.row * rows.stride +
                             (block - args.begin) * rows.block_stride;
     for (size_t q = 0; q < kTraits.packed_codes() / 64; ++q) {
+      if constexpr (kIsOneStream) KeepOrder(codes0);
       const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
-      const auto raw1 = Dot::LoadBytes(codes1 + 64 * q);
+      const auto raw1 = kTwo ? Dot::LoadBytes(codes1 + 64 * q) : raw0;
       if constexpr (kIsNibbles) {
         const auto low0 = CodeDot::Split(Signless(Dot::LowNibbles(raw0)));
         const auto low1 = CodeDot::Split(Signless(Dot::LowNibbles(raw1)));
@@ -283,12 +284,10 @@ class Strip {
 
   // Only the first vector of 16 columns prefetches, because a line has the
   // codes of all 16.
-  static HWY_INLINE void Prefetch(const StripArgs& args, size_t block,
-                                  size_t column, const uint8_t* codes,
-                                  const uint8_t* scales) {
+  static HWY_INLINE void Prefetch(const StripArgs& args, size_t column,
+                                  const uint8_t* block) {
     if (column % kPackedRows != 0) return;
-    PrefetchCodes(args.ahead, block, codes, 0, kTraits.packed_codes() / 64);
-    PrefetchScales(args.ahead, scales, kTraits.packed_scales());
+    PrefetchToL2(block + args.ahead, kTraits.packed_block());
   }
 
   // Returns a state without products. A state of int32 begins with the
@@ -379,7 +378,7 @@ class Strip {
   // sums stay in registers.)
   static constexpr bool kSumsInMemory =
       !SWITCHYARD_MANY_REGISTERS && kTwo && sizeof...(R) > kFewRows;
-  static constexpr size_t kScale = kTraits.row_scales;
+  static constexpr bool kIsOneStream = IsOneStream(kTwo);
   static constexpr bool kIsNibbles = kTraits.coding != WeightCoding::kBytes;
   // True if the high nibbles have their own states, b and e.
   static constexpr bool kTwoStates =

@@ -70,14 +70,14 @@ class SuperStrip {
     float* sums;            // the sums of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
-        : codes(args.packed_codes[column / kPackedRows] +
+        : codes(args.packed[column / kPackedRows] + kTraits.packed_scales() +
                 column % kPackedRows * 4),
-          scales(args.packed_scales[column / kPackedRows]),
+          scales(args.packed[column / kPackedRows]),
           lane(column % kPackedRows),
           sums(args.sums + column) {}
     HWY_INLINE void Next() {
-      codes += kTraits.packed_codes();
-      scales += kTraits.packed_scales();
+      codes += kTraits.packed_block();
+      scales += kTraits.packed_block();
     }
     HWY_INLINE typename Dot::Codes Line(size_t line) const {
       return Dot::LoadBytes(codes + 64 * line);
@@ -119,8 +119,8 @@ class SuperStrip {
       ((i1 = hn::ShiftLeft<5>(hn::Sub(hn::Zero(DotIntTag()), i1))), ...);
       for (size_t half = 0; half < 2; ++half) {
         for (size_t part = 0; part < 2; ++part) {
-          Prefetch(args, block, w0, 2 * half + part);
-          if constexpr (kTwo) Prefetch(args, block, w1, 2 * half + part);
+          Prefetch(args, w0, 2 * half + part);
+          if constexpr (kTwo) Prefetch(args, w1, 2 * half + part);
           AddSixBits<0>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<1>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<2>(args, w0, w1, x, half, part, i0..., i1...);
@@ -130,8 +130,8 @@ class SuperStrip {
       ((AddTerms(args, block, w0, w1, R, i0, i1)), ...);
     } else {
       for (size_t pair = 0; pair < 4; ++pair) {
-        Prefetch(args, block, w0, pair);
-        if constexpr (kTwo) Prefetch(args, block, w1, pair);
+        Prefetch(args, w0, pair);
+        if constexpr (kTwo) Prefetch(args, w1, pair);
         AddNibbles<false>(args, w0, w1, x, pair, i0..., i1...,
                           (static_cast<void>(R), Dot::ZeroState())...,
                           (static_cast<void>(R), Dot::ZeroState())...);
@@ -247,15 +247,26 @@ class SuperStrip {
     AddTo(i0, Dot::Scaled(a, f0));
     if constexpr (kTwo) AddTo(i1, Dot::Scaled(c, f1));
   }
-  // Prefetches the lines of a quarter of a block.
-  static HWY_INLINE void Prefetch(const StripArgs& args, size_t block,
-                                  const Columns& w, size_t quarter) {
-    constexpr size_t kLines = kTraits.packed_codes() / 64 / 4;
+  // Prefetches a quarter of a block that is args.ahead bytes away. A strip that
+  // reads one stream also prefetches the lines that it uses next, in their
+  // order, because it uses them in another order, which the hardware does not
+  // prefetch. (Without this, up to two rows take 1.05 to 1.2 times as long on
+  // a Zen 4.)
+  static HWY_INLINE void Prefetch(const StripArgs& args, const Columns& w,
+                                  size_t quarter) {
+    constexpr size_t kQuarter = kTraits.packed_block() / 4;
+    constexpr size_t kCodes = kTraits.packed_codes() / 4;
     if (w.lane != 0) return;
-    PrefetchCodes(args.ahead, block, w.codes, quarter * kLines, kLines);
-    if (quarter == 0) {
-      PrefetchScales(args.ahead, w.scales, kTraits.packed_scales());
+    if (args.ahead != 0) {
+      PrefetchToL2(w.scales + args.ahead + quarter * kQuarter, kQuarter);
     }
+    if constexpr (IsOneStream(kTwo)) {
+      if (quarter == 0) PrefetchToL1(w.scales, kTraits.packed_scales());
+      if constexpr (kIsQ6) PrefetchToL1(w.codes + quarter * kCodes, kCodes);
+    }
+  }
+  static HWY_INLINE void PrefetchToL1(const uint8_t* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(p + i);
   }
 
   // Computes sum = fma(float(integers), d * dx, sum).

@@ -150,8 +150,7 @@ HWY_INLINE void PackScales(const uint8_t* HWY_RESTRICT from,
 template <class Format>
 HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                           const size_t* HWY_RESTRICT offsets,
-                          const uint8_t* next, uint8_t* HWY_RESTRICT codes,
-                          uint8_t* HWY_RESTRICT scales) {
+                          const uint8_t* next, uint8_t* HWY_RESTRICT to) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   constexpr uint32_t kFlip =
       kTraits.coding == WeightCoding::kBytes ? 0x80808080 : 0;
@@ -160,6 +159,7 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
   constexpr size_t kSteps = kTraits.row_codes / 16;
   constexpr size_t kNext =
       (kPackedRows * kTraits.stored_block + kSteps - 1) / kSteps;
+  uint8_t* const codes = to + kTraits.packed_scales();
   for (size_t step = 0; step < kSteps; ++step) {
     if (next != nullptr) {
       for (size_t at = 0; at < kNext; at += 64) {
@@ -170,17 +170,17 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
                    codes + 64 * PackedLine(kTraits.coding, 4 * step),
                    kLineStride);
   }
-  PackScales<Format>(from, offsets, scales);
+  PackScales<Format>(from, offsets, to);
 }
 
-// Packs blocks [begin, end) of 16 rows, of which `row` is the first, to codes
-// and scales, as in kPacked. Behind the last row of the matrix, repeats this
+// Packs blocks [begin, end) of 16 rows, of which `row` is the first, to `to`,
+// as in kPacked. Behind the last row of the matrix, repeats this
 // row: PackGroups() zeroes these copies, and products do not read them. If
 // `next` is not null, it is the first of 16 rows that are needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
-                             size_t begin, size_t end, uint8_t* codes,
-                             uint8_t* scales, const uint8_t* next = nullptr) {
+                             size_t begin, size_t end, uint8_t* to,
+                             const uint8_t* next = nullptr) {
   constexpr WeightTraits kTraits = TraitsOf(Format::value);
   const size_t row_bytes = StoredRowBytes(kTraits, weights.cols);
   size_t offsets[kPackedRows];
@@ -198,10 +198,9 @@ HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
 #endif
     const uint8_t* const later =
         next == nullptr ? next : next + b * kPackedRows * kTraits.stored_block;
-    PackBlock<Format>(from, offsets, later, codes, scales);
+    PackBlock<Format>(from, offsets, later, to);
     from += kTraits.stored_block;
-    codes += kTraits.packed_codes();
-    scales += kTraits.packed_scales();
+    to += kTraits.packed_block();
   }
   if constexpr (!kTraits.has_block_scales()) {
     if (whole == end) return;
@@ -212,7 +211,7 @@ HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
       std::memcpy(filled + i * kTraits.stored_block, from + offsets[i], left);
       offsets[i] = i * kTraits.stored_block;
     }
-    PackBlock<Format>(filled, offsets, nullptr, codes, scales);
+    PackBlock<Format>(filled, offsets, nullptr, to);
   }
 }
 

@@ -37,7 +37,9 @@ std::vector<size_t> ColumnsOf(WeightFormat format,
 }
 
 // Packed weights. The library promises their bytes, so the digest includes
-// them.
+// them. The digest takes the codes of a group's blocks first, then their
+// scales, and then the rest. This was their order in memory when the digests
+// were made.
 struct Packed {
   std::vector<uint8_t> memory;
   ExpertWeights weights;
@@ -47,7 +49,22 @@ struct Packed {
     memory.resize(kExperts * size);
     digests.Check(PackWeights(in, {{memory.data(), kExperts, size}, &weights},
                               {}, executor));
-    for (const uint8_t byte : memory) digests.exact.Add(uint32_t{byte});
+    const internal::WeightTraits traits = internal::TraitsOf(in.weights.format);
+    const size_t blocks = internal::WeightBlocks(traits, in.weights.cols);
+    const size_t group_bytes = internal::PackedGroupBytes(traits, blocks);
+    const size_t block = traits.packed_block(), scales = traits.packed_scales();
+    for (size_t g = 0; g < memory.size(); g += group_bytes) {
+      const auto add = [&](size_t from, size_t to) {
+        for (size_t i = g + from; i < g + to; ++i) {
+          digests.exact.Add(uint32_t{memory[i]});
+        }
+      };
+      for (size_t b = 0; b < blocks; ++b) {
+        add(b * block + scales, (b + 1) * block);
+      }
+      for (size_t b = 0; b < blocks; ++b) add(b * block, b * block + scales);
+      add(blocks * block, group_bytes);
+    }
   }
 };
 

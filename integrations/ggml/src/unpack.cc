@@ -95,24 +95,23 @@ void UnpackExpert(const ExpertWeights& packed, const uint8_t* from,
                   uint8_t* to) {
   const Block block = BlockOf(packed.format);
   const size_t blocks = packed.cols / block.cols;
-  const size_t scales_at = blocks * kRows * block.codes;
-  const size_t group_bytes =
-      (scales_at + blocks * kRows * block.scales + 63) / 64 * 64;
+  const size_t block_bytes = kRows * (block.scales + block.codes);
+  const size_t group_bytes = (blocks * block_bytes + 63) / 64 * 64;
   // Packed codes of q8_0 have 128 added, which is subtracted here.
   const bool is_int8 = packed.format == WeightFormat::kQ8_0;
   for (size_t r = 0; r < packed.rows; ++r) {
     const uint8_t* group = from + r / kRows * group_bytes;
     const size_t row = r % kRows;
     for (size_t b = 0; b < blocks; ++b, to += block.stored) {
-      const uint8_t* codes = group + b * kRows * block.codes;
+      const uint8_t* scales = group + b * block_bytes;
+      const uint8_t* codes = scales + kRows * block.scales;
       for (size_t i = 0; i < block.codes / 4; ++i) {
         uint32_t dword;
         std::memcpy(&dword, codes + LineOf(packed.format, i) * 64 + row * 4, 4);
         if (is_int8) dword ^= 0x80808080u;
         std::memcpy(to + block.codes_at + i * 4, &dword, 4);
       }
-      PutScales(packed.format,
-                {group + scales_at + b * kRows * block.scales, row}, to);
+      PutScales(packed.format, {scales, row}, to);
     }
   }
 }
