@@ -36,7 +36,7 @@ struct Shape {
 constexpr Shape kShapes[] = {{"Qwen3-30B-A3B, gate or up", 768, 2048},
                              {"Qwen3-30B-A3B, down", 2048, 768},
                              {"gpt-oss-120b", 2880, 2880}};
-constexpr size_t kRows[] = {1, 4, 32, 128};
+constexpr size_t kRows[] = {1, 2, 4, 32, 128};
 
 // The bytes of the weights of all slots together. They exceed the caches, as
 // the weights of a layer do, so that each call reads its weights from memory.
@@ -188,6 +188,14 @@ onednn::Operations OneDnn(Data& d) {
       &d.onednn_weights);
 }
 
+onednn::Operations OneDnnFloats(Data& d) {
+  const ExpertWeights& w = d.weights->stored();
+  const Type type = w.format == WeightFormat::kBF16 ? Type::kBF16 : Type::kF32;
+  return onednn::Multiply({type, d.rows, d.in, d.out_columns, d.slots,
+                           d.operands.codes.data(), w.data.data, d.out.data()},
+                          &d.onednn_weights);
+}
+
 // Returns ggml's product, with weights that are repacked or used as stored.
 auto Ggml(Data& d, bool repacked) {
   std::shared_ptr<const ggml::Loaded>& loaded =
@@ -224,6 +232,10 @@ void Add(WeightFormat format, const char* name, const Shape& shape,
                   });
   }
   if (format == WeightFormat::kInt8) quantised.Add({"onednn", {0}}, OneDnn);
+  if (format == WeightFormat::kF32 ||
+      (format == WeightFormat::kBF16 && onednn::SupportsBf16())) {
+    quantised.Add({"onednn", {0}}, OneDnnFloats);
+  }
   // Only reads the packed weights.
   const auto probe = [](Data& d) {
     return [&d](size_t slot) {

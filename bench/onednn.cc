@@ -193,15 +193,40 @@ Operations WeightedSum(Type type, size_t tokens, size_t top_k, size_t hidden,
                        {DNNL_ARG_DST, result, out}}}});
 }
 
+namespace {
+
+// Stores the weights of all slots, [slots, out, in], to `to` in the form that
+// oneDNN chose for `product`. Returns them as the product's argument.
+Argument PackWeights(const dnnl::matmul::primitive_desc& product,
+                     memory::data_type type, const void* weights, size_t slots,
+                     HugePages* to) {
+  const memory::desc packed = product.weights_desc();
+  const memory::desc stored(packed.dims(), type, memory::format_tag::ba);
+  const size_t step =
+      (packed.get_size() + kAlignment - 1) / kAlignment * kAlignment;
+  *to = HugePages(slots * step);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    const char* const at =
+        static_cast<const char*>(weights) + slot * stored.get_size();
+    memory from(stored, Engine(), const_cast<char*>(at));
+    memory into(packed, Engine(), to->data() + slot * step);
+    dnnl::reorder(from, into)
+        .execute(const_cast<dnnl::stream&>(Stream()), from, into);
+  }
+  return {DNNL_ARG_WEIGHTS, packed, to->data(), step};
+}
+
+memory::dim Dim(size_t size) { return static_cast<memory::dim>(size); }
+
+}  // namespace
+
 // Takes u8 rows, because oneDNN has no fast kernel for s8 rows on CPUs without
 // VNNI. Applies the columns' scales and offsets by separate operations on the
 // sums, because oneDNN's attribute for the rows' zero point would read all
 // weights a second time.
 Operations Multiply(const Int8Product& p, HugePages* memory_of_all) {
-  const auto dim = [](size_t size) { return static_cast<memory::dim>(size); };
-  const memory::dims sizes = {dim(p.in), dim(p.num_out)};
   const auto s8 = memory::data_type::s8;
-  const memory::desc rows({dim(p.num_rows), dim(p.in)}, memory::data_type::u8,
+  const memory::desc rows({Dim(p.num_rows), Dim(p.in)}, memory::data_type::u8,
                           memory::format_tag::ab);
   const memory::desc out = Dense(Type::kF32, {p.num_rows, p.num_out});
   const memory::desc columns = Dense(Type::kF32, {1, p.num_out});
@@ -211,28 +236,33 @@ Operations Multiply(const Int8Product& p, HugePages* memory_of_all) {
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(ops);
   const dnnl::matmul::primitive_desc made =
-      Product(rows, {sizes, s8, memory::format_tag::any}, out, attributes);
-  const memory::desc packed = made.weights_desc();
-  const size_t step =
-      (packed.get_size() + kAlignment - 1) / kAlignment * kAlignment;
-  *memory_of_all = HugePages(p.slots * step);
-  for (size_t slot = 0; slot < p.slots; ++slot) {
-    memory from({sizes, s8, memory::format_tag::ba}, Engine(),
-                const_cast<int8_t*>(p.weights + slot * p.in * p.num_out));
-    memory to(packed, Engine(), memory_of_all->data() + slot * step);
-    dnnl::reorder(from, to).execute(const_cast<dnnl::stream&>(Stream()), from,
-                                    to);
-  }
+      Product(rows, {{Dim(p.in), Dim(p.num_out)}, s8, memory::format_tag::any},
+              out, attributes);
   const auto post_op = [](int index) {
     return DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1;
   };
   return Operations({{dnnl::matmul(made),
                       p.slots,
                       {{DNNL_ARG_SRC, rows, p.rows},
-                       {DNNL_ARG_WEIGHTS, packed, memory_of_all->data(), step},
+                       PackWeights(made, s8, p.weights, p.slots, memory_of_all),
                        {post_op(0), columns, p.scales, columns.get_size()},
                        {post_op(1), columns, p.offsets, columns.get_size()},
                        {DNNL_ARG_DST, out, p.out}}}});
+}
+
+Operations Multiply(const FloatProduct& p, HugePages* memory_of_all) {
+  const memory::desc rows = Dense(p.type, {p.num_rows, p.in});
+  const memory::data_type type = rows.data_type();
+  const memory::desc out = Dense(Type::kF32, {p.num_rows, p.num_out});
+  const dnnl::matmul::primitive_desc made = Product(
+      rows, {{Dim(p.in), Dim(p.num_out)}, type, memory::format_tag::any}, out,
+      {});
+  return Operations(
+      {{dnnl::matmul(made),
+        p.slots,
+        {{DNNL_ARG_SRC, rows, p.rows},
+         PackWeights(made, type, p.weights, p.slots, memory_of_all),
+         {DNNL_ARG_DST, out, p.out}}}});
 }
 
 }  // namespace switchyard::bench::onednn

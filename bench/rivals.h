@@ -118,6 +118,17 @@ struct Int8Product {
 };
 Operations Multiply(const Int8Product& product, HugePages* memory);
 
+// Computes out[r, c] = sum of rows[r, i] * weights[c, i], in f32. Rows and
+// weights have the type `type`, f32 or bf16. Otherwise as above.
+struct FloatProduct {
+  Type type;
+  size_t num_rows, in, num_out, slots;
+  const void* rows;     // [num_rows, in]
+  const void* weights;  // [slots, num_out, in]
+  float* out;           // [num_rows, num_out]
+};
+Operations Multiply(const FloatProduct& product, HugePages* memory);
+
 }  // namespace onednn
 
 // The arguments of probes that move the bytes of Combine: a weighted sum, a

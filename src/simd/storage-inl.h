@@ -128,6 +128,18 @@ struct Storage<BFloat16>
   static HWY_INLINE hn::Vec<D> Widen(D d, VU bits) {
     return hn::BitCast(d, hn::ShiftLeft<16>(bits));
   }
+#if HWY_TARGET != HWY_SCALAR
+  // Takes two instructions fewer than Widen() would take.
+  template <class D>
+  static HWY_INLINE void LoadPairs(D d, const BFloat16* p, hn::Vec<D>& even,
+                                   hn::Vec<D>& odd) {
+    const hn::Repartition<uint16_t, D> twice;
+    const hn::RebindToUnsigned<D> du;
+    const auto pairs = hn::BitCast(du, hn::LoadU(twice, &p->bits));
+    even = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
+    odd = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000)));
+  }
+#endif
   template <class D>
   static HWY_INLINE auto Narrow(D d, hn::Vec<D> v) {
     const hn::Rebind<uint16_t, D> narrow;
