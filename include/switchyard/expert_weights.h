@@ -105,11 +105,9 @@ enum class WeightLayout : uint8_t {
   kStored,
   // Version 1 of the packed layout, the same on every machine. It has groups
   // of 16 rows, and extra rows fill up the last group. A group has the blocks
-  // of
-  // its rows in ascending order, and zeros up to a multiple of 64 bytes. A
-  // block
-  // has the scales of the 16 rows, and then their codes. In kInt8, the f32
-  // scales of the 16 rows follow the codes of all blocks.
+  // of its rows in ascending order, and zeros up to a multiple of 64 bytes. A
+  // block has the scales of the 16 rows, and then their codes. In kInt8, the
+  // f32 scales of the 16 rows follow the codes of all blocks.
   //
   // Codes of a block are lines of 64 bytes. The first line has bytes 0 to 3
   // of the block's stored codes for each of the 16 rows, the next line has
@@ -119,11 +117,11 @@ enum class WeightLayout : uint8_t {
   // next 32 bytes of low bits, and of the high bits. The next three lines
   // have bytes 4 to 7 of these parts, and so on.
   //
-  // Scales of a block begin with the d of the 16 rows. In kQ4_K, the dmin of
-  // the
-  // 16 rows follow, the four s of parts 0 to 3 of each row, the s of parts 4 to
-  // 7 of each row, and m in the same order. In kQ6_K, the s of parts 0 to 3 of
-  // each row follow, of parts 4 to 7 of each row, and so on.
+  // Scales of a block begin with the d of the 16 rows. In kQ4_K, these are
+  // followed by the dmin of the 16 rows, the four s of parts 0 to 3 of each
+  // row, the s of parts 4 to 7 of each row, and m in the same order. In kQ6_K,
+  // they are followed by the s of parts 0 to 3 of each row, of parts 4 to 7 of
+  // each row, and so on.
   //
   // Extra rows and columns have the codes that stand for 0 (zero bytes in
   // kQ4_K and kQ6_K), and extra rows have scales of 0.
