@@ -539,17 +539,16 @@ std::vector<float> DequantizePacked(const ExpertWeights& packed,
           values.push_back(code * PowerAt(scales + lane, -1));
           break;
         case WeightFormat::kQ4_K: {
-          const uint8_t* const p = scales;
           const size_t part = i / 128 * 64 + lane * 4 + i / 32 % 4;
-          values.push_back(half(p) * static_cast<float>(p[64 + part]) * code -
-                           half(p + 32) * static_cast<float>(p[192 + part]));
+          values.push_back(
+              half(scales) * static_cast<float>(scales[64 + part]) * code -
+              half(scales + 32) * static_cast<float>(scales[192 + part]));
           break;
         }
         case WeightFormat::kQ6_K: {
-          const uint8_t* const p = scales;
-          const auto s =
-              static_cast<int8_t>(p[32 + i / 64 * 64 + lane * 4 + i / 16 % 4]);
-          values.push_back(half(p) * static_cast<float>(s) * code);
+          const auto s = static_cast<int8_t>(
+              scales[32 + i / 64 * 64 + lane * 4 + i / 16 % 4]);
+          values.push_back(half(scales) * static_cast<float>(s) * code);
           break;
         }
         default:

@@ -21,7 +21,6 @@
 #include "src/base/weight_layout.h"
 #include "src/simd/multiply.h"
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "src/simd/rows-inl.h"
@@ -216,9 +215,7 @@ template <class Format, size_t kRows>
 HWY_INLINE size_t RunFloatStripOf(size_t rows, const FloatStripArgs& args,
                                   size_t columns) {
   if constexpr (kRows > 1) {
-    constexpr size_t kFewer = HWY_CAP_GE512 ? kRows - 1
-                              : kRows > 4   ? 4
-                                            : kRows / 2;
+    constexpr size_t kFewer = FewerRows(kRows);
     if (rows < kRows) {
       return RunFloatStripOf<Format, kFewer>(rows, args, columns);
     }

@@ -61,16 +61,11 @@ HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
   }
 }
 // Multiplies a strip of kRows rows or, if fewer are left, of the next smaller
-// size. Returns the number of rows. With AVX-512, strips may have any number of
-// rows, because two strips instead of one read the weights twice: 3 rows would
-// take 1.2 to 1.5 times as long. On other targets, the sizes are 6, 4, 2 and 1,
-// because strips of 3 and 5 rows would take 38 KB more code.
+// size. Returns the number of rows.
 template <class Format, class CodeDot, size_t kRows = kStripRows>
 HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
   if constexpr (kRows > 1) {
-    constexpr size_t kFewer = HWY_CAP_GE512 ? kRows - 1
-                              : kRows > 4   ? 4
-                                            : kRows / 2;
+    constexpr size_t kFewer = FewerRows(kRows);
     if (rows < kRows) return RunStripOf<Format, CodeDot, kFewer>(rows, args);
   }
   constexpr bool kTwo = HasTwoVectors(TraitsOf(Format::value), kRows);

@@ -179,11 +179,7 @@ struct Storage<BFloat16>
     a = NarrowStorage::Load(d, p);
     b = NarrowStorage::Load(d, p + hn::Lanes(d));
 #else
-    const hn::Repartition<uint16_t, D> twice;
-    const hn::RebindToUnsigned<D> du;
-    const auto pairs = hn::BitCast(du, hn::LoadU(twice, &p->bits));
-    a = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
-    b = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000)));
+    LoadPairs(d, p, a, b);
 #endif
   }
   template <class D>

@@ -20,7 +20,6 @@
 #include "src/base/weight_layout.h"
 #include "src/simd/multiply.h"
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "src/simd/dot-inl.h"
@@ -53,13 +52,22 @@ constexpr size_t kFewRows = HWY_CAP_GE512 ? 6 : 2;
 constexpr size_t kStripRows = SWITCHYARD_MANY_REGISTERS ? 6
                               : HWY_CAP_GE256           ? 4
                                                         : 2;
+// Returns the next smaller number of rows of a strip. With AVX-512, strips may
+// have any number of rows, because two strips instead of one read the weights
+// twice: 3 rows would take 1.2 to 1.5 times as long. On other targets, the
+// sizes are 6, 4, 2 and 1, because strips of 3 and 5 rows would take 38 KB more
+// code.
+constexpr size_t FewerRows(size_t rows) {
+  if (HWY_CAP_GE512) return rows - 1;
+  return rows > 4 ? 4 : rows / 2;
+}
 constexpr bool HasTwoVectors(const WeightTraits& traits, size_t rows) {
 #if HWY_CAP_GE512
   // A vector holds a whole group of 16 columns. A second vector would read a
   // second stream, which the hardware does not prefetch as well: 2 to 6 rows
   // would take 1.3 to 2.4 times as long. (Zen 4)
-  (void)traits;
-  return rows > kFewRows;
+  (void)traits, (void)rows;
+  return false;
 #else
   if (SWITCHYARD_MANY_REGISTERS || rows <= kFewRows) return true;
   // Two vectors of four rows leave no registers except for integer sums. A

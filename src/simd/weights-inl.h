@@ -174,9 +174,9 @@ HWY_INLINE void PackBlock(const uint8_t* HWY_RESTRICT from,
 }
 
 // Packs blocks [begin, end) of 16 rows, of which `row` is the first, to `to`,
-// as in kPacked. Behind the last row of the matrix, repeats this
-// row: PackGroups() zeroes these copies, and products do not read them. If
-// `next` is not null, it is the first of 16 rows that are needed later.
+// as in kPacked. Behind the last row of the matrix, repeats this row:
+// PackGroups() zeroes these copies, and products do not read them. If `next` is
+// not null, it is the first of 16 rows that are needed later.
 template <class Format>
 HWY_NOINLINE void PackBlocks(const StoredWeights& weights, size_t row,
                              size_t begin, size_t end, uint8_t* to,
