@@ -17,7 +17,9 @@ fi
 
 check() {
   local cpu=$1 best=$2 output
-  output=$("$qemu" -cpu "$cpu" "$isa_test" 2>&1) || {
+  # Leaves out the death tests, because each starts a program of its own, which
+  # the system runs without the emulator: on a host with AVX-512 it finds AVX3.
+  output=$("$qemu" -cpu "$cpu" "$isa_test" "--gtest_filter=-*DeathTest.*" 2>&1) || {
     printf '%s\n' "$output" | grep -v '^qemu-x86_64: warning' >&2
     echo "FAILED: $isa_test on -cpu $cpu" >&2
     exit 1
