@@ -37,7 +37,7 @@ AnyRows RowsOf(const char* op, const char* argument, const Tensor& tensor,
 
 Span<int32_t> IntsOf(const char* op, const char* argument,
                      const Tensor& tensor) {
-  Check(tensor.scalar_type() == ScalarType::Int, op, argument, "not int32");
+  Check(TypeOf(op, argument, tensor) == Type::kI32, op, argument, "not int32");
   Check(tensor.is_contiguous(), op, argument,
         "its elements do not follow each other");
   return {static_cast<int32_t*>(tensor.data_ptr()), tensor.numel()};

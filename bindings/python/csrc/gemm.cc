@@ -105,7 +105,7 @@ constexpr size_t kMostSingleRows = 3;
 Projection::Projection(const char* op, const char* argument,
                        const Tensor& weights, const OptionalTensor& bias,
                        const char* bias_argument, bool transposed)
-    : type_(TypeOfDtype(op, argument, weights.scalar_type())),
+    : type_(TypeOf(op, argument, weights)),
       data_(static_cast<const char*>(weights.data_ptr())) {
   CheckFloat(op, argument, type_);
   const Shape shape(weights);

@@ -81,6 +81,12 @@ inline Type TypeOfDtype(const char* op, const char* argument,
            "uint8, uint16, bool, int8, float8_e4m3fn, float8_e5m2");
   }
 }
+// Returns the library's type for a tensor's dtype. Python may pass None for any
+// tensor; torch then passes a tensor that is not defined, which is an error.
+inline Type TypeOf(const char* op, const char* argument, const Tensor& tensor) {
+  Check(tensor.defined(), op, argument, "None, and not a tensor");
+  return TypeOfDtype(op, argument, tensor.scalar_type());
+}
 inline void CheckFloat(const char* op, const char* argument, Type type) {
   Check(type == Type::kF32 || type == Type::kBF16 || type == Type::kF16, op,
         argument, "not float32, bfloat16 or float16");
@@ -121,7 +127,7 @@ struct Shape {
 // need a copy are then an error.
 inline AnyMatrix MatrixOf(const char* op, const char* argument,
                           const Tensor& tensor, Tensor* keeper = nullptr) {
-  const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
+  const Type type = TypeOf(op, argument, tensor);
   const Shape shape(tensor);
   Check(shape.dim == 2, op, argument, "not a tensor of two dimensions");
   const int64_t rows = shape.sizes[0], cols = shape.sizes[1];

@@ -98,9 +98,9 @@ constexpr char kPack[] = "pack_weights";
 Tensor Pack(const Tensor& source, const std::string& name,
             const OptionalTensor& scales) {
   const WeightFormat format = FormatOf(kPack, "format", name);
+  const Type type = TypeOf(kPack, "source", source);
   Check(source.dim() == 3, kPack, "source", "not a tensor of three dimensions");
   const Tensor from = torch::stable::contiguous(source);
-  const Type type = TypeOfDtype(kPack, "source", from.scalar_type());
   const Shape shape(from);
   const int64_t experts = shape.sizes[0], rows = shape.sizes[1];
   const bool is_float =
@@ -184,7 +184,7 @@ ExpertWeights WeightsOf(const char* op, const char* argument,
                         int64_t cols) {
   const int64_t packed_size = PackedSize(op, argument, format, rows, cols);
   ExpertWeights weights = Stored(format, rows, cols);
-  const Type type = TypeOfDtype(op, argument, tensor.scalar_type());
+  const Type type = TypeOf(op, argument, tensor);
   const Shape shape(tensor);
   Check(shape.dim == 2 || shape.dim == 3, op, argument,
         "not of two dimensions (packed) or three (as stored)");

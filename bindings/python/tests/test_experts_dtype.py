@@ -321,6 +321,25 @@ def test_copies_and_pickles(family, tmp_path):
     assert torch.equal(logits_of(twin), want)
 
 
+@pytest.mark.parametrize("one, other", [("q4_0", "q4_K"), ("bf16", "f16")])
+def test_a_state_of_another_format_is_refused(one, other, tmp_path):
+    """Packed bf16 and f16 have the same size, so that torch alone would load one as the other."""
+    model, source = wide("qwen3_moe"), wide("qwen3_moe")
+    patch(model, experts_dtype=one)
+    patch(source, experts_dtype=other)
+    torch.save(source.state_dict(), tmp_path / "state.pt")
+    before = {name: tensor.clone() for name, tensor in mlp(model).experts.state_dict().items()}
+    for target in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        for state in (source.state_dict(), torch.load(tmp_path / "state.pt"),
+                      copy.deepcopy(source).state_dict()):
+            for strict in (True, False):
+                with pytest.raises(RuntimeError, match=f"mlp.experts: the state has experts of {other} "
+                                                       f"and {other}, and the model has {one} and {one}"):
+                    target.load_state_dict(state, strict=strict)
+        for name, tensor in mlp(target).experts.state_dict().items():
+            assert torch.equal(tensor, before[name])
+
+
 def test_is_quantised_in_inference_mode():
     model = wide("qwen3_moe")
     with torch.inference_mode():

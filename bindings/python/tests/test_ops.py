@@ -247,6 +247,8 @@ WRONG = [
     ("hidden", torch.zeros(T, H, dtype=torch.float64), "hidden: a dtype"),
     ("hidden", torch.randn(T, H + 1), "up: not .experts, columns, hidden"),
     ("topk_ids", torch.zeros(T, K), "topk_ids: not int64 or int32"),
+    *((name, None, f"{name}: None, and not a tensor")
+      for name in ("hidden", "topk_ids", "topk_weights", "up", "down")),
     ("topk_ids", torch.zeros(T + 1, K, dtype=torch.int64), "topk_ids: not a row for each"),
     ("topk_ids", torch.zeros(T, dtype=torch.int64), "topk_ids: not a tensor of two"),
     ("topk_weights", torch.zeros(T, K + 1), "topk_weights: not of the shape"),
@@ -284,6 +286,7 @@ def test_a_wrong_argument_is_named(name, value, message):
     ({"top_k": 0}, "top_k: not in"),
     ({"top_k": 9}, "top_k: not in"),
     ({"logits": torch.zeros(3, 8, dtype=torch.int64)}, "logits: not float32"),
+    ({"logits": None}, "logits: None, and not a tensor"),
     ({"logits": torch.zeros(8)}, "logits: not a tensor of two dimensions"),
     ({"correction_bias": torch.zeros(7)}, "correction_bias"),
     ({"expert_scale": torch.zeros(7)}, "expert_scale"),
@@ -302,6 +305,7 @@ def test_a_wrong_argument_of_route_is_named(change, message):
 
 @pytest.mark.parametrize("change, message", [
     ({"up": torch.randn(3, 7)}, "up: an odd number"),
+    ({"up": None}, "up: None, and not a tensor"),
     ({"up": torch.randn(8)}, "up: not a tensor of two"),
     ({"up": torch.zeros(3, 8, dtype=torch.int32)}, "up: not float32"),
     ({"options": "activation=tanh"}, "options: 'activation=tanh'"),

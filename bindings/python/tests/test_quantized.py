@@ -175,6 +175,8 @@ def test_a_NaN_scale_makes_NaN():
 
 
 @pytest.mark.parametrize("change, message", [
+    *(({name: None}, f"{name}: None, and not a tensor")
+      for name in ("hidden", "topk_ids", "topk_weights", "up", "down")),
     ({"up_format": "q5_1"}, "up_format: unknown: 'q5_1'; there are int8, q8_0, q4_0, mxfp4"),
     ({"intermediate": 0}, "intermediate: not above zero"),
     ({"intermediate": I - 8, "up": lambda up: switchyard.pack_weights(
@@ -209,6 +211,7 @@ def test_wrong_arguments_are_named(change, message):
 
 @pytest.mark.parametrize("source, format, scales, message", [
     (torch.zeros(2, 3, 32), "q3_K", None, "format: unknown: 'q3_K'"),
+    (None, "q8_0", None, "source: None, and not a tensor"),
     (torch.zeros(3, 32), "q8_0", None, "source: not a tensor of three dimensions"),
     (torch.zeros(2, 3, 33), "q8_0", None, "source: 33 columns, where the format takes multiples of 32"),
     (torch.zeros(2, 0, 32), "q8_0", None, "source: empty"),

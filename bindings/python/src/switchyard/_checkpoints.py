@@ -161,7 +161,7 @@ class _Parameters:
         if all(hasattr(module, f"packed_{r}") for r in kind.sources(module)):
             for r in kind.sources(module):
                 _quantized.drop_parameter(module, kind, r)
-            module._packed_formats = formats
+            _quantized.set_formats(module, formats)
             _keep_from_initialization(module, kind)
 
 

@@ -98,6 +98,30 @@ def pack(weights, name, transposed, on_expert=lambda: None):
     return pack_each(len(weights), one_of, name, on_expert)
 
 
+def _add_formats(module, state_dict, prefix, metadata):
+    """Writes the formats beside the state's tensors. torch.save() keeps such metadata; a file of
+    safetensors does not, and there config.json has the formats."""
+    metadata["packed_formats"] = module._packed_formats
+
+
+def _refuse_other_formats(module, state_dict, prefix, metadata, strict, missing, unexpected, errors):
+    """Refuses a state in other formats, because torch would load f16 into buffers of bf16, which have
+    the same size."""
+    theirs, ours = metadata.get("packed_formats"), module._packed_formats
+    if theirs is None or theirs[:2] == ours[:2]:
+        return
+    errors.append(f"{prefix[:-1]}: the state has experts of {theirs[0]} and {theirs[1]}, "
+                  f"and the model has {ours[0]} and {ours[1]}")
+    for name in module._buffers:
+        state_dict.pop(prefix + name, None)  # so that torch does not copy it
+
+
+def set_formats(module, formats):
+    module._packed_formats = tuple(formats)
+    module.register_state_dict_post_hook(_add_formats)
+    module.register_load_state_dict_pre_hook(_refuse_other_formats)
+
+
 def owner_of(module, path):
     owner, _, name = path.rpartition(".")
     return module.get_submodule(owner), name
@@ -125,7 +149,7 @@ def quantize(module, kind, formats, on_expert):
         quantize_role(module, kind, formats, role, tensors.pop(role), on_expert)
         module._packed_formats = ()
         drop_parameter(module, kind, role)
-    module._packed_formats = formats
+    set_formats(module, formats)
 
 
 def make_empty(module, kind, formats):
@@ -140,4 +164,4 @@ def make_empty(module, kind, formats):
             (len(tensor), size), dtype=torch.uint8, device=tensor.device))
     for role in kind.sources(module):
         drop_parameter(module, kind, role)
-    module._packed_formats = tuple(formats)
+    set_formats(module, formats)
