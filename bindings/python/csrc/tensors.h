@@ -81,8 +81,9 @@ inline Type TypeOfDtype(const char* op, const char* argument,
            "uint8, uint16, bool, int8, float8_e4m3fn, float8_e5m2");
   }
 }
-// Returns the library's type for a tensor's dtype. Python may pass None for any
-// tensor; torch then passes a tensor that is not defined, which is an error.
+// Returns the library's type for a tensor's dtype. None in Python is an error:
+// torch passes it as a tensor that is not defined. (If no other argument is a
+// tensor either, torch's own dispatcher refuses the call.)
 inline Type TypeOf(const char* op, const char* argument, const Tensor& tensor) {
   Check(tensor.defined(), op, argument, "None, and not a tensor");
   return TypeOfDtype(op, argument, tensor.scalar_type());

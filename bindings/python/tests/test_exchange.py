@@ -210,7 +210,6 @@ def test_wrong_calls_say_what_is_wrong():
         with pytest.raises(RuntimeError, match=re.escape(message)):
             function(*arguments, **options)
 
-    refused("map_pairs: topk_ids: None, and not a tensor", exchange.map_pairs, None, 2, 2)
     refused("gather_rows: pairs: None, and not a tensor", exchange.gather_rows, x, None, x.clone())
     refused("map_pairs: topk_ids: not int64 or int32", exchange.map_pairs, weights, 2, 2)
     refused("map_pairs: num_destinations: not in [1, 2^31)", exchange.map_pairs, ids, 0, 2)

@@ -211,7 +211,6 @@ def test_wrong_arguments_are_named(change, message):
 
 @pytest.mark.parametrize("source, format, scales, message", [
     (torch.zeros(2, 3, 32), "q3_K", None, "format: unknown: 'q3_K'"),
-    (None, "q8_0", None, "source: None, and not a tensor"),
     (torch.zeros(3, 32), "q8_0", None, "source: not a tensor of three dimensions"),
     (torch.zeros(2, 3, 33), "q8_0", None, "source: 33 columns, where the format takes multiples of 32"),
     (torch.zeros(2, 0, 32), "q8_0", None, "source: empty"),
