@@ -627,7 +627,7 @@ TEST_P(BucketPoolTest, BlockBoundaries) {
 // Tests that the start of a row, e * row_stride, may exceed 2^32: 512 experts
 // and 900,000 tokens of 10 slots. The table takes 18 GB of address space, but
 // only pages that are written get memory.
-TEST_P(BucketPoolTest, TablesBeyondTwoToThe31) {
+TEST_P(BucketPoolTest, TablesBeyond32BitOffsets) {
   const Shape s = {900000, 10, 512};
   const size_t stride = s.tokens * s.top_k, size = s.experts * stride;
   ASSERT_GT(511 * stride, size_t{1} << 32);

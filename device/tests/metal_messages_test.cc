@@ -18,9 +18,10 @@ namespace {
 // Rewrites Clang's messages about the file k.metal, as the library does. The
 // shim is in the folder /shim.
 std::string Readable(const std::string& messages, const std::string& text) {
-  return device::metal::Readable(messages, "/shim", [&](const std::string& f) {
-    return f == "k.metal" ? text : std::string();
-  });
+  return device::metal::MakeReadable(
+      messages, "/shim", [&](const std::string& f) {
+        return f == "k.metal" ? text : std::string();
+      });
 }
 
 TEST(MetalMessages, StayWhereNothingIsToBeSaidBetter) {

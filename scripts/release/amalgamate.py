@@ -65,8 +65,8 @@ def main():
     sources += [f'{room}/{stem}.cc' for stem in stems for room in ('src', 'src/simd')]
 
     head = LICENCE + f"""
-// Switchyard {version}, all of it but the device layer and the C ABI. Made by
-// scripts/release/amalgamate.py; the one dependency is Highway, from 1.0.3 on.
+// Switchyard {version}, without the device layer and the C ABI. Made by
+// scripts/release/amalgamate.py. Needs only Highway 1.0.3 or later.
 """
     seen = set()
     # Puts openmp_executor.h last, so that the headers that it includes are already in the text,
@@ -95,9 +95,10 @@ def main():
     (out / 'switchyard.cc').write_text(head + f"""//
 //   c++ -std=c++17 -O3 -ffp-contract=off -I FOLDER -c FOLDER/switchyard.cc
 //
-// FOLDER has this file, and Highway's headers are found; link libhwy behind it. With
-// -DSWITCHYARD_WITH_TBB it has MakeTbbExecutor(), and wants TBB. It takes minutes, and
-// gigabytes of memory: every kernel is compiled for every ISA.
+// FOLDER contains this file. Highway's headers must be on the include path, and
+// programs link libhwy. -DSWITCHYARD_WITH_TBB adds MakeTbbExecutor(), which needs TBB.
+// Compiling takes minutes and gigabytes of memory, because each kernel is compiled
+// for each ISA.
 
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL

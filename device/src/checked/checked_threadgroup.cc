@@ -53,7 +53,7 @@ void CheckedThreadgroup::Begin(const Size& position, size_t index) {
   where = nullptr;
   fibers_ = 0;
   waits_ = all_waits_ = 0;
-  in_vain_ = false;
+  waits_ended_ = false;
   fences_.Begin(index);
   pending_.view = nullptr;
   device.stamp = local.stamp = 0;

@@ -50,7 +50,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   // otherwise 0.
   size_t waits() const { return waits_; }
   // Makes GiveWay() return false from now on.
-  void WaitsInVain() { in_vain_ = true; }
+  void EndWaits() { waits_ended_ = true; }
   // Ends a function that waits at a barrier: the barrier throws an exception.
   void Cancel();
   void* local_memory() { return local_; }
@@ -148,12 +148,12 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   bool IsFresh(const View& view, size_t at, size_t size, uint32_t bytes) const;
   uint32_t WrittenBytes(const View& view, uintptr_t address) const;
   void NotePartWritten(const View& view, uintptr_t address, uint32_t bytes);
-  bool TakesShortWay(const View& view, ptrdiff_t offset, size_t size,
+  bool TryFastAccess(const View& view, ptrdiff_t offset, size_t size,
                      uint32_t kind, const void* code);
-  bool TakesShortWayOfHalf(const View& view, uintptr_t address, uint32_t kind,
+  bool TryFastAccessOfHalf(const View& view, uintptr_t address, uint32_t kind,
                            const void* code);
-  bool NotesInShort(const View& view, Cell* cell, uint64_t bytes, uint32_t kind,
-                    const void* code);
+  bool TryFastNote(const View& view, Cell* cell, uint64_t bytes, uint32_t kind,
+                   const void* code);
 
   // report.cc defines the functions of this group. Note() adds each finding
   // only once, and throws if the list is full.
@@ -236,7 +236,7 @@ class CheckedThreadgroup final : public RunningThread, public CheckedFibers {
   bool cancelled_ = false;
   size_t waits_ = 0;
   size_t all_waits_ = 0;  // accesses of waiting loops since the last barrier
-  bool in_vain_ = false;
+  bool waits_ended_ = false;
   alignas(kLocalAlignment) unsigned char local_[kLocalBytes];
 };
 

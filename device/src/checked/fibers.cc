@@ -43,7 +43,7 @@ void CheckedThreadgroup::Describe(const View& view, const char* name,
 
 void CheckedThreadgroup::Access(const View& view, ptrdiff_t offset, size_t size,
                                 uint32_t kind, const void* code) {
-  if (TakesShortWay(view, offset, size, kind, code)) return;
+  if (TryFastAccess(view, offset, size, kind, code)) return;
   where = code;
   Check(view, offset, size, kind);
   if ((kind & kAtomically) != 0 && view.kind == kBufferView) {
@@ -61,7 +61,7 @@ void CheckedThreadgroup::Fence(uint32_t kind) {
 // only whole words or one half of a word. Always notes the code's address,
 // although only kernels with source places need it. Returns false if a part of
 // the access needs the slow path. Earlier parts are then already noted.
-bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
+bool CheckedThreadgroup::TryFastAccess(const View& view, ptrdiff_t offset,
                                        size_t size, uint32_t kind,
                                        const void* code) {
   const uintptr_t begin =
@@ -73,21 +73,21 @@ bool CheckedThreadgroup::TakesShortWay(const View& view, ptrdiff_t offset,
     return false;
   }
   if (size == 2 && begin % 2 == 0) {
-    return TakesShortWayOfHalf(view, begin, kind, code);
+    return TryFastAccessOfHalf(view, begin, kind, code);
   }
   if ((begin | size) % 4 != 0) return false;
   for (uintptr_t address = begin; address < begin + size; address += 4) {
     uint32_t value;
     std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
     if (((kind & kReads) != 0 && value == kNeverWritten) ||
-        !NotesInShort(view, &view.CellAt(address), kAllBytes, kind, code)) {
+        !TryFastNote(view, &view.CellAt(address), kAllBytes, kind, code)) {
       return false;
     }
   }
   return true;
 }
 
-bool CheckedThreadgroup::TakesShortWayOfHalf(const View& view,
+bool CheckedThreadgroup::TryFastAccessOfHalf(const View& view,
                                              uintptr_t address, uint32_t kind,
                                              const void* code) {
   if (view.CellAt(address).write != kSplit) return false;
@@ -105,12 +105,12 @@ bool CheckedThreadgroup::TakesShortWayOfHalf(const View& view,
       return false;
     }
   }
-  return NotesInShort(view, cell, bytes, kind, code);
+  return TryFastNote(view, cell, bytes, kind, code);
 }
 
-inline bool CheckedThreadgroup::NotesInShort(const View& view, Cell* cell,
-                                             uint64_t bytes, uint32_t kind,
-                                             const void* code) {
+inline bool CheckedThreadgroup::TryFastNote(const View& view, Cell* cell,
+                                            uint64_t bytes, uint32_t kind,
+                                            const void* code) {
   const Space& space = *view.space;
   const uint64_t stamp = (space.stamp & ~kAllBytes) | bytes;
   if (!IsBehind(cell->write, space)) return false;
@@ -157,7 +157,7 @@ bool CheckedThreadgroup::GiveWay(size_t accesses) {
   if (checker_.seed() == 0) return (all_waits_ += accesses) < kMostWaits;
   waits_ = accesses;
   TakeTurns();
-  return !in_vain_;
+  return !waits_ended_;
 }
 
 void CheckedThreadgroup::SimdgroupBarrier(size_t simdgroup, uint32_t lanes,

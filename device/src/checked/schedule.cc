@@ -148,7 +148,7 @@ void Checker::RunShuffled(GridRunner& runner, size_t count) {
         // than kMostWaits accesses.
         constexpr size_t kMostTurns = 256;
         if (++turns > kMostTurns && waits > kMostWaits) {
-          flight.running[0].threadgroup->WaitsInVain();
+          flight.running[0].threadgroup->EndWaits();
         }
       }
     }

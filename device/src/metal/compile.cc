@@ -545,9 +545,10 @@ class Compilation {
       const TextOf text_of = [&](const std::string& file) {
         return ReadShaderFile(file, request_);
       };
-      throw std::runtime_error(finished.errors.empty()
-                                   ? DescribeStatus(compiler_, finished)
-                                   : Readable(finished.errors, shim_, text_of));
+      throw std::runtime_error(
+          finished.errors.empty()
+              ? DescribeStatus(compiler_, finished)
+              : MakeReadable(finished.errors, shim_, text_of));
     }
     std::string llvm = ReadFile(llvm_);
     DefineDivisions(llvm, request_.checked);

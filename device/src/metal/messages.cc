@@ -122,7 +122,7 @@ class MessageReader {
         is_of_shim = skipped && !is_note;
         if (!is_note) FlushShim();
         if (is_of_shim)
-          in_shim_ = line + "\n", in_shim_text_ = Plain(head.text);
+          in_shim_ = line + "\n", in_shim_text_ = AssertTextOf(head.text);
         if (skipped) continue;
         // An error in the shim is shown at the place in the shader that led to
         // the error. The first note with a place in the shader names it. So
@@ -173,7 +173,7 @@ class MessageReader {
   // Returns the text of a static_assert in the shim. Clang's message is
   // "static_assert failed due to requirement 'kPoints<float>' \"text\"" or
   // "...': text".
-  static std::string Plain(const std::string& error) {
+  static std::string AssertTextOf(const std::string& error) {
     const size_t due = error.find(" failed due to requirement '");
     if (due == std::string::npos) return error;
     for (const char* const before : {"' \"", "': "}) {
@@ -232,8 +232,8 @@ class MessageReader {
 
 }  // namespace
 
-std::string Readable(const std::string& messages, const std::string& shim,
-                     const TextOf& text_of) {
+std::string MakeReadable(const std::string& messages, const std::string& shim,
+                         const TextOf& text_of) {
   return MessageReader(shim, text_of).Run(messages);
 }
 

@@ -21,8 +21,8 @@ using TextOf = std::function<std::string(const std::string& file)>;
 // them. It replaces the shim's types by the types of Metal that they
 // implement. It drops notes in the shim's files, because these list the
 // shim's functions one by one.
-std::string Readable(const std::string& messages, const std::string& shim,
-                     const TextOf& text_of);
+std::string MakeReadable(const std::string& messages, const std::string& shim,
+                         const TextOf& text_of);
 
 // Rewrites the linker's output. Returns a line for each function that is used
 // but not defined, with the place of its use. If the output is about

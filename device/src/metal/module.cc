@@ -61,7 +61,7 @@ uintptr_t BaseOf(void* handle) {
 }
 
 // Returns the addresses to which the module is mapped.
-Crew::Surroundings Loaded(void* handle) {
+Crew::Surroundings AddressesOf(void* handle) {
   Crew::Surroundings loaded;
   loaded.begin = BaseOf(handle);
   dl_iterate_phdr(
@@ -105,7 +105,7 @@ Module::Module(std::shared_ptr<const CachedModule> compiled,
     throw std::runtime_error(path + ": is not a compiled .metal file");
   }
   *table_->runtime = &kRuntime;
-  around_ = Loaded(handle_);
+  around_ = AddressesOf(handle_);
   places_ = std::make_unique<ModulePlaces>(
       path, reinterpret_cast<const void*>(BaseOf(handle_)),
       std::move(comments));

@@ -124,19 +124,19 @@ class IncludeChecker {
 
   void Run(const std::string& text, const std::string& path,
            const std::string& name) {
-    Look(text, path, name);
+    CheckText(text, path, name);
     // This is a loop, because files may include each other so deeply that a
     // recursion would need too much stack.
     while (!pending_.empty()) {
       const auto [included, at] = std::move(pending_.back());
       pending_.pop_back();
-      Look(included, at, at);
+      CheckText(included, at, at);
     }
   }
 
  private:
-  void Look(const std::string& source, const std::string& path,
-            const std::string& name) {
+  void CheckText(const std::string& source, const std::string& path,
+                 const std::string& name) {
     const Text text(source);
     for (const Pragma& directive : text.pragmas()) {
       const std::string& named = text.files()[directive.file];

@@ -251,7 +251,7 @@ def advice(weights, transposed):
     """Returns advice for a layer with weights that torch multiplies slowly, or None.
 
     If torch has no GEMM for the weights' dtype, it runs a scalar loop for transposed weights, at
-    0.3 GB/s.
+    0.2 GB/s.
     """
     if weights.formats is not None or not transposed or _has_gemm(weights.up.dtype):
         return None

@@ -188,8 +188,8 @@ struct UnsupportedFeature {
   std::string file;   // the file that uses the feature
   size_t line = 0;    // counted from 1
   size_t column = 0;  // counted from 1
-  // The kernel that the library leaves out because of this feature, or empty
-  // if the feature concerns the whole file.
+  // The kernel that uses the feature, which the library leaves out. Empty if
+  // the feature concerns the whole file.
   std::string kernel;
 };
 
