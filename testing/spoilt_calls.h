@@ -309,8 +309,8 @@ class SpoiltCalls {
     }
     return false;
   }
-  // Makes each dimension one larger and one smaller. If another argument has
-  // the same size, the error may name that argument instead.
+  // Makes each dimension larger by one, then smaller by one. If another
+  // argument has the same size, the error may name that argument instead.
   void SpoilDimensions(size_t view) {
     const size_t argument = kViews[view].argument;
     const bool is_span = At(valid_, view).IsSpan();

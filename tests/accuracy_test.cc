@@ -246,8 +246,8 @@ std::vector<float> Ties(const SmallFloat& format) {
   std::vector<float> x;
   for (uint32_t code = 0; code <= format.largest; ++code) {
     const double low = format.Decode(code);
-    // The largest number has no upper neighbour, so its last tie assumes a
-    // number that is one step larger.
+    // The largest number has no upper neighbour. The tie above it is computed
+    // as if the number one step larger existed.
     const double high = code < format.largest
                             ? format.Decode(code + 1)
                             : 2 * low - format.Decode(code - 1);

@@ -116,7 +116,7 @@ TEST_P(ExecutorTest, ScratchPerWorkerNeedsNoLock) {
     workers += s.calls != 0;
   }
   EXPECT_EQ(sum, 1000u * 999 / 2);
-  // The bodies got as many worker numbers as the executor has threads.
+  // The calls had as many different worker numbers as the executor has threads.
   EXPECT_EQ(workers, executor->ExpectedThreads());
 }
 

@@ -145,8 +145,8 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
 // prefetch, and two rows of q8_0 took 1.4 times as long. (Zen 4)
 HWY_INLINE void KeepOrder(const uint8_t*& p) { asm volatile("" : "+r"(p)); }
 // Prefetches `bytes` bytes to the L2 cache. Prefetching to L1 would be slower,
-// because few lines can be on their way there: 24 on a Zen 4, which would take
-// 1.1 to 1.7 times as long.
+// because only a few lines can be on their way there, 24 on a Zen 4. Products
+// would take 1.1 to 1.7 times as long on this CPU.
 HWY_INLINE void PrefetchToL2(const uint8_t* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
 }

@@ -206,8 +206,9 @@ HWY_INLINE bool SelectTopKOne(const Row& row, size_t n, size_t k, TopKVec& max,
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(key, hn::Set(di, kNaNKey)))))
     return false;
   const TopKIntVec rank = RankOfLanes(key, count);
-  // Computes the inverse permutation: shifts each lane's number to the place of
-  // its rank in 64 bits. Ranks of 16 and above are shifted out.
+  // Computes the inverse permutation in 64 bits, with four bits for each rank:
+  // shifts each lane's number to the bits of its rank. Ranks of 16 and above
+  // are shifted out.
   const hn::Full512<uint64_t> d64;
   const __m512i lanes = hn::Iota(d64, 0).raw;
   const __m512i upper = hn::Iota(d64, 8).raw;

@@ -89,8 +89,9 @@ class Cluster {
   }
 
   // Appends to `counts` the number of rows that `node` sends to each node.
-  // For each pair of `node`, appends the expert's local id to the list in
-  // `local_ids` of the node that has the expert.
+  // For each pair of a token of `node` and one of its experts, appends the
+  // expert's local id to (*local_ids)[m], where m is the node that has the
+  // expert.
   void AddNode(size_t node, size_t first, size_t step,
                std::vector<int64_t>* counts,
                std::vector<std::vector<int32_t>>* local_ids) const {

@@ -33,9 +33,9 @@ kernel void simd_sum_between(device const float* in [[buffer(0)]],
   out[lane] = sum + scratch[lane ^ 1];  // FINDS: missing-barrier
 }
 
-// A simd function waits for its operands. Here the operand is the value that
-// the lane has read, so all lanes have read before any lane writes. With the
-// defect, the function is missing.
+// A simd function waits until every lane has its operand. Here the operand is
+// the value that the lane has read, so all lanes have read before any lane
+// writes. With the defect, the function is missing.
 // RUN: threads=32
 kernel void simd_read_then_write(device const float* in [[buffer(0)]],
                                  device float* out [[buffer(1)]],

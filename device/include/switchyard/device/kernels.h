@@ -153,7 +153,7 @@ struct MoeSoftmaxTopkParams {
 
 // moe_weighted_reduce_*: Combine with a shared expert, SharedGate::kLogit
 //   0 params, 1 expert_w [n_tokens, top_k], 2 y_expert* [n_tokens * top_k, h],
-//   3 sh_gate*, logits [n_tokens], 4 y_shared* [n_tokens, h], 5 residual*
+//   3 sh_gate* [n_tokens] (logits), 4 y_shared* [n_tokens, h], 5 residual*
 //   [n_tokens, h] (read only with add_residual), 6 output* [n_tokens, h]
 //   grid (ceil(h / 256), n_tokens), 256 threads
 struct MoeWeightedReduceParams {
