@@ -3,7 +3,8 @@
 
 // The backend that ggml loads. It has the type ACCEL and uses the CPU's
 // memory. It claims nodes of a graph that may belong to a Mixture-of-Experts
-// layer (claims.h), and computes chains of them (patterns.h).
+// layer (claims.h), and computes chains of them (patterns.h). It also claims
+// products of packed matrices, such as attention's projections.
 
 #include <algorithm>
 #include <chrono>
@@ -65,7 +66,8 @@ switchyard::Status Try(const Context& context, const F& compute) {
 }
 
 bool HasPackedWeights(const ggml_tensor* t) {
-  return t->op == GGML_OP_MUL_MAT_ID && IsPacked(t->src[0]);
+  return (t->op == GGML_OP_MUL_MAT_ID || t->op == GGML_OP_MUL_MAT) &&
+         IsPacked(t->src[0]);
 }
 
 ggml_status RunPackedProduct(Context& context, const ggml_tensor* node) {
@@ -290,7 +292,8 @@ ggml_backend_device_i PackingDeviceCalls() {
   calls.buffer_from_host_ptr = nullptr;
   calls.get_buffer_type = PackedBufferType;
   calls.supports_op = [](ggml_backend_dev_t device, const ggml_tensor* op) {
-    return op->op == GGML_OP_MUL_MAT_ID && IsPacked(op->src[0]) &&
+    return HasPackedWeights(op) &&
+           (op->op == GGML_OP_MUL_MAT_ID || AreMatricesAsked()) &&
            IsPackedWhenLoaded(op->src[0]->type) && SupportsOp(device, op);
   };
   return calls;

@@ -44,6 +44,11 @@ bool Has(dnnl::cpu_isa isa) {
   return (has & wanted) == wanted;
 }
 
+bool IsNotZero(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr || std::string(value) != "0";
+}
+
 }  // namespace
 
 Cpu ThisCpu() {
@@ -65,10 +70,12 @@ double MinPairsPerExpert(ggml_type type) {
 }
 
 bool IsPackingAsked() {
-  static const bool asked = [] {
-    const char* value = std::getenv("SWITCHYARD_GGML_PACK");
-    return value == nullptr || std::string(value) != "0";
-  }();
+  static const bool asked = IsNotZero("SWITCHYARD_GGML_PACK");
+  return asked;
+}
+
+bool AreMatricesAsked() {
+  static const bool asked = IsNotZero("SWITCHYARD_GGML_DENSE");
   return asked;
 }
 

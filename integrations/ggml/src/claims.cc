@@ -306,8 +306,18 @@ bool IsWeightedNorm(const ggml_tensor* t) {
          IsVector(t->src[1], t->ne[0]);
 }
 
+bool IsDenseProduct(const ggml_tensor* t) {
+  const ggml_tensor* rows = t->src[1];
+  return t->op == GGML_OP_MUL_MAT && IsPacked(t->src[0]) &&
+         t->src[0]->ne[2] == 1 && rows->type == GGML_TYPE_F32 &&
+         rows->nb[0] == sizeof(float) && rows->nb[1] % sizeof(float) == 0 &&
+         ggml_is_contiguous(t);
+}
+
 bool IsClaimed(const ggml_tensor* t) {
   switch (t->op) {
+    case GGML_OP_MUL_MAT:
+      return IsDenseProduct(t);
     case GGML_OP_ADD:
       return IsBiasedProbs(t) || IsSum(t) || IsResidualSum(t);
     case GGML_OP_SOFT_MAX:

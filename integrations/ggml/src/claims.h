@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Decides from a single node of a ggml graph whether it may belong to a
-// Mixture-of-Experts layer. ggml's scheduler asks about one node at a time,
-// and a node knows its inputs but not its readers. So a claim says only that
-// a node may be part of a layer. patterns.h later looks at the whole graph,
-// and claimed nodes that fit no pattern run on the CPU backend.
+// Mixture-of-Experts layer, or is a product of a packed matrix. ggml's
+// scheduler asks about one node at a time, and a node knows its inputs but not
+// its readers. So a claim says only that a node may be part of a layer.
+// patterns.h later looks at the whole graph, and claimed nodes that fit no
+// pattern run on the CPU backend.
 
 #ifndef SWITCHYARD_GGML_CLAIMS_H_
 #define SWITCHYARD_GGML_CLAIMS_H_
@@ -84,6 +85,9 @@ bool IsSum(const ggml_tensor* t);  // sum of weighted rows of some slots
 bool IsResidualSum(const ggml_tensor* t);
 bool IsNorm(const ggml_tensor* t);          // norm of a residual sum
 bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
+
+// True for a MUL_MAT of a packed matrix of weights with rows of f32.
+bool IsDenseProduct(const ggml_tensor* t);
 
 // True if `t` may be one of the nodes above and the plug-in computes it.
 bool IsClaimed(const ggml_tensor* t);

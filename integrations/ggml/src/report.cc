@@ -148,10 +148,15 @@ void Record(const CombineChain& chain, switchyard::Status done,
       chain.rows->ne[2], seconds);
 }
 
-void RecordProduct(const ggml_tensor* mul_mat_id, double seconds) {
-  const ggml_tensor* weights = mul_mat_id->src[0];
-  TheTable().Add("one product of experts " + Format(weights), weights->name, 1,
-                 mul_mat_id->ne[2], seconds);
+void RecordProduct(const ggml_tensor* node, double seconds) {
+  const ggml_tensor* weights = node->src[0];
+  if (node->op == GGML_OP_MUL_MAT) {
+    TheTable().Add("matrix " + Format(weights), weights->name, 1,
+                   ggml_nrows(node), seconds);
+  } else {
+    TheTable().Add("one product of experts " + Format(weights), weights->name,
+                   1, node->ne[2], seconds);
+  }
 }
 
 void RecordRest(int nodes, double seconds) {

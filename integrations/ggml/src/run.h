@@ -26,9 +26,10 @@ switchyard::Status Run(const ExpertsChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
 switchyard::Status Run(const CombineChain& chain,
                        switchyard::Executor& executor, Workspace& workspace);
-// Computes a single MUL_MAT_ID. Its weights must have a WeightFormat. If it
-// fails, the result is unspecified.
-switchyard::Status RunProduct(const ggml_tensor* mul_mat_id,
+// Computes a single MUL_MAT_ID, or a MUL_MAT for which IsDenseProduct() is
+// true. The weights must have a WeightFormat. If it fails, the result is
+// unspecified.
+switchyard::Status RunProduct(const ggml_tensor* node,
                               switchyard::Executor& executor,
                               Workspace& workspace);
 

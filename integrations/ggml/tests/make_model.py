@@ -105,7 +105,7 @@ class Model:
         # real files with about as many bits per weight.
         table = "q8_0" if s.get("timed") and experts_type not in ("bf16", "f16") else "bf16"
         self.weight("token_embd", s["vocab"], s["hidden"], kind=table)
-        self.weight("output", s["vocab"], s["hidden"], kind=table)
+        self.matrix("output", s["vocab"], s["hidden"], s, kind=table)
         self.vector("output_norm", s["hidden"], around=1.0)
 
     def add(self, name, values, kind, copies=None):
@@ -128,6 +128,15 @@ class Model:
         values = self.random.standard_normal(shape, dtype=np.float32)
         self.add(name + ".weight", values * np.float32(scale), kind)
 
+    def matrix(self, name, rows, cols, s, kind="f32"):
+        """Writes a matrix that is no expert. With s["dense"], it has the type of the first experts, or
+        q8_0 if its columns are no multiple of the type's block."""
+        if s.get("dense"):
+            kind = kinds(self.type, 0)[0]
+            if "_K" in kind and cols % 256 != 0:
+                kind = "q8_0" + kind[len(base(kind)):]
+        self.weight(name, rows, cols, kind=kind)
+
     def vector(self, name, *shape, around=0.0, spread=0.1, suffix="weight"):
         values = self.random.standard_normal(shape, dtype=np.float32)
         self.add(f"{name}.{suffix}", around + values * np.float32(spread), "f32")
@@ -135,8 +144,8 @@ class Model:
     def attention(self, at, s, kind):
         rows = {"q": s["heads"], "k": s["kv_heads"], "v": s["kv_heads"]}
         for name, heads in rows.items():
-            self.weight(f"{at}.attn_{name}", heads * s["head"], s["hidden"], kind=kind)
-        self.weight(f"{at}.attn_output", s["hidden"], s["heads"] * s["head"], kind=kind)
+            self.matrix(f"{at}.attn_{name}", heads * s["head"], s["hidden"], s, kind)
+        self.matrix(f"{at}.attn_output", s["hidden"], s["heads"] * s["head"], s, kind)
 
     def experts(self, at, s, bias=False, merged=False, scale=1.0):
         self.weight(f"{at}.ffn_gate_inp", s["experts"], s["hidden"], scale=0.3)
@@ -241,18 +250,18 @@ def deepseek2(path, kind, s=None, merged=False, groups=0):
     w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
     for i in range(s["layers"]):
         at = f"blk.{i}"
-        model.weight(f"{at}.attn_q_a", rank, s["hidden"])
-        model.weight(f"{at}.attn_q_b", s["heads"] * (nope + rope), rank)
-        model.weight(f"{at}.attn_kv_a_mqa", rank + rope, s["hidden"])
-        model.weight(f"{at}.attn_kv_b", s["heads"] * (nope + value), rank)
-        model.weight(f"{at}.attn_output", s["hidden"], s["heads"] * value)
+        model.matrix(f"{at}.attn_q_a", rank, s["hidden"], s)
+        model.matrix(f"{at}.attn_q_b", s["heads"] * (nope + rope), rank, s)
+        model.matrix(f"{at}.attn_kv_a_mqa", rank + rope, s["hidden"], s)
+        model.matrix(f"{at}.attn_kv_b", s["heads"] * (nope + value), rank, s)
+        model.matrix(f"{at}.attn_output", s["hidden"], s["heads"] * value, s)
         for norm, size in (("attn_norm", s["hidden"]), ("ffn_norm", s["hidden"]),
                            ("attn_q_a_norm", rank), ("attn_kv_a_norm", rank)):
             model.vector(f"{at}.{norm}", size, around=1.0)
         dense = {"gate": (s["intermediate"], s["hidden"]), "up": (s["intermediate"], s["hidden"]),
                  "down": (s["hidden"], s["intermediate"])}
         for name, shape in dense.items():
-            model.weight(f"{at}.ffn_{name}" + ("" if i == 0 else "_shexp"), *shape)
+            model.matrix(f"{at}.ffn_{name}" + ("" if i == 0 else "_shexp"), *shape, s)
         if i > 0:
             model.experts(at, s, merged=merged)
             model.vector(f"{at}.exp_probs_b", s["experts"], suffix="bias")
@@ -269,6 +278,12 @@ def deepseek2_groups(path, kind):
     deepseek2(path, kind, groups=4)
 
 
+def all_in(family):
+    """Returns a function that writes a family with all matrices, except the embeddings and the router,
+    in the type of the experts. The heads are larger, so that no product has fewer than 256 columns."""
+    return lambda path, kind: family(path, kind, dict(sizes_for(kind), head=64, dense=True))
+
+
 def llama(path, kind, s=SMALL):
     """Writes a model without experts."""
     model = Model(path, "llama", kind, dict(s, experts=0, used=0))
@@ -278,9 +293,9 @@ def llama(path, kind, s=SMALL):
         model.attention(at, s, kind)
         for norm in ("attn_norm", "ffn_norm"):
             model.vector(f"{at}.{norm}", s["hidden"], around=1.0)
-        model.weight(f"{at}.ffn_gate", s["intermediate"], s["hidden"], kind=kind)
-        model.weight(f"{at}.ffn_up", s["intermediate"], s["hidden"], kind=kind)
-        model.weight(f"{at}.ffn_down", s["hidden"], s["intermediate"], kind=kind)
+        model.matrix(f"{at}.ffn_gate", s["intermediate"], s["hidden"], s, kind)
+        model.matrix(f"{at}.ffn_up", s["intermediate"], s["hidden"], s, kind)
+        model.matrix(f"{at}.ffn_down", s["hidden"], s["intermediate"], s, kind)
     model.close()
 
 
@@ -289,19 +304,24 @@ def many_experts(path, kind):
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
-def qwen3moe_lora(path, kind):
-    """Writes a LoRA adapter for the gate and down products of qwen3moe's experts."""
+def qwen3moe_lora(path, kind, dense=False):
+    """Writes a LoRA adapter for qwen3moe: for the gate and down products of the experts or, if `dense`
+    is True, for attention's q and output in all_in(qwen3moe)."""
     s, random = sizes_for(kind), np.random.default_rng(5)
+    adapted = (("ffn_gate_exps", s["intermediate"], s["hidden"], (s["experts"],)),
+               ("ffn_down_exps", s["hidden"], s["intermediate"], (s["experts"],)))
+    if dense:
+        adapted = (("attn_q", s["heads"] * 64, s["hidden"], ()),
+                   ("attn_output", s["hidden"], s["heads"] * 64, ()))
     writer = gguf.GGUFWriter(path, "qwen3moe")
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", 4.0)
     for i in range(s["layers"]):
-        for name, rows, cols in (("gate", s["intermediate"], s["hidden"]),
-                                 ("down", s["hidden"], s["intermediate"])):
+        for name, rows, cols, experts in adapted:
             for part, shape in (("a", (4, cols)), ("b", (rows, 4))):
-                values = random.standard_normal((s["experts"], *shape), dtype=np.float32)
-                writer.add_tensor(f"blk.{i}.ffn_{name}_exps.weight.lora_{part}",
+                values = random.standard_normal((*experts, *shape), dtype=np.float32)
+                writer.add_tensor(f"blk.{i}.{name}.weight.lora_{part}",
                                   values * np.float32(0.3 * shape[-1]**-0.5))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -333,6 +353,9 @@ def gpt_oss_20b(path, kind):
 FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merged,
                                    deepseek2_groups, llama, many_experts, qwen3moe_lora,
                                    qwen3moe_split, qwen3_30b, gpt_oss_20b)}
+FAMILIES.update({
+    f"{f.__name__}_all": all_in(f) for f in (qwen3moe, gpt_oss, deepseek2, llama)})
+FAMILIES["qwen3moe_lora_dense"] = lambda path, kind: qwen3moe_lora(path, kind, dense=True)
 
 if __name__ == "__main__":
     if len(sys.argv) != 4 or sys.argv[1] not in FAMILIES or (

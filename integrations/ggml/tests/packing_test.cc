@@ -7,8 +7,10 @@
 // of all types except F16. Sets the tensors to random bytes, as a whole or in
 // random parts, and checks that the bytes read back are equal. Then compares a
 // product of the plug-in with ggml's product, which may differ by the rounding
-// of rows. Prints a JSON object with the number of tensors of each type, and
-// the seeds of tensors that differ. Tensor i of a run has the seed SEED + i.
+// of rows. A tensor of one expert is also multiplied as a matrix, by rows with
+// and without gaps. Prints a JSON object with the number of tensors of each
+// type, and the seeds of tensors that differ. Tensor i of a run has the seed
+// SEED + i.
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +57,8 @@ class Case {
                                     GGML_TYPE_Q6_K,  GGML_TYPE_F16};
     type_ = kTypes[Number(0, 5)];
     const int64_t block = std::max<int64_t>(32, ggml_blck_size(type_));
-    in_ = block * Number(1, 4), out_ = Number(1, 70), experts_ = Number(1, 6);
+    in_ = block * Number(1, 4), out_ = Number(1, 70);
+    experts_ = Chance() ? 1 : Number(2, 6);
     context_ = NewContext();
     weights_ = ggml_new_tensor_3d(context_.get(), type_, in_, out_, experts_);
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(
@@ -101,6 +104,12 @@ class Case {
   // kBound.
   bool Multiplies(ggml_backend_t cpu, ggml_backend_t plugin) {
     if (type_ == GGML_TYPE_F16) return true;
+    return MultipliesExperts(cpu, plugin) &&
+           (experts_ > 1 || MultipliesMatrix(cpu, plugin));
+  }
+
+ private:
+  bool MultipliesExperts(ggml_backend_t cpu, ggml_backend_t plugin) {
     std::vector<float> values(static_cast<size_t>(in_ * out_ * experts_));
     Fill(&values);
     ggml_quantize_chunk(type_, values.data(), bytes_.data(), 0, out_ * experts_,
@@ -135,7 +144,35 @@ class Case {
                  static_cast<size_t>(ggml_nelements(ours)));
   }
 
- private:
+  // Multiplies the weights that MultipliesExperts() has set.
+  bool MultipliesMatrix(ggml_backend_t cpu, ggml_backend_t plugin) {
+    const Context context = NewContext();
+    ggml_tensor* stored = ggml_new_tensor_2d(context.get(), type_, in_, out_);
+    const int64_t rows = Number(1, 150);
+    const int64_t matrices = Chance() ? 1 : Number(1, 3);
+    const int64_t sets = Chance() ? 1 : Number(1, 2);
+    ggml_tensor* values = ggml_new_tensor_4d(
+        context.get(), GGML_TYPE_F32, in_ + (Chance() ? 0 : Number(1, 9)),
+        rows + (Chance() ? 0 : Number(1, 3)), matrices, sets);
+    ggml_tensor* input =
+        ggml_view_4d(context.get(), values, in_, rows, matrices, sets,
+                     values->nb[1], values->nb[2], values->nb[3], 0);
+    if (Chance()) input = ggml_permute(context.get(), input, 0, 2, 1, 3);
+    ggml_tensor* expected = ggml_mul_mat(context.get(), stored, input);
+    ggml_tensor* ours = ggml_mul_mat(context.get(), weights_, input);
+    const Buffer buffer(ggml_backend_alloc_ctx_tensors(context.get(), cpu));
+    std::memcpy(stored->data, bytes_.data(), bytes_.size());
+    std::vector<float> x(static_cast<size_t>(ggml_nelements(values)));
+    Fill(&x);
+    std::memcpy(values->data, x.data(), x.size() * sizeof(float));
+    if (!ggml_backend_supports_op(plugin, ours)) return false;
+    Compute(context.get(), expected, cpu);
+    Compute(context.get(), ours, plugin);
+    return Agree(static_cast<const float*>(expected->data),
+                 static_cast<const float*>(ours->data),
+                 static_cast<size_t>(ggml_nelements(ours)));
+  }
+
   static Context NewContext() {
     return Context(ggml_init(
         {16 * ggml_tensor_overhead() + 2 * ggml_graph_overhead_custom(8, false),

@@ -131,7 +131,7 @@ class PluginTest(unittest.TestCase):
             r"^switchyard: (.*?) +\d+ +(\d+) +\d+ +\d+ +[\d.]+ +[\d.]+$", said, re.M)}
         self.assertLessEqual(error(logits, exact),
                              OF_STOCKS_ERROR * error(expected, exact) + NO_ERROR)
-        if not any("experts" in what for what in done):
+        if not any("experts" in what or "matrix" in what for what in done):
             self.assertLessEqual(error(logits, expected), OF_STOCK)
         return done, re.findall(r"^switchyard: left to ggml: (.*)$", said, re.M)
 
@@ -261,6 +261,40 @@ class PluginTest(unittest.TestCase):
             if product:
                 self.assertIn(product, said)
 
+    def test_matrices(self):
+        """Checks models of which all matrices are quantised. Each of the five batches has four products
+        of attention in each of three layers, and the product with the vocabulary."""
+        for family, kind in itertools.product(("qwen3moe_all", "gpt_oss_all"), (*QUANTISED, "q4_K_M")):
+            done, declined = self.compare(family, kind)
+            self.assertEqual(done[f"matrix {kind.removesuffix('_M')} packed"], 65)
+            self.assertEqual(
+                sum(n for what, n in done.items() if what.startswith("experts")), 15)
+            self.assertEqual(declined, [])
+        # A dense layer, and shared experts. q4_K does not divide some columns.
+        for kind, calls in (("q4_0", {"q4_0": 125}), ("q4_K", {"q4_K": 80, "q8_0": 45})):
+            done, _ = self.compare("deepseek2_all", kind)
+            self.assertEqual({what: n for what, n in done.items() if "matrix" in what},
+                             {f"matrix {name} packed": n for name, n in calls.items()})
+        for way in (AVX2, {"EVERY_NODE": "1"}):
+            done, _ = self.compare("qwen3moe_all", "q4_0", **way)
+            self.assertEqual(done["matrix q4_0 packed"], 65)
+
+    def test_matrices_left_to_ggml(self):
+        for way in (AS_STORED, {"SWITCHYARD_GGML_DENSE": "0"}):
+            done, _ = self.compare("qwen3moe_all", "q4_0", **way)
+            self.assertEqual([what for what in done if "matrix" in what], [])
+            self.assertEqual(
+                sum(n for what, n in done.items() if what.startswith("experts")), 15)
+
+    def test_matrices_with_adapters(self):
+        model = self.model("qwen3moe_all", "q8_0")
+        lora = str(self.model("qwen3moe_lora_dense", "q8_0"))
+        stock, _ = self.run_model(model, LORA=lora)
+        effect = error(self.logits_of_stock(model), stock)
+        logits, said = self.run_model(model, "libggml-switchyard.so", LORA=lora)
+        self.assertLessEqual(error(logits, stock), effect / 10)
+        self.assertIn("matrix q8_0 packed", said)
+
     def test_packed_tensors_give_their_bytes_back(self):
         found = json.loads(subprocess.run(
             [BUILD / "packing_test", "1", "300"], stdout=subprocess.PIPE,
@@ -270,7 +304,7 @@ class PluginTest(unittest.TestCase):
 
     def test_packed_models_are_saved_as_they_were(self):
         for kind in ("q8_0", "q4_K_M", "mxfp4"):
-            model = self.model("qwen3moe", kind)
+            model = self.model("qwen3moe_all", kind)
             out = pathlib.Path(self.folder.name, "saved.gguf")
             done = self.start(model, "save", out, plugin="libggml-switchyard.so")
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -292,8 +326,9 @@ class PluginTest(unittest.TestCase):
 
     def test_weights_of_any_bytes(self):
         # Depending on the values, the model gives an error or NaN, but never crashes.
-        for kind, way in itertools.product(QUANTISED, (AS_STORED, PACKED)):
-            model = self.model("qwen3moe", kind + make_model.ANY_BYTES)
+        for family, kind, way in itertools.product(("qwen3moe", "qwen3moe_all"), QUANTISED,
+                                                   (AS_STORED, PACKED)):
+            model = self.model(family, kind + make_model.ANY_BYTES)
             _, said = self.run_model(model, "libggml-switchyard.so", **way)
             self.assertIn(f"experts {kind}", said)
 
@@ -329,8 +364,8 @@ class PluginTest(unittest.TestCase):
                              calls is left)
 
     def test_threads_do_not_change_bits(self):
-        for kind in ("bf16", "q4_0"):
-            model = self.model("qwen3moe", kind)
+        for family, kind in (("qwen3moe", "bf16"), ("qwen3moe_all", "q4_0")):
+            model = self.model(family, kind)
             # Compares no single tokens, because ggml's attention of single tokens
             # changes its bits with the number of threads.
             one, _ = self.run_model(model, "libggml-switchyard.so", BATCHES[:2], THREADS="1")
@@ -343,7 +378,11 @@ class PluginTest(unittest.TestCase):
         done, _ = self.compare("gpt_oss", "bf16", EVERY_NODE="1")
         self.assertEqual(list(done), ["of no chain, by the CPU backend"])
 
-    def test_model_without_experts_runs_as_before(self):
+    def test_model_without_experts(self):
+        for kind in ("q4_0", "q4_K"):
+            done, _ = self.compare("llama_all", kind)
+            self.assertEqual(done, {f"matrix {kind} packed": 5 * (3 * 7 + 1)})
+        # Only matrices in the quantised formats are packed.
         model = self.model("llama", "bf16")
         logits, said = self.run_model(model, "libggml-switchyard.so")
         np.testing.assert_array_equal(logits, self.logits_of_stock(model))
