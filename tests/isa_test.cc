@@ -77,8 +77,8 @@ TEST(Isa, RunsWhereTheSystemSavesTheRegisters) {
     uint64_t xcr0;
     bool avx, avx512;
   };
-  // XCR0: 1 x87, 2 XMM, 4 YMM, 0x20 opmasks, 0x40 and 0x80 ZMM, 0x200 PKRU,
-  // 0x60000 AMX, which kernels do not use.
+  // Bits of XCR0: 0x1 is x87, 0x2 XMM, 0x4 YMM, 0x20 opmasks, 0x40 and 0x80
+  // ZMM. Kernels use neither 0x200, PKRU, nor 0x60000, AMX.
   const Case cases[] = {
       {false, 0, false, false},         {false, 0xE7, false, false},
       {true, 0x1, false, false},        {true, 0x3, false, false},

@@ -100,7 +100,7 @@ TEST(MetalMessages, ShowLinesAsTheyAreInTheFile) {
             "k.metal:1:11: error: types\n"
             "  a = i>2 ? p : h;\n"
             "          ^\n");
-  // The expansion of a macro starts at the macro's name.
+  // A place in a macro's expansion becomes the place of the macro's name.
   EXPECT_EQ(Readable("k.metal:1:6: error: types\n"
                      "a = (1+q);\n"
                      "     ^\n",

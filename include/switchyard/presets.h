@@ -36,9 +36,9 @@ namespace switchyard {
 // Tells which inputs Combine needs in a family's layer, and where the
 // router's weights apply.
 struct CombineForm {
-  // True if Combine adds the residual. False if the model adds it after a
-  // convolution, two sublayers later, or to the streams of hyper-connections
-  // (HyperConnect).
+  // True if Combine adds the residual. False if the model adds it elsewhere:
+  // after a convolution, or two sublayers later, or to the streams of
+  // hyper-connections (HyperConnect).
   bool has_residual = true;
   // The number of shared experts (0: none). Several shared experts that a
   // model stores as one wider expert count as one, with one row per token.

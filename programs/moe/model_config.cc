@@ -208,7 +208,8 @@ void ModelConfig::Apply(switchyard::Preset* preset) const {
   const auto set = [&](const std::string& key, const json& value) {
     const switchyard::Status status = SetField(key, value, &fields);
     if (status.ok()) return;
-    // Adds the value to the library's message, which is "KEY is wrong".
+    // The library's message is "KEY is wrong". Fail() prints the key, so this
+    // replaces it by the value.
     const std::string message = WithoutPlace(status);
     Fail(key.c_str(), value.dump() + message.substr(message.find(' ')));
   };

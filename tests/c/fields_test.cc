@@ -246,9 +246,10 @@ TEST(Fields, LeaveNoPaddingBehindThem) {
   });
 }
 
-// Tests which sizes a struct may have: those at which one of its fields ends,
-// from the size of the first version on, and all sizes above sizeof. Skips
-// sizes at which only a field of a nested struct ends.
+// Tests which values the field `size` of a struct may have. Valid are the ends
+// of the struct's fields, except those before the size of the first version,
+// and all values above sizeof. Does not test the ends of a nested struct's
+// fields.
 TEST(Sizes, AreThoseOfVersions) {
   size_t structs = 0;
   const auto test = [&](const auto& initial, const char* name,

@@ -8,7 +8,7 @@ import torch
 import transformers
 
 HIDDEN = 64
-# Each of these fields is set in a configuration that has it.
+# If a configuration has one of these fields, the field gets this value.
 SIZES = {
     "hidden_size": HIDDEN, "intermediate_size": 48, "moe_intermediate_size": 40,
     "expert_ffn_hidden_size": 40, "ffn_hidden_size": 48, "shared_intermediate_size": 56,

@@ -184,8 +184,8 @@ void Crew::NoteUnset(uintptr_t address, size_t bytes, const void* where) {
   }
 }
 
-// Sorts the simdgroups by the position that their first thread has in the
-// checker's order.
+// Sorts the simdgroups as the checker's order has them. A simdgroup's place is
+// the place of the first of its threads in that order.
 void Crew::TakeOrder() {
   order_.clear();
   simdgroups_.clear();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of Walker for kernels, their parameters and instantiations, and
-// for declarations that can't be in the module.
+// for declarations that the C++ code made from a shader cannot have.
 
 #include <algorithm>
 #include <utility>

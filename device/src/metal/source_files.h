@@ -38,11 +38,10 @@ SourceFile ReadSource(const std::string& path);
 
 // Throws std::runtime_error if the text of `path` includes a file that
 // ReadSource() refuses, directly or through other files. The error's text is
-// one line with the place of the #include, in which `name` stands for `path`.
-// Absent files are left to Clang, which knows whether the #include is active.
-// Files are looked for where Clang looks: in the including file's folder and
-// in `folders`. If a macro makes the name in an #include, this function does
-// not see the file.
+// one line with the place of the #include. It calls the file at `path` by the
+// name `name`. Absent files are left to Clang, which knows whether the #include
+// is active. Files are looked for where Clang looks: in the including file's
+// folder and in `folders`. Ignores an #include of a macro.
 void RequireReadableIncludes(const std::string& text, const std::string& path,
                              const std::string& name,
                              const std::vector<std::string>& folders);

@@ -41,8 +41,8 @@ Block BlockOf(WeightFormat format) {
   }
 }
 
-// Returns the index of the packed line with dword `i` of a block's codes. A
-// line has 64 bytes: this dword of each of 16 rows.
+// Returns the index of the packed line that holds dword `i` of a block's codes.
+// A line has 64 bytes: dword `i` of 16 rows.
 size_t LineOf(WeightFormat format, size_t i) {
   if (format != WeightFormat::kQ6_K) return i;
   return i < 32 ? i / 16 * 24 + i % 8 * 3 + i / 8 % 2

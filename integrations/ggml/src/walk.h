@@ -23,9 +23,9 @@ class Cursor {
     SkipViews();
   }
   // Returns the current node. Returns nullptr after the last node, and for a
-  // node that ggml does not compute. Also returns nullptr for a node that is
-  // computed in another tensor's memory, because the order of the nodes
-  // decides which value a reader of this memory gets.
+  // node that ggml does not compute. Also returns nullptr for a node that
+  // writes to another tensor's memory. A chain may not contain such a node,
+  // because it would change the order in which this memory is written and read.
   const ggml_tensor* Get() const {
     if (at_ >= graph_->n_nodes) return nullptr;
     const ggml_tensor* node = graph_->nodes[at_];

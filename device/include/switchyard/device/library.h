@@ -237,9 +237,9 @@ class Library : public Referencing<Library> {
   const std::vector<UnsupportedFeature>& unsupported() const noexcept {
     return unsupported_;
   }
-  // Returns the allow() comments of all files of the library. After all
-  // kernels have run in checked mode, delete the comments that have
-  // suppressed nothing.
+  // Returns the allow() comments of all files of the library. A comment that
+  // has suppressed nothing after all kernels have run in checked mode is not
+  // needed, and can be deleted from the source.
   std::vector<AllowComment> allowComments() const;
   // True if the library was compiled before and read from the cache.
   bool cached() const noexcept { return cached_; }
