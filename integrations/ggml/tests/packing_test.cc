@@ -136,12 +136,7 @@ class Case {
     std::memcpy(stored->data, bytes_.data(), bytes_.size());
     std::memcpy(input->data, x.data(), x.size() * sizeof(float));
     std::memcpy(chosen->data, ids.data(), ids.size() * sizeof(int32_t));
-    if (!ggml_backend_supports_op(plugin, ours)) return false;
-    Compute(context.get(), expected, cpu);
-    Compute(context.get(), ours, plugin);
-    return Agree(static_cast<const float*>(expected->data),
-                 static_cast<const float*>(ours->data),
-                 static_cast<size_t>(ggml_nelements(ours)));
+    return AreEqual(context.get(), expected, cpu, ours, plugin);
   }
 
   // Multiplies the weights that MultipliesExperts() has set.
@@ -165,12 +160,7 @@ class Case {
     std::vector<float> x(static_cast<size_t>(ggml_nelements(values)));
     Fill(&x);
     std::memcpy(values->data, x.data(), x.size() * sizeof(float));
-    if (!ggml_backend_supports_op(plugin, ours)) return false;
-    Compute(context.get(), expected, cpu);
-    Compute(context.get(), ours, plugin);
-    return Agree(static_cast<const float*>(expected->data),
-                 static_cast<const float*>(ours->data),
-                 static_cast<size_t>(ggml_nelements(ours)));
+    return AreEqual(context.get(), expected, cpu, ours, plugin);
   }
 
   static Context NewContext() {
@@ -185,6 +175,18 @@ class Case {
     if (ggml_backend_graph_compute(backend, graph) != GGML_STATUS_SUCCESS) {
       std::exit(1);
     }
+  }
+  // Computes both nodes, each on its backend. True if the plug-in supports its
+  // node, and the results are equal within kBound.
+  static bool AreEqual(ggml_context* context, ggml_tensor* expected,
+                       ggml_backend_t cpu, ggml_tensor* ours,
+                       ggml_backend_t plugin) {
+    if (!ggml_backend_supports_op(plugin, ours)) return false;
+    Compute(context, expected, cpu);
+    Compute(context, ours, plugin);
+    return Agree(static_cast<const float*>(expected->data),
+                 static_cast<const float*>(ours->data),
+                 static_cast<size_t>(ggml_nelements(ours)));
   }
   static bool Agree(const float* expected, const float* values, size_t size) {
     double squares = 0.0;
