@@ -4,7 +4,7 @@
 // The backend that ggml loads. It has the type ACCEL and uses the CPU's
 // memory. It claims nodes of a graph that may belong to a Mixture-of-Experts
 // layer (claims.h), and computes chains of them (patterns.h). It also claims
-// products of packed matrices, such as attention's projections.
+// products of matrices, such as attention's projections.
 
 #include <algorithm>
 #include <chrono>
@@ -65,12 +65,14 @@ switchyard::Status Try(const Context& context, const F& compute) {
   }
 }
 
-bool HasPackedWeights(const ggml_tensor* t) {
-  return (t->op == GGML_OP_MUL_MAT_ID || t->op == GGML_OP_MUL_MAT) &&
-         IsPacked(t->src[0]);
+// True for a product that the plug-in computes if it is in no chain: a product
+// with packed weights, which the CPU backend cannot read, or of a matrix.
+bool IsLoneProduct(const ggml_tensor* t) {
+  return (t->op == GGML_OP_MUL_MAT_ID && IsPacked(t->src[0])) ||
+         IsDenseProduct(t);
 }
 
-ggml_status RunPackedProduct(Context& context, const ggml_tensor* node) {
+ggml_status RunLoneProduct(Context& context, const ggml_tensor* node) {
   const double start = Reporting() ? Now() : 0.0;
   const switchyard::Status done = Try(context, [&](auto& executor) {
     return RunProduct(node, executor, *context.workspace);
@@ -100,17 +102,16 @@ ggml_status RunRest(Context& context, const ggml_cgraph& graph, int begin,
   return status;
 }
 
-// Runs nodes [begin, end) one by one. The plug-in computes products with
-// packed weights, because the CPU backend cannot read such weights. The CPU
-// backend computes all other nodes.
+// Runs nodes [begin, end) one by one: lone products by the plug-in, and all
+// other nodes by the CPU backend.
 ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
                      int end) {
   int first = begin;
   for (int i = begin; i < end; ++i) {
-    if (!HasPackedWeights(graph.nodes[i])) continue;
+    if (!IsLoneProduct(graph.nodes[i])) continue;
     ggml_status status = RunRest(context, graph, first, i);
     if (status != GGML_STATUS_SUCCESS) return status;
-    status = RunPackedProduct(context, graph.nodes[i]);
+    status = RunLoneProduct(context, graph.nodes[i]);
     if (status != GGML_STATUS_SUCCESS) return status;
     first = i + 1;
   }
@@ -292,8 +293,9 @@ ggml_backend_device_i PackingDeviceCalls() {
   calls.buffer_from_host_ptr = nullptr;
   calls.get_buffer_type = PackedBufferType;
   calls.supports_op = [](ggml_backend_dev_t device, const ggml_tensor* op) {
-    return HasPackedWeights(op) &&
-           (op->op == GGML_OP_MUL_MAT_ID || AreMatricesAsked()) &&
+    const bool is_product = op->op == GGML_OP_MUL_MAT_ID ||
+                            (op->op == GGML_OP_MUL_MAT && AreMatricesAsked());
+    return is_product && IsPacked(op->src[0]) &&
            IsPackedWhenLoaded(op->src[0]->type) && SupportsOp(device, op);
   };
   return calls;

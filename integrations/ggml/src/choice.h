@@ -33,7 +33,8 @@ Cpu ThisCpu();
 // experts if ggml computes the experts. With fewer tokens, router and sum
 // save less time than another split of the graph costs. If the plug-in also
 // computes the experts, router and sum need no further split, so the plug-in
-// then computes them for smaller batches too.
+// then computes them for smaller batches too. Also the smallest batch for
+// matrices as stored.
 constexpr int64_t kMinTokens = 32;
 
 // A ggml type of experts' weights.

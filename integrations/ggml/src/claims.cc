@@ -119,6 +119,18 @@ double LeastPairsOfLayer(const ggml_tensor* down) {
              : std::numeric_limits<double>::infinity();
 }
 
+// True if the weights of a MUL_MAT are as stored, and the plug-in multiplies
+// them. It takes only batches that are worth a split of the graph.
+bool IsStoredMatrix(const ggml_tensor* t) {
+  const ggml_tensor* weights = t->src[0];
+  return AreMatricesAsked() && ggml_nrows(t) >= kMinTokens &&
+         weights->op == GGML_OP_NONE && weights->buffer != nullptr &&
+         ggml_backend_buffer_is_host(weights->buffer) &&
+         ggml_backend_buffer_get_usage(weights->buffer) ==
+             GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
+         t->op_params[0] == GGML_PREC_DEFAULT && IsPackable(weights);
+}
+
 bool IsSlot(const ggml_tensor* t) {
   return t->op == GGML_OP_VIEW && IsWeightedRows(t->view_src);
 }
@@ -307,11 +319,12 @@ bool IsWeightedNorm(const ggml_tensor* t) {
 }
 
 bool IsDenseProduct(const ggml_tensor* t) {
+  if (t->op != GGML_OP_MUL_MAT) return false;
+  const ggml_tensor* weights = t->src[0];
   const ggml_tensor* rows = t->src[1];
-  return t->op == GGML_OP_MUL_MAT && IsPacked(t->src[0]) &&
-         t->src[0]->ne[2] == 1 && rows->type == GGML_TYPE_F32 &&
-         rows->nb[0] == sizeof(float) && rows->nb[1] % sizeof(float) == 0 &&
-         ggml_is_contiguous(t);
+  return (IsPacked(weights) || IsStoredMatrix(t)) && weights->ne[2] == 1 &&
+         rows->type == GGML_TYPE_F32 && rows->nb[0] == sizeof(float) &&
+         rows->nb[1] % sizeof(float) == 0 && ggml_is_contiguous(t);
 }
 
 bool IsClaimed(const ggml_tensor* t) {

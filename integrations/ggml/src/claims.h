@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Decides from a single node of a ggml graph whether it may belong to a
-// Mixture-of-Experts layer, or is a product of a packed matrix. ggml's
+// Mixture-of-Experts layer, or is a product of a matrix of weights. ggml's
 // scheduler asks about one node at a time, and a node knows its inputs but not
 // its readers. So a claim says only that a node may be part of a layer.
 // patterns.h later looks at the whole graph, and claimed nodes that fit no
@@ -86,7 +86,8 @@ bool IsResidualSum(const ggml_tensor* t);
 bool IsNorm(const ggml_tensor* t);          // norm of a residual sum
 bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
 
-// True for a MUL_MAT of a packed matrix of weights with rows of f32.
+// True for a MUL_MAT of a matrix of weights with rows of f32, if the weights
+// are packed, or if they are as stored and there are at least kMinTokens rows.
 bool IsDenseProduct(const ggml_tensor* t);
 
 // True if `t` may be one of the nodes above and the plug-in computes it.

@@ -279,9 +279,17 @@ class PluginTest(unittest.TestCase):
             done, _ = self.compare("qwen3moe_all", "q4_0", **way)
             self.assertEqual(done["matrix q4_0 packed"], 65)
 
+    def test_matrices_as_stored(self):
+        # Two of the five batches have 32 tokens or more.
+        for family, kind in (("qwen3moe_all", "q4_0"), ("gpt_oss_all", "q8_0"),
+                             ("qwen3moe_all", "q4_K"), ("llama_all", "mxfp4")):
+            done, _ = self.compare(family, kind, **AS_STORED)
+            matrices = 7 if family == "llama_all" else 4
+            self.assertEqual(done[f"matrix {kind}"], 2 * (3 * matrices + 1))
+
     def test_matrices_left_to_ggml(self):
-        for way in (AS_STORED, {"SWITCHYARD_GGML_DENSE": "0"}):
-            done, _ = self.compare("qwen3moe_all", "q4_0", **way)
+        for way in ({}, AS_STORED):
+            done, _ = self.compare("qwen3moe_all", "q4_0", SWITCHYARD_GGML_DENSE="0", **way)
             self.assertEqual([what for what in done if "matrix" in what], [])
             self.assertEqual(
                 sum(n for what, n in done.items() if what.startswith("experts")), 15)
