@@ -294,7 +294,7 @@ ggml_backend_device_i PackingDeviceCalls() {
   calls.get_buffer_type = PackedBufferType;
   calls.supports_op = [](ggml_backend_dev_t device, const ggml_tensor* op) {
     const bool is_product = op->op == GGML_OP_MUL_MAT_ID ||
-                            (op->op == GGML_OP_MUL_MAT && AreMatricesAsked());
+                            (op->op == GGML_OP_MUL_MAT && TakesMatrices());
     return is_product && IsPacked(op->src[0]) &&
            IsPackedWhenLoaded(op->src[0]->type) && SupportsOp(device, op);
   };

@@ -74,9 +74,9 @@ bool IsPackingAsked() {
   return asked;
 }
 
-bool AreMatricesAsked() {
+bool TakesMatrices() {
   static const bool asked = IsNotZero("SWITCHYARD_GGML_DENSE");
-  return asked;
+  return asked && ThisCpu() != Cpu::kOther;
 }
 
 bool IsPackedWhenLoaded(ggml_type type) {

@@ -58,9 +58,10 @@ double MinPairsPerExpert(ggml_type type);
 
 // True unless SWITCHYARD_GGML_PACK is 0 in the environment.
 bool IsPackingAsked();
-// True unless SWITCHYARD_GGML_DENSE is 0 in the environment. If false, the
-// plug-in packs only experts, and leaves all matrices to ggml.
-bool AreMatricesAsked();
+// True if the plug-in multiplies matrices: unless SWITCHYARD_GGML_DENSE is 0 in
+// the environment, on a CPU that is not kOther. Otherwise it multiplies only
+// experts.
+bool TakesMatrices();
 // True if weights of the type are packed while they are loaded: if
 // IsPackingAsked(), the type has a packed layout, and this CPU multiplies
 // packed weights fast.

@@ -123,7 +123,7 @@ double LeastPairsOfLayer(const ggml_tensor* down) {
 // them. It takes only batches that are worth a split of the graph.
 bool IsStoredMatrix(const ggml_tensor* t) {
   const ggml_tensor* weights = t->src[0];
-  return AreMatricesAsked() && ggml_nrows(t) >= kMinTokens &&
+  return TakesMatrices() && ggml_nrows(t) >= kMinTokens &&
          weights->op == GGML_OP_NONE && weights->buffer != nullptr &&
          ggml_backend_buffer_is_host(weights->buffer) &&
          ggml_backend_buffer_get_usage(weights->buffer) ==

@@ -23,7 +23,8 @@ bool Reporting();
 void Record(const RouterChain& chain, switchyard::Status done, double seconds);
 void Record(const ExpertsChain& chain, switchyard::Status done, double seconds);
 void Record(const CombineChain& chain, switchyard::Status done, double seconds);
-// Records a single MUL_MAT_ID or MUL_MAT with packed weights.
+// Records a product that is in no chain: a MUL_MAT_ID with packed weights, or a
+// MUL_MAT.
 void RecordProduct(const ggml_tensor* node, double seconds);
 // Records claimed nodes that belong to no chain.
 void RecordRest(int nodes, double seconds);

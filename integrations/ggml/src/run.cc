@@ -341,9 +341,9 @@ class DenseProduct {
 // Computes a single MUL_MAT_ID. Quantises each row once, and sorts rows by
 // expert. Each thread multiplies into its own memory, and copies the
 // resulting rows to ggml's tensor.
-class LoneProduct {
+class ExpertsProduct {
  public:
-  LoneProduct(const ggml_tensor* node, Workspace& workspace)
+  ExpertsProduct(const ggml_tensor* node, Workspace& workspace)
       : node_(node),
         x_(node->src[1]),
         ids_(node->src[2]),
@@ -500,7 +500,7 @@ Status RunProduct(const ggml_tensor* node, Executor& executor,
                   Workspace& workspace) {
   return node->op == GGML_OP_MUL_MAT
              ? DenseProduct(node, workspace).Run(executor)
-             : LoneProduct(node, workspace).Run(executor);
+             : ExpertsProduct(node, workspace).Run(executor);
 }
 
 Status Run(const CombineChain& chain, Executor& executor, Workspace&) {

@@ -293,6 +293,11 @@ class PluginTest(unittest.TestCase):
             self.assertEqual([what for what in done if "matrix" in what], [])
             self.assertEqual(
                 sum(n for what, n in done.items() if what.startswith("experts")), 15)
+        # On a CPU without AVX2, ggml multiplies experts, too.
+        for way in ({}, AS_STORED):
+            done, _ = self.compare("qwen3moe_all", "q4_0", ONEDNN_MAX_CPU_ISA="SSE41", **way)
+            self.assertEqual(done, {"router softmax, 4 of 16": 6,
+                                    "combine sum of 4 + residual + norm": 6})
 
     def test_matrices_with_adapters(self):
         model = self.model("qwen3moe_all", "q8_0")
