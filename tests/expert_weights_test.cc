@@ -208,6 +208,27 @@ TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
   EXPECT_EQ(ExpertWeightsSize(stored.View()), SIZE_MAX);
 }
 
+// The definition reads the same bytes through a view that the test made.
+TEST(StoredWeightsTest, ViewsDenseWeights) {
+  for (const WeightFormat format : kWeightFormats) {
+    SCOPED_TRACE(calls::NameOf(format));
+    const WeightBytes stored = RandomWeights(format, 3, 18, 512, 1, false);
+    const ExpertWeights wanted = stored.View();
+    const ExpertWeights view =
+        StoredWeights(format, stored.data.data(), 3, 18, 512);
+    EXPECT_EQ(view.format, format);
+    EXPECT_EQ(view.layout, WeightLayout::kStored);
+    EXPECT_EQ(view.rows, 18u);
+    EXPECT_EQ(view.cols, 512u);
+    EXPECT_EQ(view.data.data, wanted.data.data);
+    EXPECT_EQ(view.data.type, Type::kU8);
+    EXPECT_EQ(view.data.rows, 3u);
+    EXPECT_EQ(view.data.cols, wanted.data.cols);
+    EXPECT_EQ(view.data.stride, wanted.data.stride);
+    EXPECT_EQ(view.scales.data, nullptr);
+  }
+}
+
 // bf16 and f16 outputs are the f32 sums, rounded once to nearest even.
 TEST_P(ExpertWeightsTest, WritesEveryFloat) {
   const WeightBytes stored =

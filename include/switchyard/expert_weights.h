@@ -8,10 +8,9 @@
 // Stored and packed weights give the same bits, on every ISA with fused
 // multiply-add and for every division of rows and columns into tiles.
 //
-//   ExpertWeights stored;  // a view of a GGUF's tensor blk.N.ffn_down_exps
-//   stored.format = WeightFormat::kQ4_0;
-//   stored.rows = 2048, stored.cols = 768;
-//   stored.data = {tensor, 128, ExpertWeightsSize(stored)};
+//   // A view of a GGUF's tensor blk.N.ffn_down_exps: [experts, rows, cols].
+//   const ExpertWeights stored =
+//       StoredWeights(WeightFormat::kQ4_0, tensor, 128, 2048, 768);
 //   LayerWeights layer;  // pack layer.gate and layer.up in the same way
 //   std::vector<uint8_t> memory(128 * PackedWeightsSize(stored));
 //   Status s = PackWeights({stored},
@@ -154,6 +153,20 @@ size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // weights.layout is. Returns SIZE_MAX if this size overflows or the format does
 // not allow this number of columns.
 size_t PackedWeightsSize(const ExpertWeights& weights) noexcept;
+
+// Returns a view of weights [num_experts, rows, cols] in the layout kStored
+// that begin at `data` and have no gaps between experts, as in a GGUF or a
+// checkpoint. For kInt8, set the member `scales` too. The function checks
+// nothing, because the calls that take the view do.
+inline ExpertWeights StoredWeights(WeightFormat format, const void* data,
+                                   size_t num_experts, size_t rows,
+                                   size_t cols) noexcept {
+  ExpertWeights weights;
+  weights.format = format, weights.rows = rows, weights.cols = cols;
+  weights.data = {static_cast<const uint8_t*>(data), num_experts,
+                  ExpertWeightsSize(weights)};
+  return weights;
+}
 
 // Inputs of PackWeights().
 struct PackWeightsInputs {

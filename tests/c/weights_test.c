@@ -16,7 +16,8 @@ static int8_t row_codes[kTokens * kCols];
 static float row_scales[kTokens];
 
 static swy_expert_weights Stored(void) {
-  swy_expert_weights weights = SWY_NO_EXPERT_WEIGHTS;
+  swy_expert_weights weights =
+      swy_stored_weights(SWY_WEIGHTS_INT8, codes, kExperts, kRows, kCols);
   size_t i;
   for (i = 0; i < kExperts * kRows * kCols; ++i) {
     const size_t row = i / kCols;
@@ -24,10 +25,6 @@ static swy_expert_weights Stored(void) {
                         (int)(row / kRows));
   }
   for (i = 0; i < kExperts * kRows; ++i) scales[i] = 0.125f;
-  weights.format = SWY_WEIGHTS_INT8;
-  weights.rows = kRows;
-  weights.cols = kCols;
-  weights.data = swy_dense(codes, SWY_U8, kExperts, kRows * kCols);
   weights.scales = swy_dense(scales, SWY_F32, kExperts, kRows);
   return weights;
 }

@@ -6,7 +6,7 @@
 // and errors.
 //
 //   swy_layer_weights layer = SWY_LAYER_WEIGHTS_INIT;
-//   layer.gate.format = SWY_WEIGHTS_Q4_0;  // and rows, cols and data
+//   layer.gate = swy_stored_weights(SWY_WEIGHTS_Q4_0, tensor, 128, 768, 2048);
 //   swy_expert_gemm gemm = SWY_EXPERT_GEMM_INIT;
 //   gemm.run = swy_multiply_layer;
 //   gemm.context = &layer;
@@ -64,6 +64,22 @@ SWY_API size_t swy_expert_weights_size(const swy_expert_weights* weights)
 // format does not allow this number of columns.
 SWY_API size_t swy_packed_weights_size(const swy_expert_weights* weights)
     SWY_NOEXCEPT;
+
+// Returns a view of weights [experts, rows, cols] in the layout
+// SWY_WEIGHTS_STORED that begin at `data` and have no gaps between experts. For
+// SWY_WEIGHTS_INT8, set the member `scales` too. The function checks nothing,
+// because the calls that take the view do.
+static inline swy_expert_weights swy_stored_weights(int32_t format, void* data,
+                                                    size_t experts, size_t rows,
+                                                    size_t cols) {
+  swy_expert_weights weights = SWY_NO_EXPERT_WEIGHTS;
+  weights.format = format;
+  weights.rows = rows;
+  weights.cols = cols;
+  weights.data =
+      swy_dense(data, SWY_U8, experts, swy_expert_weights_size(&weights));
+  return weights;
+}
 
 // Inputs of swy_pack_weights.
 typedef struct swy_pack_weights_inputs {
