@@ -52,6 +52,7 @@ fn build() -> PathBuf {
         "-DSWITCHYARD_BUILD_TESTS=OFF",
         "-DSWITCHYARD_BUILD_EXAMPLES=OFF",
         "-DSWITCHYARD_BUILD_TOOLS=OFF",
+        "-DSWITCHYARD_DEVICE=OFF",
         "-DSWITCHYARD_INSTALL=ON",
     ]));
     let jobs = env::var("NUM_JOBS").unwrap_or_else(|_| "1".into());
