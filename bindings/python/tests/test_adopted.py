@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 import torch
+from accelerate.hooks import ModelHook, add_hook_to_module
 from test_models import _COMMON, fill
 from what_ran import what_ran
 
@@ -110,6 +111,43 @@ def test_is_loaded(family, tmp_path):
     torch.testing.assert_close(ours, stock, rtol=1e-4, atol=1e-4)
     model.set_experts_implementation("switchyard")
     assert run(model)[0] == ran
+
+
+def test_hooks_of_accelerate():
+    """A hook before patch() keeps its layers with transformers; a hook after patch() changes nothing."""
+    def hook(model):
+        for layer in model.model.layers:
+            add_hook_to_module(layer.feed_forward, ModelHook())
+
+    model = make("llama4")
+    later = copy.deepcopy(model)
+    stock = run(model)[1]
+    hook(model)
+    for dtype in (None, "q8_0"):
+        done = switchyard.transformers.patch(model, experts_dtype=dtype)
+        assert not done.experts and not done.quantized
+        assert done.untouched["model.layers.0.feed_forward"] == (
+            "somebody has replaced its forward() already")
+        ran, got = run(model)
+        assert ran == (0, 0) and torch.equal(got, stock)
+
+    switchyard.transformers.patch(later)
+    ours = run(later)[1]
+    hook(later)
+    assert len(switchyard.transformers.patch(later).experts) == 2
+    ran, got = run(later)
+    assert ran == (2, 0) and torch.equal(got, ours)
+    switchyard.transformers.unpatch(later)
+    ran, got = run(later)
+    assert ran == (0, 0) and torch.equal(got, stock)
+
+
+def test_no_tokens():
+    model = make("llama4")
+    switchyard.transformers.patch(model)
+    with torch.no_grad():
+        out, _ = model.model.layers[0].feed_forward(torch.zeros(0, 1, 64))
+    assert out.shape == (0, 64)
 
 
 @pytest.mark.parametrize("family", ["llama4", "dbrx"])

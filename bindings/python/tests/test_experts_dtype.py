@@ -389,6 +389,46 @@ def test_adapters():
     assert error(logits_of(merged), want) <= LOGITS_ERROR * ERRORS["q8_0"]
 
 
+def test_adapters_of_routers():
+    """Checks LoRA on the routers' weights, before and after patch()."""
+    lora = peft.LoraConfig(target_parameters=["gate.weight"], init_lora_weights=False, lora_alpha=64)
+    model = make("qwen3_moe")
+    wrapped = peft.get_peft_model(copy.deepcopy(model), lora).eval()
+    want = logits_of(wrapped)
+    done = patch(wrapped)
+    assert (len(done.experts), len(done.routers)) == (2, 0)
+    assert set(done.untouched.values()) == {
+        "an adapter adds to its weights in each call: merge it first"}
+    torch.testing.assert_close(logits_of(wrapped), want, rtol=1e-4, atol=1e-4)
+
+    assert len(patch(model).routers) == 2
+    later = peft.get_peft_model(model, lora).eval()
+    got = logits_of(later)
+    unpatch(model)
+    torch.testing.assert_close(got, logits_of(later), rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_grouped_mm_refuses():
+    """Training falls back to eager, because grouped_mm needs rows of a multiple of 16 bytes."""
+    model = make("qwen3_moe", torch.bfloat16, hidden_size=40, moe_intermediate_size=36).train()
+    patch(model)
+    model(TOKENS, labels=TOKENS).loss.backward()
+    for layer in model.model.layers:
+        assert layer.mlp.experts.down_proj.grad.abs().sum() > 0
+
+
+def test_compiled_experts():
+    """A wrapper that forwards the attributes of the experts module is not one itself."""
+    torch._dynamo.reset()
+    model = wide("qwen3_moe")
+    want = logits_of(model)
+    for layer in model.model.layers:
+        layer.mlp.experts = torch.compile(layer.mlp.experts, backend="eager")
+    done = patch(model, experts_dtype="q8_0")
+    assert (len(done.quantized), len(done.routers)) == (2, 2)
+    assert error(logits_of(model), want) <= LOGITS_ERROR * ERRORS["q8_0"]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_is_saved_and_loaded(family, tmp_path):
     model = wide(family)

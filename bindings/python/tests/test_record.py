@@ -167,15 +167,19 @@ def test_a_replay_follows_the_record_and_not_the_router():
         torch.testing.assert_close(weights, share / share.sum(1, keepdim=True))
 
 
-def test_generate_gives_one_record():
+@pytest.mark.parametrize("cache, attention", [
+    ("dynamic", "sdpa"), ("static", "sdpa"), ("static", "eager")])
+def test_generate_gives_one_record(cache, attention):
+    """With a static cache, generate() gives the model masks [sequences, 1, tokens, keys]."""
     model = _patched()
+    model.set_attn_implementation(attention)
     prompt = torch.randint(2, 97, (3, 5))
     keeps = torch.ones_like(prompt)
     keeps[2, :2] = 0
     with torch.no_grad():
         with record(model) as recording:
             out = model.generate(prompt, attention_mask=keeps, max_new_tokens=4, min_new_tokens=4,
-                                 do_sample=False)
+                                 do_sample=False, cache_implementation=cache)
         whole = recording.joined()
         assert len(recording.records) == 4 and whole.ids.shape == (3 * 8, 2, 3)
         keeps = torch.cat([keeps, torch.ones(3, 3, dtype=torch.long)], 1)

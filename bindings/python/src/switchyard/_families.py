@@ -107,7 +107,7 @@ def _llama4(module, experts, hidden):
     pairs = (rows[:, None] * weights[..., None]).view(-1, module.hidden_dim)
     out = experts(pairs, ids.reshape(-1, 1), torch.ones_like(weights).view(-1, 1))
     shared = module.shared_expert(rows)
-    return shared.add_(out.view(*ids.shape, -1).sum(1)), logits
+    return shared.add_(out.view(*ids.shape, module.hidden_dim).sum(1)), logits
 
 
 def _longcat_weights(module):
@@ -178,7 +178,10 @@ def _of_class(module, table):
 
 def kind_of(module):
     """Returns the Kind of an experts module, or None for other modules."""
-    return DECORATED if hasattr(module, "_is_expert_parallel") else _of_class(module, ADOPTED)
+    # hasattr(module) would also be true for the result of torch.compile(experts). This wrapper
+    # forwards attributes, but the parameters belong to the module inside.
+    decorated = "_is_expert_parallel" in vars(module) or hasattr(type(module), "_is_expert_parallel")
+    return DECORATED if decorated else _of_class(module, ADOPTED)
 
 
 def why_not(module):

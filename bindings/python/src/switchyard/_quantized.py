@@ -14,7 +14,7 @@ import switchyard
 from switchyard._experts import DTYPES, Unsupported, Weights
 
 FORMATS = tuple(switchyard.weight_formats())
-_MOST_COLUMNS = 131072
+_MOST_COLUMNS = 131071
 
 
 def check_name(name):

@@ -34,19 +34,33 @@ _ATTRIBUTES = {
 }
 
 
+def _family_of(module):
+    """Returns the name of transformers' folder with the module's class, such as qwen3_moe, or None."""
+    # The search includes base classes, because torch's parametrisation derives a class in a module of
+    # its own.
+    found = (_MODULE.match(cls.__module__) for cls in type(module).__mro__)
+    return next((match.group(1) for match in found if match is not None), None)
+
+
 def is_router(module, parent):
     """True if the module is a router: its class has a router's name, and `parent` is or contains an
     experts module. Attention's gates have no such parent."""
-    return (_MODULE.match(type(module).__module__) is not None
-            and _CLASS.search(type(module).__name__) is not None
+    return (_family_of(module) is not None
+            and any(_CLASS.search(cls.__name__) for cls in type(module).__mro__)
             and parent is not None
             and (_families.kind_of(parent) is not None
                  or any(_families.kind_of(_unwrapped(m)) for m in parent.children())))
 
 
+def wrapped_by(module):
+    """Returns the module inside a wrapper of peft or of torch.compile, or None for other modules."""
+    inside = (getattr(module, name, None) for name in ("base_layer", "_orig_mod"))
+    return next((m for m in inside if isinstance(m, torch.nn.Module)), None)
+
+
 def _unwrapped(module):
-    while isinstance(getattr(module, "base_layer", None), torch.nn.Module):  # wrapped by peft
-        module = module.base_layer
+    while (inside := wrapped_by(module)) is not None:
+        module = inside
     return module
 
 
@@ -184,7 +198,7 @@ def _agrees(plan, twin, rows, more, out):
 def plan_of(module, dtype):
     """Returns the Plan for a router and hidden states of a dtype. Raises Unsupported if
     transformers must run the router."""
-    family = _MODULE.match(type(module).__module__).group(1)
+    family = _family_of(module)
     names = [name for name in switchyard.presets()
              if name == family or name.startswith(family + "_")]
     if not names:

@@ -96,6 +96,8 @@ class Session:
             mask = bound.arguments.get("attention_mask")
             if isinstance(mask, torch.Tensor) and mask.dim() == 2 and mask.shape[1] >= length:
                 self._keeps = mask[:, mask.shape[1] - length:].bool().flatten()
+            else:
+                self._keeps = _attending(mask, self.sequences, length)
         self._runs, self._seen = True, set()
         self.begin()
 
@@ -117,6 +119,18 @@ class Session:
                               f"attention_mask has {len(self._keeps)}")
         self._seen.add(i)
         return i
+
+
+def _attending(mask, sequences, length):
+    """Returns the tokens that attend to any token, as bool [sequences * length], from a mask
+    [sequences, heads, length, keys] or a dict of them, which generate() makes for a static cache. A
+    token of the padding on the left attends to none. Returns None for other masks."""
+    if isinstance(mask, dict):
+        mask = next((m for m in mask.values() if isinstance(m, torch.Tensor)), None)
+    if not isinstance(mask, torch.Tensor) or mask.dim() != 4 or mask.shape[2] != length:
+        return None
+    attends = mask if mask.dtype == torch.bool else mask == 0  # floats are added to the scores
+    return attends[:, 0].any(-1).expand(sequences, length).flatten()
 
 
 def _rows_of(hidden):

@@ -136,7 +136,7 @@ def _find(name, parser):
         found = importlib.import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # noqa: BLE001  (a module may raise anything while it is imported)
         parser.error(f"{name}: {error}")
     if not callable(found):
         parser.error(f"{name}: cannot be called")

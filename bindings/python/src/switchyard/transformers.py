@@ -114,9 +114,11 @@ def _run(module, kind, instead, hidden, *more):
 
 def experts_forward(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
-    # Falls back to eager for dtypes outside of DTYPES and for forward-mode derivatives, because
-    # grouped_mm does not support them.
-    if hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0:
+    # Falls back to eager for dtypes outside of DTYPES, for forward-mode derivatives, and for rows
+    # of weights that are no multiple of 16 bytes, because grouped_mm does not support them.
+    if (hidden_states.dtype not in _experts.DTYPES or forward_ad._current_level >= 0
+            or any(p.dim() == 3 and p.shape[-1] * p.element_size() % 16 != 0
+                   for p in self.parameters(recurse=False))):
         instead = type(self).forward.__wrapped__
     return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
 
@@ -162,9 +164,18 @@ def _routed_in_session(self, *arguments, **named):
     return session.run(self, _plan_call(self, arguments, named), own, arguments, named)
 
 
+def _replaced_at(module, function):
+    """Returns the name of the module's attribute that has `function` as its forward(), or None. A
+    hook of accelerate is a forward() itself, and calls _old_forward."""
+    for name in ("forward", "_old_forward"):
+        forward = module.__dict__.get(name)
+        if isinstance(forward, functools.partial) and forward.func is function:
+            return name
+    return None
+
+
 def _is_replaced(module, function):
-    forward = module.__dict__.get("forward")
-    return isinstance(forward, functools.partial) and forward.func is function
+    return _replaced_at(module, function) is not None
 
 
 def _replace(module, function):
@@ -177,8 +188,11 @@ def _replace(module, function):
 
 
 def _restore(module, function):
-    if _is_replaced(module, function):
+    name = _replaced_at(module, function)
+    if name == "forward":
         del module.__dict__["forward"]
+    elif name is not None:
+        module.__dict__[name] = types.MethodType(type(module).forward, module)
 
 
 def _models_in(model):
@@ -187,10 +201,17 @@ def _models_in(model):
 
 def _adopt(model):
     """Makes experts modules follow model.config's experts implementation, if their class does not use
-    transformers' decorator for this."""
+    transformers' decorator for this. Returns {module: reason} of modules for which this is impossible."""
     models = _models_in(model)
+    reasons = {}
     for name, module, kind in _checkpoints.experts_in(model):
         if kind is _families.DECORATED:
+            continue
+        is_new = not _is_replaced(module, _adopted_forward)
+        try:
+            _replace(module, _adopted_forward)
+        except _experts.Unsupported as why:
+            reasons[module] = str(why)
             continue
         owner = next((models[n] for n in _prefixes(name) if n in models), None)
         if owner is not None:
@@ -200,9 +221,9 @@ def _adopt(model):
                     # Without this attribute, transformers would look for its decorator in the
                     # class's source.
                     type(m)._can_set_experts_implementation_cached_value = True
-        elif not _is_replaced(module, _adopted_forward):
+        elif is_new:
             module.config = types.SimpleNamespace(_experts_implementation=None)
-        _replace(module, _adopted_forward)
+    return reasons
 
 
 def _prefixes(name):
@@ -493,7 +514,7 @@ def patch(model, pack_weights=False, experts_dtype=None):
     their memory. Each call of patch() makes the copy anew, or drops it if called without
     pack_weights. Once torch notices a write to the weights, the copy is no longer used. A model
     compiled by torch.compile does not check for writes, and torch does not notice writes through
-    .data: call patch() again after such writes.
+    .data: call torch.compiler.reset() and then patch() again after such writes.
 
     Returns Patched, a summary to print(). If a call may need derivatives, transformers' own code
     runs. With quantised weights it cannot run, and the call raises RuntimeError.
@@ -513,7 +534,8 @@ def patch(model, pack_weights=False, experts_dtype=None):
     done = Patched()
     sizes = {module: _bytes_of(_quantized.weights_of(module, kind))
              for _, module, kind in _checkpoints.experts_in(model) if _options(module)[1] is None}
-    _adopt(model)
+    not_adopted = _adopt(model)
+    plans = {module: plan for module, plan in plans.items() if module not in not_adopted}
     for m in _models_in(model).values():
         now = m.config._experts_implementation
         _before.setdefault(m, None if now == NAME else now)
@@ -528,15 +550,20 @@ def patch(model, pack_weights=False, experts_dtype=None):
         layer = Layer(name, type(module).__name__, "experts", _families.why_not(module))
         kind = _families.kind_of(module)
         if kind is not None:
-            _patch_experts(module, kind, pack_weights, layer)
+            layer.why = not_adopted.get(module)
+            if layer.why is None:
+                _patch_experts(module, kind, pack_weights, layer)
             layer.not_quantized = reasons.get(module, "")
             layer.why_formats = plans.get(module, ("", ""))[1]
             if module in sizes:
                 weights = _quantized.weights_of(module, kind)
                 layer.bytes = sizes[module], _bytes_of(weights)
-        elif _routers.is_router(module, _parent_of(model, name)):
+        elif _routers.is_router(module, _container_of(model, name)):
             layer.role = "router"
             try:
+                if _in_adapter(module, _parent_of(model, name)):
+                    raise _experts.Unsupported(
+                        "an adapter adds to its weights in each call: merge it first")
                 _patch_router(module)
             except _experts.Unsupported as why:
                 layer.why = str(why)
@@ -582,7 +609,6 @@ def _recordable(function, model):
     """
     layers, reasons, owners = [], {}, []
     for name, module in model.named_modules():
-        parent = _parent_of(model, name)
         if _families.kind_of(module) is not None:
             owners.append((name, name.rpartition(".")[0]))
         elif _is_replaced(module, _routed_in_session) and module in _session:
@@ -594,7 +620,7 @@ def _recordable(function, model):
                 continue
             rows = len(module.get_submodule(plan.owner).weight)
             layers.append(_sessions.Layer(name, module, plan, rows))
-        elif _routers.is_router(module, parent):
+        elif _routers.is_router(module, _container_of(model, name)):
             reasons[name] = "patch() has not replaced it"
     names = [layer.name for layer in layers] + list(reasons)
     for name, owner in owners:
@@ -689,3 +715,12 @@ def load_record(path):
 
 def _parent_of(model, name):
     return model.get_submodule(name.rpartition(".")[0]) if name else None
+
+
+def _container_of(model, name):
+    """Returns the module that contains the named one, or None. Skips wrappers of the named one."""
+    parent = _parent_of(model, name)
+    while parent is not None and _routers.wrapped_by(parent) is not None:
+        name = name.rpartition(".")[0]
+        parent = _parent_of(model, name)
+    return parent
