@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "src/base/details.h"
 #include "src/base/fp_env.h"
@@ -28,8 +29,9 @@ using internal::TraitsOf;
 using internal::WeightTraits;
 
 // Up to this many columns, int32 sums of products of int8 codes do not
-// overflow. Floats have the same limit, for simplicity.
-constexpr size_t kMostColumns = 131072;
+// overflow, because 131,071 * 128 * 128 < 2^31. The other formats have the same
+// limit, for simplicity.
+constexpr size_t kMostColumns = 131071;
 
 bool IsColumns(const WeightTraits& traits, size_t cols) {
   return cols != 0 && cols <= kMostColumns &&
@@ -38,7 +40,8 @@ bool IsColumns(const WeightTraits& traits, size_t cols) {
 
 size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
   const WeightTraits traits = TraitsOf(weights.format);
-  if (traits.name == nullptr || !IsColumns(traits, weights.cols)) {
+  if (traits.name == nullptr || calls::NameOf(layout) == nullptr ||
+      !IsColumns(traits, weights.cols)) {
     return SIZE_MAX;
   }
   size_t count = weights.rows;
@@ -51,10 +54,34 @@ size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
   return count > PTRDIFF_MAX / bytes ? SIZE_MAX : count * bytes;
 }
 
-// True if the view has memory for its elements.
+// Messages for a view that is null, that has overlapping rows, or that exceeds
+// the address space.
+struct MemoryErrors {
+  const char* is_null;
+  const char* has_stride;
+  const char* is_too_large;
+};
+#define SWITCHYARD_MEMORY_ERRORS(name)                             \
+  {                                                                \
+    "MultiplyTile: " name ": data is null",                        \
+        "MultiplyTile: " name ": stride is less than cols",        \
+        "MultiplyTile: " name ": size overflows the address space" \
+  }
+constexpr MemoryErrors kDataErrors = SWITCHYARD_MEMORY_ERRORS("weights.data");
+constexpr MemoryErrors kScalesErrors =
+    SWITCHYARD_MEMORY_ERRORS("weights.scales");
+constexpr MemoryErrors kRowsErrors = SWITCHYARD_MEMORY_ERRORS("tile.rows");
+constexpr MemoryErrors kOutErrors = SWITCHYARD_MEMORY_ERRORS("tile.out");
+#undef SWITCHYARD_MEMORY_ERRORS
+
+// Returns an error unless the view has memory for its elements.
 template <class M>
-bool HasMemory(const M& m) {
-  return !internal::IsNull(m) && !internal::RowsOverlap(m);
+Status CheckMemory(const M& m, const MemoryErrors& errors) {
+  if (internal::IsPlain(m)) return Status();
+  if (internal::IsNull(m)) return internal::Invalid(errors.is_null);
+  if (internal::RowsOverlap(m)) return internal::Invalid(errors.has_stride);
+  if (!internal::Fits(m)) return internal::Invalid(errors.is_too_large);
+  return Status();
 }
 
 // True if the kernel can multiply these rows: floats, or codes with scales that
@@ -175,31 +202,36 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept {
 
 Status MultiplyTile(const ExpertWeights& weights,
                     const ExpertTile& tile) noexcept {
+  if (!simd::g_isa_as_asked.load(std::memory_order_relaxed)) {
+    const Status isa = EnvironmentIsa();
+    if (!isa.ok()) return isa;
+  }
   const WeightTraits traits = TraitsOf(weights.format);
   const size_t size = ExpertWeightsSize(weights);
   const bool is_packed = weights.layout == WeightLayout::kPacked;
-  if (size == SIZE_MAX || weights.rows == 0 ||
-      calls::NameOf(weights.layout) == nullptr) {
+  if (size == SIZE_MAX || weights.rows == 0) {
     return internal::Invalid(
         "MultiplyTile: weights: format, layout, rows or cols is out of range");
   }
   const ConstAnyMatrix& data = weights.data;
-  if (data.data == nullptr || data.type != Type::kU8 || data.cols != size ||
-      data.stride < size) {
+  if (data.type != Type::kU8 || data.cols != size) {
     return Refuse(
         "MultiplyTile: weights.data: is not uint8 [num_experts, "
         "ExpertWeightsSize]",
         data.cols, size);
   }
+  Status memory = CheckMemory(data, kDataErrors);
+  if (!memory.ok()) return memory;
   const bool has_channel_scales = traits.has_channel_scales() && !is_packed;
   const ConstAnyMatrix& scales = weights.scales;
   if (has_channel_scales &&
-      (scales.data == nullptr || scales.type != Type::kF32 ||
-       scales.rows != data.rows || scales.cols != weights.rows ||
-       scales.stride < weights.rows)) {
+      (scales.type != Type::kF32 || scales.rows != data.rows ||
+       scales.cols != weights.rows)) {
     return internal::Invalid(
         "MultiplyTile: weights.scales: is not f32 [num_experts, weights.rows]");
   }
+  if (has_channel_scales) memory = CheckMemory(scales, kScalesErrors);
+  if (!memory.ok()) return memory;
   const bool is_shared = tile.expert == ExpertTile::kShared;
   if (is_shared && data.rows != 1) {
     return Refuse(
@@ -209,12 +241,17 @@ Status MultiplyTile(const ExpertWeights& weights,
   }
   const auto expert = static_cast<size_t>(is_shared ? 0 : tile.expert);
   if (tile.expert < ExpertTile::kShared || expert >= data.rows) {
-    return internal::Invalid(
-        "MultiplyTile: tile.expert: is not one of weights");
+    internal::Details details;
+    details.Put("got ").Put(static_cast<int>(tile.expert));
+    details.Put(" of ").Put(data.rows).Put(" experts");
+    return internal::Refuse(StatusCode::kInvalidArgument,
+                            "MultiplyTile: tile.expert: is not one of weights",
+                            details);
   }
   const ConstAnyRows& rows = tile.rows;
-  if (!AreOperands(traits, rows) || !HasMemory(rows) ||
-      !internal::AreSound(rows)) {
+  memory = CheckMemory(static_cast<const ConstAnyMatrix&>(rows), kRowsErrors);
+  if (!memory.ok()) return memory;
+  if (!AreOperands(traits, rows) || !internal::AreSound(rows)) {
     return internal::Invalid(
         traits.is_float()
             ? "MultiplyTile: tile.rows: is not f32, bf16 or f16: set "
@@ -233,11 +270,12 @@ Status MultiplyTile(const ExpertWeights& weights,
                   rows.cols, weights.cols);
   }
   const AnyMatrix& out = tile.out;
-  if (out.rows != rows.rows || !internal::IsFloat(out.type) ||
-      !HasMemory(out)) {
+  if (out.rows != rows.rows || !internal::IsFloat(out.type)) {
     return internal::Invalid(
         "MultiplyTile: tile.out: is not f32, bf16 or f16 [rows, columns]");
   }
+  memory = CheckMemory(out, kOutErrors);
+  if (!memory.ok()) return memory;
   if (tile.first_column > weights.rows ||
       out.cols > weights.rows - tile.first_column) {
     return Refuse(
@@ -269,13 +307,26 @@ Status MultiplyTile(const LayerWeights& layer,
   struct Product {
     const ExpertWeights& weights;
     const char* not_given;
+
+    // Returns "gate_up" of "LayerWeights: gate_up: not given".
+    std::string_view Name() const {
+      std::string_view name = not_given;
+      name.remove_prefix(sizeof("LayerWeights: ") - 1);
+      return name.substr(0, name.find(':'));
+    }
   };
   const bool is_shared = tile.expert == ExpertTile::kShared;
   const auto multiply = [&](const Product& routed, const Product& shared) {
     const Product& product = is_shared ? shared : routed;
-    return product.weights.data.data == nullptr
-               ? internal::Invalid(product.not_given)
-               : MultiplyTile(product.weights, tile);
+    if (product.weights.data.data == nullptr) {
+      return internal::Invalid(product.not_given);
+    }
+    const Status status = MultiplyTile(product.weights, tile);
+    if (status.ok()) return status;
+    internal::Details details;
+    details.Put(product.Name());
+    if (*status.details() != '\0') details.Put(": ").Put(status.details());
+    return internal::Refuse(status.code(), status.message(), details);
   };
   switch (tile.product) {
     case ExpertProduct::kGateUp:

@@ -188,13 +188,13 @@ TEST(ExpertWeightsBits, AreThoseOfAnyIsa) {
 
 // The longest rows of int8 reach the largest sums that fit in int32.
 TEST_P(ExpertWeightsTest, TheLongestRowsAreExact) {
-  const size_t cols = 131072;
+  const size_t cols = 131071;
   WeightBytes stored =
       RandomWeights(WeightFormat::kInt8, 1, 17, cols, 1, false);
-  std::fill(stored.data.begin(), stored.data.end(), uint8_t{127});
+  std::fill(stored.data.begin(), stored.data.end(), uint8_t{128});  // -128
   FormatRows operands = RandomOperands(kProductRows[0], 3, cols, 2, false);
   std::fill(operands.codes.begin(), operands.codes.end(), uint8_t{127});
-  std::fill_n(operands.codes.begin(), cols, static_cast<uint8_t>(-127));
+  std::fill_n(operands.codes.begin(), cols, uint8_t{128});
   const NaiveProduct expected =
       MultiplyNaively(stored.View(), 0, ViewOf(&operands), 0, 17);
   const Packed packed(stored.View());
@@ -649,16 +649,29 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   expect(weights, [](Call& c) { c.weights.rows = SIZE_MAX / 2; });
   const char* const data =
       "weights.data: is not uint8 [num_experts, ExpertWeightsSize]";
-  expect(data, [](Call& c) { c.weights.data.data = nullptr; });
+  expect("weights.data: data is null",
+         [](Call& c) { c.weights.data.data = nullptr; });
   expect(data, [](Call& c) { c.weights.data.type = Type::kI8; });
   expect(data, [](Call& c) { --c.weights.data.cols; });
-  expect(data, [](Call& c) { --c.weights.data.stride; });
+  expect("weights.data: stride is less than cols",
+         [](Call& c) { --c.weights.data.stride; });
+  // A negative stride becomes a huge one.
+  expect("weights.data: size overflows the address space",
+         [](Call& c) { c.weights.data.stride = -c.weights.data.stride; });
   expect(data, [](Call& c) { c.weights.layout = WeightLayout::kPacked; });
   const char* const scales =
       "weights.scales: is not f32 [num_experts, weights.rows]";
-  expect(scales, [&](Call& c) {
+  expect("weights.scales: data is null", [&](Call& c) {
     c.weights = int8.View();
     c.weights.scales.data = nullptr;
+  });
+  expect("weights.scales: stride is less than cols", [&](Call& c) {
+    c.weights = int8.View();
+    --c.weights.scales.stride;
+  });
+  expect("weights.scales: size overflows the address space", [&](Call& c) {
+    c.weights = int8.View();
+    c.weights.scales.stride = -c.weights.scales.stride;
   });
   expect(scales, [&](Call& c) {
     c.weights = int8.View();
@@ -708,7 +721,12 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   expect(rows, [](Call& c) { c.tile.rows.type = Type::kF32; });
   expect(rows, [](Call& c) { c.tile.rows.scales = {}; });
   expect(rows, [](Call& c) { c.tile.rows.scales.cols = 5; });
-  expect(rows, [](Call& c) { c.tile.rows.data = nullptr; });
+  expect("tile.rows: data is null",
+         [](Call& c) { c.tile.rows.data = nullptr; });
+  expect("tile.rows: stride is less than cols",
+         [](Call& c) { --c.tile.rows.stride; });
+  expect("tile.rows: size overflows the address space",
+         [](Call& c) { c.tile.rows.stride = -c.tile.rows.stride; });
   expect(rows, [](Call& c) { c.tile.rows.scales.rows = 2; });
   expect("tile.rows: is not [rows, weights.cols]", [](Call& c) {
     c.tile.rows.cols = 32;
@@ -718,8 +736,11 @@ TEST(MultiplyTileErrors, NameTheArgument) {
       "tile.out: is not f32, bf16 or f16 [rows, columns]";
   expect(outputs, [](Call& c) { c.tile.out.rows = 2; });
   expect(outputs, [](Call& c) { c.tile.out.type = Type::kI32; });
-  expect(outputs, [](Call& c) { c.tile.out.stride = 39; });
-  expect(outputs, [](Call& c) { c.tile.out.data = nullptr; });
+  expect("tile.out: stride is less than cols",
+         [](Call& c) { c.tile.out.stride = 39; });
+  expect("tile.out: data is null", [](Call& c) { c.tile.out.data = nullptr; });
+  expect("tile.out: size overflows the address space",
+         [](Call& c) { c.tile.out.stride = -c.tile.out.stride; });
   const char* const columns =
       "tile.first_column: with tile.out.cols exceeds weights.rows";
   expect(columns, [](Call& c) { c.tile.out.cols = c.tile.out.stride = 41; });
@@ -763,6 +784,15 @@ TEST(LayerWeightsErrors, NameTheWeights) {
   const Status status =
       MultiplyTile(bytes.View(), TileOf(0, 0, ViewOf(&operands), {}));
   EXPECT_EQ(std::string(status.details()), "got 32, needs 64");
+  // Through LayerWeights, the details begin with the weights' name.
+  LayerWeights layer;
+  layer.down = bytes.View();
+  const Status named = layer(TileOf(0, 0, ViewOf(&operands), {}));
+  EXPECT_STREQ(named.message(), status.message());
+  EXPECT_STREQ(named.details(), "down: got 32, needs 64");
+  FormatRows fine = RandomOperands(kProductRows[1], 3, 64, 2, false);
+  EXPECT_STREQ(layer(TileOf(2, 0, ViewOf(&fine), {})).details(),
+               "down: got 2 of 2 experts");
 }
 
 class PackWeightsErrors
@@ -823,10 +853,10 @@ TEST_F(PackWeightsErrors, NameTheArgument) {
                c.in.weights.layout = WeightLayout::kPacked);
   EXPECT_ERROR("weights.rows: is 0", c.in.weights.rows = 0);
   const char* const cols =
-      "weights.cols: is 0, not a multiple of the format's block, above 131072, "
-      "or the size overflows";
+      "weights.cols: is 0, not a multiple of the format's block, above 131071, "
+      "or the size overflows because of weights.rows";
   EXPECT_ERROR(cols, c.in.weights.cols = 0);
-  EXPECT_ERROR(cols, c.in.weights.cols = 131073);
+  EXPECT_ERROR(cols, c.in.weights.cols = 131072);
   EXPECT_ERROR(cols, c.in.weights.rows = SIZE_MAX / 64);
   EXPECT_ERROR(cols, c.in.weights.format = WeightFormat::kQ8_0);
   const char* const data = "weights.data: give either weights.data or floats";

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "src/simd/saved_state.h"
 #include "switchyard/activate.h"
+#include "switchyard/expert_weights.h"
 #include "tests/target_test.h"
 
 namespace switchyard::testing_support {
@@ -181,6 +182,14 @@ TEST(IsaDeathTest, TheEnvironmentIsToldTheNearestOne) {
     std::fprintf(stderr, "told: %s.\n", EnvironmentIsa().message());
     std::exit(EnvironmentIsa().ok() ? 1 : 0);
   };
+  // MultiplyTile() has its own checks.
+  const auto multiply = [] {
+    setenv("SWITCHYARD_ISA", "avx99", 1);
+    const Status status = MultiplyTile(ExpertWeights(), ExpertTile());
+    std::fprintf(stderr, "told: %s.\n", status.message());
+    std::exit(status.ok() ? 1 : 0);
+  };
+  EXPECT_EXIT(multiply(), testing::ExitedWithCode(0), "told: SWITCHYARD_ISA: ");
   if (!has(compiled, "AVX3")) GTEST_SKIP() << "not compiled for AVX3";
   EXPECT_EXIT(tell("avx512"), testing::ExitedWithCode(0),
               has(runnable, "AVX3") ? "did you mean AVX3\\."

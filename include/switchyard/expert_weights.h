@@ -6,7 +6,8 @@
 // GEMM for quantised weights. It reads weights as a GGUF or a checkpoint
 // stores them, or packed weights, which are faster and are packed once.
 // Stored and packed weights give the same bits, on every ISA with fused
-// multiply-add and for every division of rows and columns into tiles.
+// multiply-add and for every division of rows and columns into tiles. (Tiles of
+// packed weights begin at a multiple of 16 columns.)
 //
 //   // A view of a GGUF's tensor blk.N.ffn_down_exps: [experts, rows, cols].
 //   const ExpertWeights stored =
@@ -63,8 +64,8 @@ namespace switchyard {
 //
 // With int8 weights, a row x may have several scales, each for a group of
 // columns. Each group then adds a term, as a block of q8_0 does, and dw is
-// the scale of the output column. int8 and float weights may have any number
-// of columns up to 131,072. In the other formats, the number of columns must
+// the scale of the output column. Rows of weights have at most 131,071
+// columns. In the formats with blocks of 32 or 256, the number of columns must
 // be a multiple of the block.
 //
 // Use the float formats for few rows: for up to about 4 rows, a product takes
@@ -136,8 +137,8 @@ struct ExpertWeights {
   size_t rows = 0;  // columns of the product's output
   size_t cols = 0;  // columns of the product's input
   // uint8 [num_experts, ExpertWeightsSize()]: each row has the bytes of one
-  // expert. May have any stride and address; packed weights are faster if
-  // both are multiples of 64 bytes.
+  // expert. May have any address, and any stride from this size on; packed
+  // weights are faster if both are multiples of 64 bytes.
   ConstAnyMatrix data = {};
   // f32 [num_experts, rows], for kInt8 with kStored only: a scale for each
   // row.
@@ -146,8 +147,8 @@ struct ExpertWeights {
 
 // Returns the number of bytes of one expert, computed from format, layout,
 // rows and cols alone. A loader can compare this size with the size of its
-// file. Returns SIZE_MAX if the size overflows or the format does not allow
-// this number of columns.
+// file. Returns SIZE_MAX if the size overflows, the format or the layout is
+// unknown, or the format does not allow this number of columns.
 size_t ExpertWeightsSize(const ExpertWeights& weights) noexcept;
 // Returns the number of bytes of one expert in the layout kPacked, whatever
 // weights.layout is. Returns SIZE_MAX if this size overflows or the format does
@@ -250,16 +251,16 @@ void SetCosts(WeightFormat format, ExpertsPlanOptions* options) noexcept;
 // * Codes and scales may have any bits. The sums of q8_k are not read.
 // out: f32, bf16 or f16, rounded once; must overlap neither rows nor their
 // scales.
-// tile.expert is the number of an expert of `weights`, or kShared if `weights`
-// has only one expert. tile.product is not read.
-// NaN: if a scale of a row or of a weight is NaN, every output that uses it
-// is NaN. An infinite scale passes through the formula by IEEE 754.
-// Bits: every ISA with FMA gives exactly the bits of the formulas at
-// WeightFormat, in either layout and for every division into tiles. On other
-// ISAs, the error is within (terms + 2) * 2^-24 of the sum of the terms'
-// magnitudes.
-// Errors: kInvalidArgument names the part that does not fit; nothing is
-// written.
+// tile.first_column: with packed weights, a multiple of 16. If
+// ExpertsPlanOptions::tile_columns is a multiple of 16, all tiles of
+// RunExperts() begin at one. tile.expert is the number of an expert of
+// `weights`, or kShared if `weights` has only one expert. tile.product is not
+// read. NaN: if a scale of a row or of a weight is NaN, every output that uses
+// it is NaN. An infinite scale passes through the formula by IEEE 754. Bits:
+// every ISA with FMA gives exactly the bits of the formulas at WeightFormat, in
+// either layout and for every division into tiles. On other ISAs, the error is
+// within (terms + 2) * 2^-24 of the sum of the terms' magnitudes. Errors:
+// kInvalidArgument names the part that does not fit; nothing is written.
 Status MultiplyTile(const ExpertWeights& weights,
                     const ExpertTile& tile) noexcept;
 
@@ -267,6 +268,11 @@ Status MultiplyTile(const ExpertWeights& weights,
 // ExpertGemm. Set gate and up with GateUpLayout::kSplit, and gate_up with the
 // other layouts. The shared_ fields have one expert each; leave them empty in
 // a layer without a shared expert.
+//
+// Set `rows` of each field to the columns of its product: 2 * intermediate
+// for gate_up, intermediate for gate and up, hidden for down. A product reads
+// only this many rows, so a fused gate_up tensor that is passed as gate and as
+// up is not refused, and gives wrong results.
 struct LayerWeights {
   // The weights of the routed experts.
   ExpertWeights gate_up, gate, up, down;
@@ -278,7 +284,7 @@ struct LayerWeights {
 };
 
 // Calls MultiplyTile() with the weights of tile.product. An error names the
-// weights that are missing: "LayerWeights: down: not given".
+// weights: "LayerWeights: down: not given", or "down" in Status::details().
 Status MultiplyTile(const LayerWeights& weights,
                     const ExpertTile& tile) noexcept;
 inline Status LayerWeights::operator()(const ExpertTile& tile) const noexcept {

@@ -278,7 +278,8 @@ struct ExpertsPlanOptions {
   size_t tile_rows = 16;
   // The number of columns that the GEMM multiplies at once. Tiles begin at
   // multiples of tile_columns columns of their product. With 0 a tile has all
-  // columns, for weights that are packed as a whole.
+  // columns, for weights that are packed as a whole. LayerWeights with packed
+  // weights needs a multiple of 16, which SetCosts() sets.
   size_t tile_columns = 16;
   // The largest number of rows in a tile. It is limited because a worker
   // keeps these rows in its cache from one product to the next. If it is
@@ -430,8 +431,9 @@ size_t ExpertsScratchSize(size_t tokens, size_t top_k,
 // Errors: kInvalidArgument names the argument ("Activate: ..." for
 // options.activate, "Combine: ..." for inputs.combine, and so on), and only
 // scratch may have been written. If a product or the executor fails, the call
-// returns the first error. Workers then stop at their next tile or block, and
-// outputs are unspecified.
+// returns the first error, which may be kInvalidArgument too. Workers then
+// stop at their next tile or block. Outputs are unspecified, and a residual
+// that is updated in place may be spoilt.
 Status RunExperts(const ExpertsInputs& inputs, const CombineOutputs& outputs,
                   const ExpertsOptions& options, const ExpertGemm& gemm,
                   Executor& executor = SerialExecutor()) noexcept;

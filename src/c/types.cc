@@ -74,7 +74,14 @@ struct TbbExecutor : swy_executor {
 
 }  // namespace
 
-void KeepDetails(const Status& status) noexcept { t_last_error = status; }
+void KeepDetails(const Status& status) noexcept {
+  // An error that passed through a callback in C has lost its details, but this
+  // thread may still have them.
+  const bool has_passed = !status.ok() && *status.details() == '\0' &&
+                          status.code() == t_last_error.code() &&
+                          status.message() == t_last_error.message();
+  if (!has_passed) t_last_error = status;
+}
 Status NotAFlag(const char* message, const char* field,
                 int32_t value) noexcept {
   t_flag.message = message;

@@ -75,7 +75,7 @@ struct PackWeightsCall
                 c.sizes.packed_size != SIZE_MAX;
        },
        "weights.cols: is 0, not a multiple of the format's block, above "
-       "131072, or the size overflows",
+       "131071, or the size overflows because of weights.rows",
        kFirst},
       {[](const Args& c) {
          return internal::Given(c.in.weights.data) !=

@@ -29,6 +29,17 @@ struct Product {
   int32_t failing_product, failing_expert;
   swy_status status;
 };
+// Multiplies by weights with too many columns.
+static swy_status MultiplyWrongWeights(void* context,
+                                       const swy_expert_tile* tile) {
+  static float row[9000];
+  const swy_expert_weights wrong =
+      swy_stored_weights(SWY_WEIGHTS_F32, row, 1, 1, 9000);
+  swy_expert_tile first = *tile;
+  first.expert = 0;
+  (void)context;
+  return swy_multiply_tile(&wrong, &first);
+}
 static swy_status Multiply(void* context, const swy_expert_tile* tile) {
   const struct Product* product = (const struct Product*)context;
   const swy_status ok = {SWY_OK, ""};
@@ -218,6 +229,7 @@ static void TestErrors(void) {
   swy_experts_plan_options shape = SWY_EXPERTS_PLAN_OPTIONS_INIT;
   swy_experts_options options = SWY_EXPERTS_OPTIONS_INIT;
   swy_experts_plan never_made;
+  swy_status failed;
   struct Layer layer;
   size_t i;
   CHECK(swy_experts_plan_size(kTokens, kTopK, NULL) == SIZE_MAX);
@@ -281,6 +293,14 @@ static void TestErrors(void) {
     layer.options.operands.type = SWY_F32;
     layer.options.operands.has_sums = 0;
     CHECK_OK(Run(&layer, NULL));
+
+    // A product of the library fails. Its details pass through the callback.
+    layer.gemm.run = MultiplyWrongWeights;
+    failed = Run(&layer, NULL);
+    CHECK_INVALID(failed,
+                  "MultiplyTile: tile.rows: is not [rows, weights.cols]");
+    CHECK(strncmp(swy_status_details(failed), "got ", 4) == 0);
+    CHECK(strstr(swy_status_details(failed), ", needs 9000") != NULL);
   }
   FreeLayer(&layer);
 }
