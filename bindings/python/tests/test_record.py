@@ -371,6 +371,10 @@ def test_a_file(tmp_path, experts):
             ({"shape": "[4, 4, 3]"}, r"ids are uint\d+ .8, 2, 3., and uint\d+ .4, 4, 3. in its"),
             ({"dtype": "int8"}, "its metadata has no valid 'int8'"),
             ({"top_k": "2"}, "and top_k is 2 in its metadata"),
+            ({"sequences": "0"}, "sequences: 0 is neither None nor a number of sequences"),
+            ({"sequences": "-1"}, "sequences: -1 is neither None nor a number of sequences"),
+            ({"sequences": "true"}, "sequences: True is neither None nor a number of sequences"),
+            ({"layers": "\"ab\""}, "layers: 'ab' is not a list of names"),
             ({"num_experts": "2"}, "has an expert|is not uint8"),
             ({"layers": '["one"]'}, "2 layers, where layers has 1 names"),
             ({"sequences": "3"}, "sequences: 3 do not divide 8 tokens")):

@@ -52,6 +52,9 @@ class Record:
         def refuse(field, what):
             raise ValueError(f"switchyard.transformers.Record: {field}: {what}")
 
+        if (not isinstance(self.layers, (list, tuple))
+                or not all(isinstance(name, str) for name in self.layers)):
+            refuse("layers", f"{self.layers!r} is not a list of names")
         object.__setattr__(self, "layers", tuple(self.layers))
         dtype = dtype_for(self.num_experts)
         if self.ids.dim() != 3 or self.ids.dtype != dtype:
@@ -63,6 +66,8 @@ class Record:
         wide = self.ids.to(torch.int32)
         if bool(((wide >= self.num_experts) & (signed(self.ids) != -1)).any()):
             refuse("ids", f"has an expert that is none of {self.num_experts}")
+        if self.sequences is not None and (type(self.sequences) is not int or self.sequences < 1):
+            refuse("sequences", f"{self.sequences!r} is neither None nor a number of sequences")
         if self.sequences is not None and len(self.ids) % self.sequences != 0:
             refuse("sequences", f"{self.sequences} do not divide {len(self.ids)} tokens")
 
