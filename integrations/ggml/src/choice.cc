@@ -74,6 +74,12 @@ bool IsPackingAsked() {
   return asked;
 }
 
+bool IsGpu(ggml_backend_dev_t device) {
+  const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
+  return type == GGML_BACKEND_DEVICE_TYPE_GPU ||
+         type == GGML_BACKEND_DEVICE_TYPE_IGPU;
+}
+
 bool TakesMatrices() {
   static const bool asked = IsNotZero("SWITCHYARD_GGML_DENSE");
   return asked && ThisCpu() != Cpu::kOther;
@@ -81,8 +87,15 @@ bool TakesMatrices() {
 
 bool IsPackedWhenLoaded(ggml_type type) {
   const ExpertType* row = FindExpertType(type);
-  return row != nullptr && row->format && IsPackingAsked() &&
-         ThisCpu() != Cpu::kOther;
+  if (row == nullptr || !row->format || !IsPackingAsked() ||
+      ThisCpu() == Cpu::kOther) {
+    return false;
+  }
+  if (std::getenv("SWITCHYARD_GGML_PACK") != nullptr) return true;
+  for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    if (IsGpu(ggml_backend_dev_get(i))) return false;
+  }
+  return true;
 }
 
 }  // namespace switchyard_ggml

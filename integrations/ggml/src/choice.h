@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ggml-backend.h"
 #include "ggml.h"
 #include "switchyard/expert_weights.h"
 
@@ -58,13 +59,16 @@ double MinPairsPerExpert(ggml_type type);
 
 // True unless SWITCHYARD_GGML_PACK is 0 in the environment.
 bool IsPackingAsked();
+// True if the device is a GPU.
+bool IsGpu(ggml_backend_dev_t device);
 // True if the plug-in multiplies matrices: unless SWITCHYARD_GGML_DENSE is 0 in
 // the environment, on a CPU that is not kOther. Otherwise it multiplies only
 // experts.
 bool TakesMatrices();
 // True if weights of the type are packed while they are loaded: if
 // IsPackingAsked(), the type has a packed layout, and this CPU multiplies
-// packed weights fast.
+// packed weights fast. With a GPU, only if SWITCHYARD_GGML_PACK asks for it,
+// because the GPU cannot read packed weights.
 bool IsPackedWhenLoaded(ggml_type type);
 
 }  // namespace switchyard_ggml

@@ -119,6 +119,17 @@ double LeastPairsOfLayer(const ggml_tensor* down) {
              : std::numeric_limits<double>::infinity();
 }
 
+// True if a GPU would compute this product of weights in host memory. ggml's
+// scheduler asks the GPUs only about products of the CPU backend, so it would
+// never offer them a claimed product.
+bool IsForGpu(const ggml_tensor* t) {
+  for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    if (IsGpu(device) && ggml_backend_dev_offload_op(device, t)) return true;
+  }
+  return false;
+}
+
 // True if the weights of a MUL_MAT are as stored, and the plug-in multiplies
 // them. It takes only batches that are worth a split of the graph.
 bool IsStoredMatrix(const ggml_tensor* t) {
@@ -128,7 +139,8 @@ bool IsStoredMatrix(const ggml_tensor* t) {
          ggml_backend_buffer_is_host(weights->buffer) &&
          ggml_backend_buffer_get_usage(weights->buffer) ==
              GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
-         t->op_params[0] == GGML_PREC_DEFAULT && IsPackable(weights);
+         t->op_params[0] == GGML_PREC_DEFAULT && t->op_params[3] == 0 &&
+         IsPackable(weights) && !IsForGpu(t);
 }
 
 bool IsSlot(const ggml_tensor* t) {
@@ -233,6 +245,7 @@ const char* WhyNever(const ggml_tensor* t) {
 const char* WhyNot(const ggml_tensor* t) {
   const char* never = WhyNever(t);
   if (never != nullptr || IsPacked(t->src[0])) return never;
+  if (IsForGpu(t)) return "the GPU takes batches of this size";
   const ggml_tensor* weights = t->src[0];
   const ggml_tensor* ids = t->src[2];
   const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /

@@ -10,7 +10,8 @@
 // of rows. A tensor of one expert is also multiplied as a matrix, by rows with
 // and without gaps. Prints a JSON object with the number of tensors of each
 // type, and the seeds of tensors that differ. Tensor i of a run has the seed
-// SEED + i.
+// SEED + i. Last, registers a GPU that would compute batches of at least 32
+// tokens, and prints the products that the plug-in takes nevertheless.
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +27,7 @@
 
 #include "choice.h"
 #include "ggml-alloc.h"
+#include "ggml-backend-impl.h"
 #include "ggml-backend.h"
 #include "ggml.h"
 #include "weights.h"
@@ -232,6 +234,52 @@ class Case {
   std::vector<uint8_t> bytes_;
 };
 
+// Registers a GPU for batches of at least 32 tokens, and prints the products
+// that the plug-in's devices take: with weights as stored, and before loading.
+void PrintProductsWithGpu(ggml_backend_reg_t reg) {
+  static ggml_backend_device gpu = {};
+  gpu.iface.get_name = [](ggml_backend_dev_t) { return "GPU of a test"; };
+  gpu.iface.get_description = gpu.iface.get_name;
+  gpu.iface.get_type = [](ggml_backend_dev_t) {
+    return GGML_BACKEND_DEVICE_TYPE_GPU;
+  };
+  gpu.iface.offload_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
+    return t->ne[t->op == GGML_OP_MUL_MAT ? 1 : 2] >= 32;
+  };
+  ggml_backend_device_register(&gpu);
+  const char* comma = "";
+  for (size_t i = 0; i < 2; ++i) {
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, i);
+    Context context(ggml_init({size_t{1} << 20, nullptr, true}));
+    Context weights(ggml_init({size_t{1} << 20, nullptr, true}));
+    ggml_tensor* matrix =
+        ggml_new_tensor_2d(weights.get(), GGML_TYPE_Q4_0, 64, 64);
+    ggml_tensor* experts =
+        ggml_new_tensor_3d(weights.get(), GGML_TYPE_Q4_0, 64, 64, 8);
+    Buffer buffer(ggml_backend_alloc_ctx_tensors_from_buft(
+        weights.get(), i == 0 ? ggml_backend_cpu_buffer_type()
+                              : ggml_backend_dev_buffer_type(device)));
+    ggml_backend_buffer_set_usage(buffer.get(),
+                                  GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    for (const int tokens : {31, 64}) {
+      ggml_tensor* rows =
+          ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, 64, 1, tokens);
+      ggml_tensor* ids =
+          ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, 4, tokens);
+      ggml_tensor* products[] = {
+          ggml_mul_mat(context.get(), matrix,
+                       ggml_reshape_2d(context.get(), rows, 64, tokens)),
+          ggml_mul_mat_id(context.get(), experts, rows, ids)};
+      for (ggml_tensor* product : products) {
+        if (!ggml_backend_dev_supports_op(device, product)) continue;
+        std::printf("%s\"%s %s %d\"", comma, i == 0 ? "stored" : "packed",
+                    ggml_op_name(product->op), tokens);
+        comma = ", ";
+      }
+    }
+  }
+}
+
 int Main(uint64_t seed, uint64_t tensors) {
   ggml_backend_t cpu =
       ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr);
@@ -260,6 +308,8 @@ int Main(uint64_t seed, uint64_t tensors) {
     std::printf("%s%llu", comma, static_cast<unsigned long long>(i));
     comma = ", ";
   }
+  std::printf("], \"with_gpu\": [");
+  PrintProductsWithGpu(reg);
   std::printf("]}\n");
   ggml_backend_free(plugin);
   ggml_backend_free(cpu);

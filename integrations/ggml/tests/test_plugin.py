@@ -309,11 +309,18 @@ class PluginTest(unittest.TestCase):
         self.assertIn("matrix q8_0 packed", said)
 
     def test_packed_tensors_give_their_bytes_back(self):
-        found = json.loads(subprocess.run(
-            [BUILD / "packing_test", "1", "300"], stdout=subprocess.PIPE,
-            env=dict(os.environ, OMP_WAIT_POLICY="passive"), check=True).stdout)
+        def run(count, **variables):
+            return json.loads(subprocess.run(
+                [BUILD / "packing_test", "1", count], stdout=subprocess.PIPE, check=True,
+                env=dict(os.environ, OMP_WAIT_POLICY="passive", **variables)).stdout)
+
+        found = run("300")
         self.assertEqual(found["differing"], [])
         self.assertEqual(set(found["types"]), {*QUANTISED, "f16"})
+        # A GPU of the test takes 32 tokens and more. It cannot read packed weights, so weights are
+        # packed only if the user asks for it.
+        self.assertEqual(found["with_gpu"], ["stored MUL_MAT_ID 31"])
+        self.assertIn("packed MUL_MAT_ID 64", run("1", SWITCHYARD_GGML_PACK="1")["with_gpu"])
 
     def test_packed_models_are_saved_as_they_were(self):
         for kind in ("q8_0", "q4_K_M", "mxfp4"):
