@@ -112,6 +112,9 @@ ggml_status RunNodes(Context& context, const ggml_cgraph& graph, int begin,
     ggml_status status = RunRest(context, graph, first, i);
     if (status != GGML_STATUS_SUCCESS) return status;
     status = RunLoneProduct(context, graph.nodes[i]);
+    if (status != GGML_STATUS_SUCCESS && !IsPacked(graph.nodes[i]->src[0])) {
+      status = RunRest(context, graph, i, i + 1);
+    }
     if (status != GGML_STATUS_SUCCESS) return status;
     first = i + 1;
   }

@@ -8,6 +8,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
+#include "switchyard/isa.h"
+
 namespace switchyard_ggml {
 namespace {
 
@@ -82,13 +84,13 @@ bool IsGpu(ggml_backend_dev_t device) {
 
 bool TakesMatrices() {
   static const bool asked = IsNotZero("SWITCHYARD_GGML_DENSE");
-  return asked && ThisCpu() != Cpu::kOther;
+  return asked && ThisCpu() != Cpu::kOther && switchyard::EnvironmentIsa().ok();
 }
 
 bool IsPackedWhenLoaded(ggml_type type) {
   const ExpertType* row = FindExpertType(type);
   if (row == nullptr || !row->format || !IsPackingAsked() ||
-      ThisCpu() == Cpu::kOther) {
+      ThisCpu() == Cpu::kOther || !switchyard::EnvironmentIsa().ok()) {
     return false;
   }
   if (std::getenv("SWITCHYARD_GGML_PACK") != nullptr) return true;

@@ -62,8 +62,8 @@ bool IsPackingAsked();
 // True if the device is a GPU.
 bool IsGpu(ggml_backend_dev_t device);
 // True if the plug-in multiplies matrices: unless SWITCHYARD_GGML_DENSE is 0 in
-// the environment, on a CPU that is not kOther. Otherwise it multiplies only
-// experts.
+// the environment, on a CPU that is not kOther, and unless SWITCHYARD_ISA is
+// wrong. Otherwise it multiplies only experts.
 bool TakesMatrices();
 // True if weights of the type are packed while they are loaded: if
 // IsPackingAsked(), the type has a packed layout, and this CPU multiplies

@@ -299,6 +299,13 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(done, {"router softmax, 4 of 16": 6,
                                     "combine sum of 4 + residual + norm": 6})
 
+    def test_a_wrong_isa_leaves_everything_to_ggml(self):
+        model = self.model("qwen3moe_all", "q4_0")
+        for way in ({}, AS_STORED):
+            stock, _ = self.run_model(model, **way)
+            logits, _ = self.run_model(model, "libggml-switchyard.so", SWITCHYARD_ISA="AVX99", **way)
+            self.assertEqual(error(logits, stock), 0)
+
     def test_matrices_with_adapters(self):
         model = self.model("qwen3moe_all", "q8_0")
         lora = str(self.model("qwen3moe_lora_dense", "q8_0"))
