@@ -47,14 +47,6 @@ bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
 
 constexpr size_t kNone = calls::kNumFaults;
 
-// Returns a fault of the data, the stride or the sizes; otherwise kNone.
-size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
-  if (IsPlain(m)) return kNone;
-  if (IsNull(m)) return Fault::kIsNull;
-  if (RowsOverlap(m)) return Fault::kHasStride;
-  return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
-}
-
 // A fault, and where it is: 0 for the rows, 1 for the scales, 2 for the sums.
 struct PartFault {
   size_t part;
@@ -359,6 +351,13 @@ struct View {
   bool is_whole;  // false for an argument's scales or sums
 };
 }  // namespace
+
+size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
+  if (IsPlain(m)) return kNone;
+  if (IsNull(m)) return Fault::kIsNull;
+  if (RowsOverlap(m)) return Fault::kHasStride;
+  return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
+}
 
 bool Fits(const AnyMatrix& m) { return MatrixFits(m); }
 bool Fits(const ConstAnyMatrix& m) { return MatrixFits(m); }

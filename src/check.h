@@ -157,6 +157,9 @@ inline uint32_t BitsAt(const unsigned char* at) {
   }
   return false;
 }
+// Returns calls::kIsNull, kHasStride or kIsTooLarge if the view has no memory
+// for its elements, and kNumFaults if it has.
+size_t FindFaultOfMemory(const ConstAnyMatrix& m);
 // True if a view's codes or blocks, its scales and its sums fit each other.
 bool AreSound(const ConstAnyRows& rows);
 bool AreSound(const AnyRows& rows);

@@ -54,8 +54,7 @@ size_t SizeOfExpert(const ExpertWeights& weights, WeightLayout layout) {
   return count > PTRDIFF_MAX / bytes ? SIZE_MAX : count * bytes;
 }
 
-// Messages for a view that is null, that has overlapping rows, or that exceeds
-// the address space.
+// Messages for the faults that FindFaultOfMemory() finds.
 struct MemoryErrors {
   const char* is_null;
   const char* has_stride;
@@ -64,7 +63,7 @@ struct MemoryErrors {
 #define SWITCHYARD_MEMORY_ERRORS(name)                             \
   {                                                                \
     "MultiplyTile: " name ": data is null",                        \
-        "MultiplyTile: " name ": stride is less than cols",        \
+        "MultiplyTile: " name ": stride is smaller than cols",     \
         "MultiplyTile: " name ": size overflows the address space" \
   }
 constexpr MemoryErrors kDataErrors = SWITCHYARD_MEMORY_ERRORS("weights.data");
@@ -75,13 +74,17 @@ constexpr MemoryErrors kOutErrors = SWITCHYARD_MEMORY_ERRORS("tile.out");
 #undef SWITCHYARD_MEMORY_ERRORS
 
 // Returns an error unless the view has memory for its elements.
-template <class M>
-Status CheckMemory(const M& m, const MemoryErrors& errors) {
-  if (internal::IsPlain(m)) return Status();
-  if (internal::IsNull(m)) return internal::Invalid(errors.is_null);
-  if (internal::RowsOverlap(m)) return internal::Invalid(errors.has_stride);
-  if (!internal::Fits(m)) return internal::Invalid(errors.is_too_large);
-  return Status();
+Status CheckMemory(const ConstAnyMatrix& m, const MemoryErrors& errors) {
+  switch (internal::FindFaultOfMemory(m)) {
+    case calls::kIsNull:
+      return internal::Invalid(errors.is_null);
+    case calls::kHasStride:
+      return internal::Invalid(errors.has_stride);
+    case calls::kIsTooLarge:
+      return internal::Invalid(errors.is_too_large);
+    default:
+      return Status();
+  }
 }
 
 // True if the kernel can multiply these rows: floats, or codes with scales that
@@ -249,7 +252,7 @@ Status MultiplyTile(const ExpertWeights& weights,
                             details);
   }
   const ConstAnyRows& rows = tile.rows;
-  memory = CheckMemory(static_cast<const ConstAnyMatrix&>(rows), kRowsErrors);
+  memory = CheckMemory(rows, kRowsErrors);
   if (!memory.ok()) return memory;
   if (!AreOperands(traits, rows) || !internal::AreSound(rows)) {
     return internal::Invalid(

@@ -653,7 +653,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
          [](Call& c) { c.weights.data.data = nullptr; });
   expect(data, [](Call& c) { c.weights.data.type = Type::kI8; });
   expect(data, [](Call& c) { --c.weights.data.cols; });
-  expect("weights.data: stride is less than cols",
+  expect("weights.data: stride is smaller than cols",
          [](Call& c) { --c.weights.data.stride; });
   // A negative stride becomes a huge one.
   expect("weights.data: size overflows the address space",
@@ -665,7 +665,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
     c.weights = int8.View();
     c.weights.scales.data = nullptr;
   });
-  expect("weights.scales: stride is less than cols", [&](Call& c) {
+  expect("weights.scales: stride is smaller than cols", [&](Call& c) {
     c.weights = int8.View();
     --c.weights.scales.stride;
   });
@@ -723,7 +723,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
   expect(rows, [](Call& c) { c.tile.rows.scales.cols = 5; });
   expect("tile.rows: data is null",
          [](Call& c) { c.tile.rows.data = nullptr; });
-  expect("tile.rows: stride is less than cols",
+  expect("tile.rows: stride is smaller than cols",
          [](Call& c) { --c.tile.rows.stride; });
   expect("tile.rows: size overflows the address space",
          [](Call& c) { c.tile.rows.stride = -c.tile.rows.stride; });
@@ -736,7 +736,7 @@ TEST(MultiplyTileErrors, NameTheArgument) {
       "tile.out: is not f32, bf16 or f16 [rows, columns]";
   expect(outputs, [](Call& c) { c.tile.out.rows = 2; });
   expect(outputs, [](Call& c) { c.tile.out.type = Type::kI32; });
-  expect("tile.out: stride is less than cols",
+  expect("tile.out: stride is smaller than cols",
          [](Call& c) { c.tile.out.stride = 39; });
   expect("tile.out: data is null", [](Call& c) { c.tile.out.data = nullptr; });
   expect("tile.out: size overflows the address space",

@@ -179,6 +179,16 @@ def test_wrong_arguments_are_one_line(capsys):
         assert capsys.readouterr().err == f"switchyard.grade: {line}\n"
 
 
+def test_a_module_that_raises_is_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "raises_when_imported.py").write_text('raise ValueError("no\\nweights")\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SystemExit) as refused:
+        grade.main(["raises_when_imported:router"])
+    assert refused.value.code == 2
+    assert capsys.readouterr().err == (
+        "switchyard.grade: raises_when_imported:router: no weights\n")
+
+
 def test_main_returns_the_exit_code(capsys):
     assert grade.main(["json:dumps", "--only", "ties"]) == 1
     assert "Unsupported: TypeError: " in capsys.readouterr().out

@@ -137,7 +137,7 @@ def _find(name, parser):
         for part in path.split("."):
             found = getattr(found, part)
     except Exception as error:  # noqa: BLE001  (a module may raise anything while it is imported)
-        parser.error(f"{name}: {error}")
+        parser.error(f"{name}: {' '.join(str(error).split())}")
     if not callable(found):
         parser.error(f"{name}: cannot be called")
     return found

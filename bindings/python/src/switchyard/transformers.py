@@ -112,7 +112,7 @@ def _run(module, kind, instead, hidden, *more):
     return kind.forward(module, experts, hidden, *more)
 
 
-def experts_forward(self, hidden_states, top_k_index, top_k_weights):
+def _experts_without_switchyard(self, hidden_states, top_k_index, top_k_weights):
     instead = ALL_EXPERTS_FUNCTIONS["grouped_mm"]
     # Falls back to eager for dtypes outside of DTYPES, for forward-mode derivatives, and for rows
     # of weights that are no multiple of 16 bytes, because grouped_mm does not support them.
@@ -120,7 +120,12 @@ def experts_forward(self, hidden_states, top_k_index, top_k_weights):
             or any(p.dim() == 3 and p.shape[-1] * p.element_size() % 16 != 0
                    for p in self.parameters(recurse=False))):
         instead = type(self).forward.__wrapped__
-    return _run(self, _families.DECORATED, instead, hidden_states, top_k_index, top_k_weights)
+    return instead(self, hidden_states, top_k_index, top_k_weights)
+
+
+def experts_forward(self, hidden_states, top_k_index, top_k_weights):
+    return _run(self, _families.DECORATED, _experts_without_switchyard, hidden_states, top_k_index,
+                top_k_weights)
 
 
 ALL_EXPERTS_FUNCTIONS.register(NAME, experts_forward)
