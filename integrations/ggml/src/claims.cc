@@ -340,10 +340,15 @@ bool IsDenseProduct(const ggml_tensor* t) {
          rows->nb[1] % sizeof(float) == 0 && ggml_is_contiguous(t);
 }
 
+bool IsProductOfNeighbor(const ggml_tensor* t) {
+  return (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
+         AreBesidePacked(t->src[0]) && t->src[1]->type == GGML_TYPE_F32;
+}
+
 bool IsClaimed(const ggml_tensor* t) {
   switch (t->op) {
     case GGML_OP_MUL_MAT:
-      return IsDenseProduct(t);
+      return IsDenseProduct(t) || IsProductOfNeighbor(t);
     case GGML_OP_ADD:
       return IsBiasedProbs(t) || IsSum(t) || IsResidualSum(t);
     case GGML_OP_SOFT_MAX:
@@ -359,6 +364,8 @@ bool IsClaimed(const ggml_tensor* t) {
     case GGML_OP_SCALE:
       return IsWeights(t);
     case GGML_OP_MUL_MAT_ID:
+      if (IsProductOfNeighbor(t)) return true;
+      [[fallthrough]];
     case GGML_OP_ADD_ID:
       return IsLinear(t) && WhyNot(ProductOf(t)) == nullptr;
     case GGML_OP_GLU:

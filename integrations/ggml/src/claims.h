@@ -90,6 +90,11 @@ bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
 // are packed, or if they are as stored and there are at least kMinTokens rows.
 bool IsDenseProduct(const ggml_tensor* t);
 
+// True for a product with weights that lie beside packed weights, such as
+// those of a LoRA adapter. The CPU backend computes it. If the plug-in did not
+// claim it, ggml would copy the weights to the CPU's buffers for each graph.
+bool IsProductOfNeighbor(const ggml_tensor* t);
+
 // True if `t` may be one of the nodes above and the plug-in computes it.
 bool IsClaimed(const ggml_tensor* t);
 

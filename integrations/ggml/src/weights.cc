@@ -187,6 +187,12 @@ size_t AllocationSize(ggml_backend_buffer_type_t, const ggml_tensor* t) {
          PackedWeightsSize(Shape(t, WeightLayout::kStored));
 }
 
+bool IsInPackedBuffer(const ggml_tensor* weights) {
+  return weights->buffer != nullptr &&
+         IsPackedBufferType(ggml_backend_buffer_get_type(weights->buffer)) &&
+         weights->view_src == nullptr;
+}
+
 }  // namespace
 
 bool IsPackable(const ggml_tensor* t) {
@@ -206,9 +212,11 @@ bool IsPackedBufferType(ggml_backend_buffer_type_t type) {
 }
 
 bool IsPacked(const ggml_tensor* weights) {
-  return weights->buffer != nullptr &&
-         IsPackedBufferType(ggml_backend_buffer_get_type(weights->buffer)) &&
-         weights->view_src == nullptr && IsPackable(weights);
+  return IsInPackedBuffer(weights) && IsPackable(weights);
+}
+
+bool AreBesidePacked(const ggml_tensor* weights) {
+  return IsInPackedBuffer(weights) && !IsPackable(weights);
 }
 
 ExpertWeights WeightsOf(const ggml_tensor* t) {

@@ -20,6 +20,11 @@ namespace switchyard_ggml {
 // PackedBufferType(). Only the plug-in can read such weights.
 bool IsPacked(const ggml_tensor* weights);
 
+// True if the weights are as stored, but lie in a buffer of PackedBufferType().
+// llama.cpp puts a LoRA adapter into the buffers of the weights that it adapts,
+// and the plug-in does not pack the adapter's floats.
+bool AreBesidePacked(const ggml_tensor* weights);
+
 // Returns a view of weights [in, out, experts], for Switchyard. Their type must
 // have a WeightFormat.
 switchyard::ExpertWeights WeightsOf(const ggml_tensor* weights);

@@ -260,6 +260,9 @@ class PluginTest(unittest.TestCase):
             self.assertLessEqual(error(logits, stock), effect / 10)
             if product:
                 self.assertIn(product, said)
+                # The plug-in claims the adapter's products, because ggml would copy their weights
+                # in each graph.
+                self.assertIn("of no chain, by the CPU backend", said)
 
     def test_matrices(self):
         """Checks models of which all matrices are quantised. Each of the five batches has four products
@@ -314,6 +317,7 @@ class PluginTest(unittest.TestCase):
         logits, said = self.run_model(model, "libggml-switchyard.so", LORA=lora)
         self.assertLessEqual(error(logits, stock), effect / 10)
         self.assertIn("matrix q8_0 packed", said)
+        self.assertIn("of no chain, by the CPU backend", said)
 
     def test_packed_tensors_give_their_bytes_back(self):
         def run(count, **variables):
