@@ -22,6 +22,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/columns-inl.h"
 #include "src/simd/float_products-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
@@ -50,11 +51,11 @@ constexpr size_t kBatchRows = 48;
 constexpr size_t kBatchBlocks = 4096;
 constexpr size_t kTileWidth = 256;  // the columns of "a few blocks"
 
-template <class Format, class CodeDot, bool kTwo, size_t... R>
+template <class Columns, class CodeDot, bool kTwo, size_t... R>
 HWY_INLINE void RunStrip(std::index_sequence<R...>, const StripArgs& args) {
-  using AnyStrip = std::conditional_t<TraitsOf(Format::value).is_super(),
-                                      SuperStrip<Format, kTwo, R...>,
-                                      Strip<Format, CodeDot, kTwo, R...>>;
+  using AnyStrip = std::conditional_t<Columns::kTraits.is_super(),
+                                      SuperStrip<Columns, kTwo, R...>,
+                                      Strip<Columns, CodeDot, kTwo, R...>>;
   const size_t step = (kTwo ? 2 : 1) * hn::Lanes(DotTag());
   for (size_t column = 0; column < args.columns; column += step) {
     AnyStrip::Run(args, column);
@@ -69,7 +70,8 @@ HWY_INLINE size_t RunStripOf(size_t rows, const StripArgs& args) {
     if (rows < kRows) return RunStripOf<Format, CodeDot, kFewer>(rows, args);
   }
   constexpr bool kTwo = HasTwoVectors(TraitsOf(Format::value), kRows);
-  RunStrip<Format, CodeDot, kTwo>(std::make_index_sequence<kRows>(), args);
+  RunStrip<PackedColumns<Format>, CodeDot, kTwo>(
+      std::make_index_sequence<kRows>(), args);
   return kRows;
 }
 
@@ -197,7 +199,9 @@ class Batch {
     // Few rows take all blocks at once, to keep their sums in registers, and to
     // read packed weights as a single stream.
     const bool is_packed = args_.weights.layout == WeightLayout::kPacked;
-    size_t step = is_packed && count_ <= kFewRows ? blocks_ : kTileBlocks;
+    size_t step = is_packed && count_ <= kFewRows ? blocks_
+                  : TakesStored(column)           ? kStoredBlocks
+                                                  : kTileBlocks;
     if (!kTraits.has_block_scales() && group_blocks_ != blocks_) {
       step = group_blocks_;
     }
@@ -230,6 +234,12 @@ class Batch {
     strip.end = end;
     strip.columns = columns;
     strip.sums = sums_;
+    if constexpr (HasStoredColumns(kTraits)) {
+      if (TakesStored(column) && end <= whole_blocks_) {
+        MultiplyStored(column, &strip);
+        return;
+      }
+    }
     for (size_t i = 0; i < 2; ++i) {
       // If the weights end with the first group of columns, the strip computes
       // this group twice, and the second result is not used.
@@ -254,6 +264,39 @@ class Batch {
     }
   }
 
+  // True if MultiplyStored() multiplies the 32 columns that begin at `column`.
+  bool TakesStored(size_t column) const {
+    return HasStoredColumns(kTraits) && count_ == 1 && !has_lowest_ &&
+           args_.weights.layout == WeightLayout::kStored &&
+           column + kTileColumns <= args_.weights.rows;
+  }
+  // Multiplies one row by 32 columns as stored. A call of its own, because GCC
+  // would keep more of the other strips' pointers in memory: 48 rows of packed
+  // q8_0 would take 1.03 times as long. (Zen 4)
+  HWY_NOINLINE void MultiplyStored(size_t column, StripArgs* strip) {
+    const size_t row_bytes = StoredRowBytes(kTraits, args_.weights.cols);
+    size_t offsets[kPackedRows];
+    for (size_t i = 0; i < kPackedRows; ++i) offsets[i] = i * row_bytes;
+    strip->offsets = offsets;
+    for (size_t i = 0; i < 2; ++i) {
+      const size_t first = column + i * kPackedRows;
+      const size_t at = strip->begin * kTraits.stored_block;
+      strip->stored[i] = args_.expert + first * row_bytes + at;
+      strip->next[i] = NextColumns(kTraits, args_, first);
+      if (strip->next[i] != nullptr) strip->next[i] += kPackedRows * at;
+      uint8_t* to = unpacked_ + i * kUnpackedBytes;
+      strip->packed[i] = to;
+      const uint8_t* from = strip->stored[i];
+      for (size_t b = strip->begin; b < strip->end; ++b) {
+        PackScales<Format>(from, offsets, to);
+        from += kTraits.stored_block;
+        to += kTraits.packed_scales();
+      }
+    }
+    RunStrip<StoredColumns<Format>, CodeDot, false>(
+        std::make_index_sequence<1>(), *strip);
+  }
+
   HWY_INLINE size_t RunOneStrip(size_t rows, const StripArgs& strip) const {
     if constexpr (kHasAnyDot) {
       // Batches with a code of -128 are rare. They take strips of one row,
@@ -267,8 +310,8 @@ class Batch {
       // There, two vectors take 0.92 to 0.98 times as long, because they share
       // the loads of the rows' codes. (Zen 4)
       if (count_ > kFewRows && rows >= kStripRows) {
-        RunStrip<Format, CodeDot, true>(std::make_index_sequence<kStripRows>(),
-                                        strip);
+        RunStrip<PackedColumns<Format>, CodeDot, true>(
+            std::make_index_sequence<kStripRows>(), strip);
         return kStripRows;
       }
     }
@@ -341,6 +384,14 @@ class Batch {
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes = kTileBlocks * kTraits.packed_block();
+  // One row takes more blocks of stored weights at once, but no more than the
+  // L1 cache holds, because their scales are read first.
+  static constexpr size_t kStoredBlocks =
+      !kTraits.has_block_scales() ? kBatchBlocks
+      : kTraits.has_byte_codes()  ? kTileBlocks
+                                  : 640 / kTraits.stored_block;
+  static_assert(kStoredBlocks * kTraits.packed_scales() <= kUnpackedBytes,
+                "the scales have to fit in unpacked_");
   using CodeDot = std::conditional_t<kTraits.has_byte_codes(), ByteDot, Dot>;
   // True if CodeDot cannot multiply rows with codes of -128.
   static constexpr bool kHasAnyDot =

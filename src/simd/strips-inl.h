@@ -22,6 +22,7 @@
 
 #include "hwy/highway.h"
 
+#include "src/simd/columns-inl.h"
 #include "src/simd/dot-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
@@ -32,7 +33,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr size_t kTileColumns = 2 * kPackedRows;
 // A batch of at most this number of rows takes all blocks of a group of 16
 // columns at once, because memory bounds its time, and not the core. It reads
 // each packed group as one stream.
@@ -87,36 +87,6 @@ constexpr int OffsetOf(const WeightTraits& traits) {
   return traits.has_byte_codes() ? ByteDot::kOffset : traits.offset;
 }
 
-// Where the codes of a batch's rows are.
-struct BatchRows {
-  const int8_t* codes;
-  size_t stride;        // bytes from a row's codes to the next row's codes
-  size_t block_stride;  // bytes from a block's codes to the next block's
-};
-// The operands of a strip. It multiplies a few rows of the batch, from `row`
-// on, by up to two groups of 16 columns, but only in the blocks [begin, end).
-struct StripArgs {
-  BatchRows rows;              // rows.codes is at block `begin`
-  const float* scales;         // [rows, blocks]
-  const int32_t* corrections;  // [rows, blocks]
-  // Weights in blocks of 256 columns use these sums of the rows' codes
-  // instead of corrections: [rows, blocks, 256 / sub_block()]. Each four sums
-  // are in the order 0, 2, 1, 3 (SubSumAt), because SmallDot multiplies the
-  // first and the third of four integers together, and the second and the
-  // fourth.
-  const int16_t* sub_sums;
-  size_t blocks;
-  size_t row = 0;
-  size_t begin, end;
-  size_t columns;  // the number of columns to compute
-  // Blocks [begin, ...) of each of the two packed groups.
-  const uint8_t* packed[2];
-  // The distance, in bytes, from the packed weights to the ones to prefetch. If
-  // 0, the strip prefetches nothing.
-  size_t ahead;
-  float* sums;  // [rows of the batch, kTileColumns]
-};
-
 // Returns the index in sub_sums of part `part` of a block.
 constexpr size_t SubSumAt(size_t part) {
   return part % 4 % 3 == 0 ? part : part ^ 3;
@@ -140,17 +110,6 @@ HWY_INLINE void WriteSums(const float* sums, size_t n, const AnyMatrix& out,
   }
 }
 
-// Prevents the compiler from loading lines of weights in another order. Where
-// GCC loaded the last line of a block as the second one, the hardware did not
-// prefetch, and two rows of q8_0 took 1.4 times as long. (Zen 4)
-HWY_INLINE void KeepOrder(const uint8_t*& p) { asm volatile("" : "+r"(p)); }
-// Prefetches `bytes` bytes to the L2 cache. Prefetching to L1 would be slower,
-// because only a few lines can be on their way there, 24 on a Zen 4. Products
-// would take 1.1 to 1.7 times as long on this CPU.
-HWY_INLINE void PrefetchToL2(const uint8_t* p, size_t bytes) {
-  for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
-}
-
 HWY_INLINE DotVec LoadF16Scales(const uint8_t* p) {
   return Storage<Float16>::Load(DotTag(), reinterpret_cast<const Float16*>(p));
 }
@@ -171,9 +130,10 @@ HWY_INLINE DotVec LoadHalfPowers(const uint8_t* p) {
 
 // Multiplies a strip of rows, whose indices are R, by one vector of the
 // tile's columns or, with kTwo, by two vectors. The first vector begins at
-// column `column` of the tile. CodeDot is a class of dot-inl.h. Vectors are
-// passed as arguments, because an array cannot hold SVE vectors.
-template <class Format, class CodeDot, bool kTwo, size_t... R>
+// column `column` of the tile. Columns is a class of columns-inl.h, and CodeDot
+// one of dot-inl.h. Vectors are passed as arguments, because an array cannot
+// hold SVE vectors.
+template <class Columns, class CodeDot, bool kTwo, size_t... R>
 class Strip {
  public:
   static HWY_INLINE void Run(const StripArgs& args, size_t column) {
@@ -184,7 +144,8 @@ class Strip {
  private:
   template <size_t>
   using Sum = DotVec;
-  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  static constexpr WeightTraits kTraits = Columns::kTraits;
+  using Codes = typename Columns::Codes;
   using S = typename CodeDot::State;
   template <size_t>
   using State = S;
@@ -199,22 +160,16 @@ class Strip {
                                    size_t column) {
     return hn::LoadU(DotTag(), SumAt(args, r, column));
   }
-  // Returns the codes of the first block of column `column`, or its scales.
-  static HWY_INLINE const uint8_t* Codes(const StripArgs& args, size_t column) {
-    return args.packed[column / kPackedRows] + kTraits.packed_scales() +
-           column % kPackedRows * 4;
-  }
   static HWY_INLINE const uint8_t* Scales(const StripArgs& args,
                                           size_t column) {
     return args.packed[column / kPackedRows] +
            column % kPackedRows * kTraits.row_scales;
   }
-
   static HWY_INLINE void Run(const StripArgs& args, size_t column,
                              Sum<R>... sum0, Sum<R>... sum1) {
     const size_t column1 = kTwo ? column + N() : column;
-    const uint8_t* codes0 = Codes(args, column);
-    const uint8_t* codes1 = Codes(args, column1);
+    Codes codes0 = Columns::Begin(args, column);
+    Codes codes1 = Columns::Begin(args, column1);
     const uint8_t* scales0 = Scales(args, column);
     const uint8_t* scales1 = Scales(args, column1);
     for (size_t b = args.begin; b < args.end; ++b) {
@@ -225,10 +180,10 @@ class Strip {
       AddBlock(args, b, column, codes0, codes1, scales0, scales1, sum0...,
                sum1..., Start(args, b, R)..., Start(args, b, R)...,
                Start(args, b, R)..., Start(args, b, R)...);
-      codes0 += kTraits.packed_block();
-      codes1 += kTraits.packed_block();
-      scales0 += kTraits.packed_block();
-      scales1 += kTraits.packed_block();
+      Columns::Next(codes0);
+      Columns::Next(codes1);
+      scales0 += Columns::kScaleStride;
+      scales1 += Columns::kScaleStride;
     }
     if constexpr (!kSumsInMemory) {
       ((StoreSums(args, R, column, sum0, sum1)), ...);
@@ -239,18 +194,20 @@ class Strip {
   // collect the products of vector 0, and c and e the products of vector 1. b
   // and e are used only if a vector needs two states.
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
-                                  size_t column, const uint8_t* codes0,
-                                  const uint8_t* codes1, const uint8_t* scales0,
+                                  size_t column, Codes& codes0, Codes& codes1,
+                                  const uint8_t* scales0,
                                   const uint8_t* scales1, Sum<R>&... sum0,
                                   Sum<R>&... sum1, State<R>... a, State<R>... b,
                                   State<R>... c, State<R>... e) {
     const BatchRows& rows = args.rows;
     const int8_t* const x = rows.codes + args.row * rows.stride +
                             (block - args.begin) * rows.block_stride;
+    Columns::Load(codes0, 0);
+    if constexpr (kTwo) Columns::Load(codes1, 0);
     for (size_t q = 0; q < kTraits.packed_codes() / 64; ++q) {
-      if constexpr (kIsOneStream) KeepOrder(codes0);
-      const auto raw0 = Dot::LoadBytes(codes0 + 64 * q);
-      const auto raw1 = kTwo ? Dot::LoadBytes(codes1 + 64 * q) : raw0;
+      if constexpr (kIsOneStream) Columns::KeepOrder(codes0);
+      const auto raw0 = Columns::Line(codes0, q);
+      const auto raw1 = kTwo ? Columns::Line(codes1, q) : raw0;
       if constexpr (kIsNibbles) {
         const auto low0 = CodeDot::Split(Signless(Dot::LowNibbles(raw0)));
         const auto low1 = CodeDot::Split(Signless(Dot::LowNibbles(raw1)));
@@ -260,13 +217,11 @@ class Strip {
         // and constants leave no registers to keep the codes in: mxfp4 would
         // take 1.06 times as long. (48 rows, Zen 4)
         if constexpr (!kIsOneStream) {
-          KeepOrder(codes0);
-          KeepOrder(codes1);
+          Columns::KeepOrder(codes0);
+          Columns::KeepOrder(codes1);
         }
-        const auto same0 =
-            kIsOneStream ? raw0 : Dot::LoadBytes(codes0 + 64 * q);
-        const auto same1 =
-            kIsOneStream ? raw1 : Dot::LoadBytes(codes1 + 64 * q);
+        const auto same0 = kIsOneStream ? raw0 : Columns::Line(codes0, q);
+        const auto same1 = kIsOneStream ? raw1 : Columns::Line(codes1, q);
         const auto high0 = CodeDot::Split(Signless(Dot::HighNibbles(same0)));
         const auto high1 = CodeDot::Split(Signless(Dot::HighNibbles(same1)));
         const size_t high = q + kTraits.block / 8;

@@ -31,7 +31,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class Format, bool kTwo, size_t... R>
+template <class Source, bool kTwo, size_t... R>
 class SuperStrip {
  public:
   static HWY_INLINE void Run(const StripArgs& args, size_t column) {
@@ -53,7 +53,7 @@ class SuperStrip {
   using State = typename Dot::State;
   using S = typename Dot::State;
 
-  static constexpr WeightTraits kTraits = TraitsOf(Format::value);
+  static constexpr WeightTraits kTraits = Source::kTraits;
   static constexpr bool kIsQ6 = kTraits.coding == WeightCoding::kQ6_K;
   using Small = SmallDot<kIsQ6>;
   // kParts: the number of a block's parts. kFactorsAt and kMinsAt: where the
@@ -62,25 +62,25 @@ class SuperStrip {
   static constexpr size_t kFactorsAt = kIsQ6 ? 32 : 64;
   static constexpr size_t kMinsAt = kFactorsAt + kParts * kPackedRows;
 
-  // The packed weights of a block, for one vector of columns.
+  // The weights of a block, for one vector of columns.
   struct Columns {
-    const uint8_t* codes;
+    typename Source::Codes codes;
     const uint8_t* scales;  // the scales of 16 rows of weights
     size_t lane;            // the vector's first row of these 16
     float* sums;            // the sums of the batch's first row
 
     HWY_INLINE Columns(const StripArgs& args, size_t column)
-        : codes(args.packed[column / kPackedRows] + kTraits.packed_scales() +
-                column % kPackedRows * 4),
+        : codes(Source::Begin(args, column)),
           scales(args.packed[column / kPackedRows]),
           lane(column % kPackedRows),
           sums(args.sums + column) {}
     HWY_INLINE void Next() {
-      codes += kTraits.packed_block();
-      scales += kTraits.packed_block();
+      Source::Next(codes);
+      scales += Source::kScaleStride;
     }
+    HWY_INLINE void Load(size_t step) { Source::Load(codes, step); }
     HWY_INLINE typename Dot::Codes Line(size_t line) const {
-      return Dot::LoadBytes(codes + 64 * line);
+      return Source::Line(codes, line);
     }
     HWY_INLINE DotVec F16Scales(size_t i) const {
       return LoadF16Scales(scales + sizeof(Float16) * (i * kPackedRows + lane));
@@ -106,8 +106,8 @@ class SuperStrip {
 
   // Adds one block. A row has integer sums i0 (vector 0) and i1 (vector 1).
   static HWY_INLINE void AddBlock(const StripArgs& args, size_t block,
-                                  const Columns& w0, const Columns& w1,
-                                  Ints<R>... i0, Ints<R>... i1) {
+                                  Columns& w0, Columns& w1, Ints<R>... i0,
+                                  Ints<R>... i1) {
     const int8_t* const x = args.rows.codes + args.row * args.rows.stride +
                             (block - args.begin) * args.rows.block_stride;
     if constexpr (kIsQ6) {
@@ -120,7 +120,11 @@ class SuperStrip {
       for (size_t half = 0; half < 2; ++half) {
         for (size_t part = 0; part < 2; ++part) {
           Prefetch(args, w0, 2 * half + part);
-          if constexpr (kTwo) Prefetch(args, w1, 2 * half + part);
+          w0.Load(2 * half + part);
+          if constexpr (kTwo) {
+            Prefetch(args, w1, 2 * half + part);
+            w1.Load(2 * half + part);
+          }
           AddSixBits<0>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<1>(args, w0, w1, x, half, part, i0..., i1...);
           AddSixBits<2>(args, w0, w1, x, half, part, i0..., i1...);
@@ -131,7 +135,11 @@ class SuperStrip {
     } else {
       for (size_t pair = 0; pair < 4; ++pair) {
         Prefetch(args, w0, pair);
-        if constexpr (kTwo) Prefetch(args, w1, pair);
+        w0.Load(pair);
+        if constexpr (kTwo) {
+          Prefetch(args, w1, pair);
+          w1.Load(pair);
+        }
         AddNibbles<false>(args, w0, w1, x, pair, i0..., i1...,
                           (static_cast<void>(R), Dot::ZeroState())...,
                           (static_cast<void>(R), Dot::ZeroState())...);
@@ -155,7 +163,8 @@ class SuperStrip {
     const size_t part = 2 * pair + kHigh;
     for (size_t q = 0; q < 8; ++q) {
       const size_t line = 8 * pair + q;
-      const auto raw0 = w0.Line(line), raw1 = w1.Line(line);
+      const auto raw0 = w0.Line(line);
+      const auto raw1 = kTwo ? w1.Line(line) : raw0;
       const auto c0 = kHigh ? Dot::HighNibbles(raw0) : Dot::LowNibbles(raw0);
       const auto c1 = kHigh ? Dot::HighNibbles(raw1) : Dot::LowNibbles(raw1);
       const int8_t* const at = x + part * kTraits.sub_block();
@@ -254,15 +263,17 @@ class SuperStrip {
   // a Zen 4.)
   static HWY_INLINE void Prefetch(const StripArgs& args, const Columns& w,
                                   size_t quarter) {
-    constexpr size_t kQuarter = kTraits.packed_block() / 4;
-    constexpr size_t kCodes = kTraits.packed_codes() / 4;
-    if (w.lane != 0) return;
-    if (args.ahead != 0) {
-      PrefetchToL2(w.scales + args.ahead + quarter * kQuarter, kQuarter);
-    }
-    if constexpr (IsOneStream(kTwo)) {
-      if (quarter == 0) PrefetchToL1(w.scales, kTraits.packed_scales());
-      if constexpr (kIsQ6) PrefetchToL1(w.codes + quarter * kCodes, kCodes);
+    if constexpr (Source::kIsPacked) {
+      constexpr size_t kQuarter = kTraits.packed_block() / 4;
+      constexpr size_t kCodes = kTraits.packed_codes() / 4;
+      if (w.lane != 0) return;
+      if (args.ahead != 0) {
+        PrefetchToL2(w.scales + args.ahead + quarter * kQuarter, kQuarter);
+      }
+      if constexpr (IsOneStream(kTwo)) {
+        if (quarter == 0) PrefetchToL1(w.scales, kTraits.packed_scales());
+        if constexpr (kIsQ6) PrefetchToL1(w.codes + quarter * kCodes, kCodes);
+      }
     }
   }
   static HWY_INLINE void PrefetchToL1(const uint8_t* p, size_t bytes) {

@@ -43,6 +43,50 @@ constexpr size_t kTransposedRows = 8;
 constexpr size_t kTransposedRows = 4;
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+using TransposedTag = hn::FixedTag<uint8_t, 4 * kTransposedRows>;
+using Transposed = hn::Vec<TransposedTag>;
+
+// Loads 16 bytes of each row, which begin at the row's offset. Dword i of line
+// q becomes dword q of row i, with the bits of `flip` inverted.
+HWY_INLINE void LoadTransposed(const uint8_t* HWY_RESTRICT from,
+                               const size_t* HWY_RESTRICT offsets,
+                               uint32_t flip, Transposed& line0,
+                               Transposed& line1, Transposed& line2,
+                               Transposed& line3) {
+  const TransposedTag d8;
+  const hn::Repartition<uint32_t, TransposedTag> d32;
+  const hn::Repartition<uint64_t, TransposedTag> d64;
+  const hn::Full128<uint8_t> d128;
+  const auto load = [&](size_t i) HWY_ATTR {
+    const auto block = [&](size_t row) HWY_ATTR {
+      return hn::LoadU(d128, from + offsets[row]);
+    };
+#if HWY_CAP_GE512
+    const hn::Half<TransposedTag> half;
+    const auto v =
+        hn::Combine(d8, hn::Combine(half, block(i + 12), block(i + 8)),
+                    hn::Combine(half, block(i + 4), block(i)));
+#elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
+    const auto v = hn::Combine(d8, block(i + 4), block(i));
+#else
+    const auto v = block(i);
+#endif
+    const auto dwords = hn::BitCast(d32, v);
+    return flip == 0 ? dwords : hn::Xor(dwords, hn::Set(d32, flip));
+  };
+  const auto a = load(0), b = load(1), c = load(2), e = load(3);
+  const auto ab0 = hn::BitCast(d64, hn::InterleaveLower(d32, a, b));
+  const auto ab1 = hn::BitCast(d64, hn::InterleaveUpper(d32, a, b));
+  const auto ce0 = hn::BitCast(d64, hn::InterleaveLower(d32, c, e));
+  const auto ce1 = hn::BitCast(d64, hn::InterleaveUpper(d32, c, e));
+  line0 = hn::BitCast(d8, hn::InterleaveLower(d64, ab0, ce0));
+  line1 = hn::BitCast(d8, hn::InterleaveUpper(d64, ab0, ce0));
+  line2 = hn::BitCast(d8, hn::InterleaveLower(d64, ab1, ce1));
+  line3 = hn::BitCast(d8, hn::InterleaveUpper(d64, ab1, ce1));
+}
+#endif
+
 // Takes 16 bytes of each row, which begin at the row's offset. Stores dword q
 // of row i to to[stride * q + 4 * i], after inverting the bits that are set in
 // `flip`.
@@ -59,38 +103,13 @@ HWY_INLINE void TransposeRows(const uint8_t* HWY_RESTRICT from,
     }
   }
 #else
-  const hn::FixedTag<uint32_t, kTransposedRows> d32;
-  const hn::Repartition<uint64_t, decltype(d32)> d64;
-  const hn::Repartition<uint8_t, decltype(d32)> d8;
-  const hn::Full128<uint8_t> d128;
-  const auto load = [&](size_t i) HWY_ATTR {
-    const auto block = [&](size_t row) HWY_ATTR {
-      return hn::LoadU(d128, from + offsets[row]);
-    };
-#if HWY_CAP_GE512
-    const hn::Half<decltype(d8)> half;
-    const auto v =
-        hn::Combine(d8, hn::Combine(half, block(i + 12), block(i + 8)),
-                    hn::Combine(half, block(i + 4), block(i)));
-#elif HWY_CAP_GE256 && !HWY_HAVE_SCALABLE
-    const auto v = hn::Combine(d8, block(i + 4), block(i));
-#else
-    const auto v = block(i);
-#endif
-    const auto dwords = hn::BitCast(d32, v);
-    return flip == 0 ? dwords : hn::Xor(dwords, hn::Set(d32, flip));
-  };
-  const auto store = [&](auto v, uint8_t* p)
-                         HWY_ATTR { hn::StoreU(hn::BitCast(d8, v), d8, p); };
-  const auto a = load(0), b = load(1), c = load(2), e = load(3);
-  const auto ab0 = hn::BitCast(d64, hn::InterleaveLower(d32, a, b));
-  const auto ab1 = hn::BitCast(d64, hn::InterleaveUpper(d32, a, b));
-  const auto ce0 = hn::BitCast(d64, hn::InterleaveLower(d32, c, e));
-  const auto ce1 = hn::BitCast(d64, hn::InterleaveUpper(d32, c, e));
-  store(hn::InterleaveLower(d64, ab0, ce0), to);
-  store(hn::InterleaveUpper(d64, ab0, ce0), to + stride);
-  store(hn::InterleaveLower(d64, ab1, ce1), to + 2 * stride);
-  store(hn::InterleaveUpper(d64, ab1, ce1), to + 3 * stride);
+  const TransposedTag d8;
+  Transposed line0, line1, line2, line3;
+  LoadTransposed(from, offsets, flip, line0, line1, line2, line3);
+  hn::StoreU(line0, d8, to);
+  hn::StoreU(line1, d8, to + stride);
+  hn::StoreU(line2, d8, to + 2 * stride);
+  hn::StoreU(line3, d8, to + 3 * stride);
 #endif
 }
 
