@@ -22,27 +22,6 @@ using calls::ShapeWords;
 using calls::SizeWords;
 using calls::Term;
 
-bool EndsInTheAddressSpace(const void* data, size_t bytes) {
-  return reinterpret_cast<uintptr_t>(data) <= UINTPTR_MAX - bytes;
-}
-
-template <class M>
-bool MatrixFits(const M& m) {
-  if (m.rows == 0 || m.cols == 0) return true;
-  size_t elements = 0;
-  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &elements)) {
-    return false;
-  }
-  return !__builtin_add_overflow(elements, m.cols, &elements) &&
-         elements <= MostElements(m) &&
-         EndsInTheAddressSpace(m.data, Bytes(m, elements));
-}
-
-template <class M>
-bool MatricesMayOverlap(const AnyMatrix& a, const M& b) {
-  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
-}
-
 // ---- Faults of a single view.
 
 constexpr size_t kNone = calls::kNumFaults;
@@ -100,6 +79,13 @@ bool TakesType(const Argument& a, Type type) {
 
 constexpr size_t kMaxSizes = 16;
 
+// Computes a size from the values of its terms. A size of one term has the
+// second term 0. Returns false if the size overflows.
+bool Join(size_t first, char op, size_t second, size_t* value) {
+  return !(op == '*' ? __builtin_mul_overflow(first, second, value)
+                     : __builtin_add_overflow(first, second, value));
+}
+
 // The sizes of a call that are known from its arguments and options.
 class Sizes {
  public:
@@ -121,39 +107,8 @@ class Sizes {
     return size.first.size >= 0 &&
            is_known_[static_cast<size_t>(size.first.size)];
   }
-  // Finds the value of a size. Returns false if a part of it is unknown.
-  bool Find(const SizeWords& size, size_t* value) const {
-    size_t second = 0;
-    if (!Get(size.first, value)) return false;
-    if (size.op == 0) return true;
-    if (!Get(size.second, &second)) return false;
-    return !(size.op == '*' ? __builtin_mul_overflow(*value, second, value)
-                            : __builtin_add_overflow(*value, second, value));
-  }
-  // Computes the one unknown part of a size from the size's value: if
-  // "num_experts + 1" is 4, num_experts is 3.
-  void Solve(const SizeWords& size, size_t whole) {
-    size_t first = 0, second = 0;
-    const bool has_first = Get(size.first, &first);
-    if (size.op == 0 || has_first == Get(size.second, &second)) return;
-    const size_t part = has_first ? first : second;
-    const Term& missing = has_first ? size.second : size.first;
-    if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
-    Add(missing, size.op == '*' ? whole / part : whole - part);
-  }
-  // True if a size is `value`, or may be `value` because a part is unknown.
-  bool MayBe(const SizeWords& size, size_t value) const {
-    size_t first, second = 0, result;
-    if (!Get(size.first, &first)) return true;
-    if (size.op == 0) return first == value;
-    if (!Get(size.second, &second)) return true;
-    return !(size.op == '*' ? __builtin_mul_overflow(first, second, &result)
-                            : __builtin_add_overflow(first, second, &result)) &&
-           result == value;
-  }
-
- private:
-  bool Get(const Term& term, size_t* value) const {
+  // Finds the value of a term. Returns false if it is unknown.
+  bool Find(const Term& term, size_t* value) const {
     if (term.size < 0) {
       *value = term.number;
       return true;
@@ -162,7 +117,31 @@ class Sizes {
     *value = value_[i];
     return is_known_[i];
   }
+  // Finds the value of a size. Returns false if a part of it is unknown.
+  bool Find(const SizeWords& size, size_t* value) const {
+    size_t first = 0, second = 0;
+    return Find(size.first, &first) && Find(size.second, &second) &&
+           Join(first, size.op, second, value);
+  }
+  // Computes the one unknown part of a size from the size's value: if
+  // "num_experts + 1" is 4, num_experts is 3.
+  void Solve(const SizeWords& size, size_t whole) {
+    size_t first = 0, second = 0;
+    const bool has_first = Find(size.first, &first);
+    if (size.op == 0 || has_first == Find(size.second, &second)) return;
+    const size_t part = has_first ? first : second;
+    const Term& missing = has_first ? size.second : size.first;
+    if (size.op == '*' ? part == 0 || whole % part != 0 : whole < part) return;
+    Add(missing, size.op == '*' ? whole / part : whole - part);
+  }
+  // True if a size is `value`, or may be `value` because a part is unknown.
+  bool MayBe(const SizeWords& size, size_t value) const {
+    size_t first = 0, second = 0, result = 0;
+    if (!Find(size.first, &first) || !Find(size.second, &second)) return true;
+    return Join(first, size.op, second, &result) && result == value;
+  }
 
+ private:
   bool is_known_[kMaxSizes] = {};
   size_t value_[kMaxSizes] = {};
 };
@@ -183,18 +162,14 @@ size_t ValueOf(const WalkedCall& call, const Term& term) {
   return term.size < 0 ? term.number
                        : call.sizes[static_cast<size_t>(term.size)];
 }
+// Finds the value of a size in this call. Returns false if it overflows.
+bool Measure(const WalkedCall& call, const SizeWords& size, size_t* value) {
+  return Join(ValueOf(call, size.first), size.op, ValueOf(call, size.second),
+              value);
+}
 bool IsValue(const WalkedCall& call, const SizeWords& size, size_t value) {
-  size_t result = ValueOf(call, size.first);
-  if (size.op == '*') {
-    if (__builtin_mul_overflow(result, ValueOf(call, size.second), &result)) {
-      return false;
-    }
-  } else if (size.op == '+') {
-    if (__builtin_add_overflow(result, ValueOf(call, size.second), &result)) {
-      return false;
-    }
-  }
-  return result == value;
+  size_t result = 0;
+  return Measure(call, size, &result) && result == value;
 }
 
 Shaped ShapeOf(const WalkedCall& call, const WalkedArgument& a) {
@@ -315,13 +290,8 @@ bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
   if (!a.is_given && !a.is_needed) return true;
   const ShapeWords& shape = *a.shape;
   if (shape.is_least) {
-    size_t least = ValueOf(call, shape.cols[0].first);
-    if (shape.cols[0].op == '*' &&
-        __builtin_mul_overflow(least, ValueOf(call, shape.cols[0].second),
-                               &least)) {
-      return false;
-    }
-    return a.view.cols >= least;
+    size_t least = 0;
+    return Measure(call, shape.cols[0], &least) && a.view.cols >= least;
   }
   if (IsSpan(a.row->field.kind)) {
     return IsValue(call, shape.cols[0], a.view.cols);
@@ -342,41 +312,59 @@ bool HasItsShape(const WalkedCall& call, const WalkedArgument& a) {
 
 // ---- Overlaps.
 
+// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
+struct Region {
+  uintptr_t begin;
+  size_t rows;
+  size_t row_bytes;
+  size_t stride_bytes;  // 0 for a single row, whatever the view's stride
+
+  explicit Region(const ConstAnyMatrix& m)
+      : begin(reinterpret_cast<uintptr_t>(m.data)),
+        rows(m.rows),
+        row_bytes(BytesOf(m.type, m.cols)),
+        stride_bytes(m.rows <= 1 ? 0 : BytesOf(m.type, m.stride)) {}
+
+  bool Empty() const { return rows == 0 || row_bytes == 0; }
+};
+
 struct View {
   ConstAnyMatrix m;
-  const WalkedArgument* argument;
-  size_t index;
-  uint32_t bit;  // the bit of the view's argument
+  size_t argument;
   bool is_written;
   bool is_whole;  // false for an argument's scales or sums
 };
+
 }  // namespace
 
 size_t FindFaultOfMemory(const ConstAnyMatrix& m) {
   if (IsPlain(m)) return kNone;
-  if (IsNull(m)) return Fault::kIsNull;
-  if (RowsOverlap(m)) return Fault::kHasStride;
+  if (m.data == nullptr && m.rows != 0 && m.cols != 0) return Fault::kIsNull;
+  if (m.rows > 1 && m.stride < m.cols) return Fault::kHasStride;
   return Fits(m) ? kNone : static_cast<size_t>(Fault::kIsTooLarge);
 }
 
-bool Fits(const AnyMatrix& m) { return MatrixFits(m); }
-bool Fits(const ConstAnyMatrix& m) { return MatrixFits(m); }
-bool Fits(const void* data, size_t elements, size_t element_bytes) {
-  return elements <= static_cast<size_t>(PTRDIFF_MAX) / element_bytes &&
-         EndsInTheAddressSpace(data, elements * element_bytes);
+bool Fits(const ConstAnyMatrix& m) {
+  if (m.rows == 0 || m.cols == 0) return true;
+  const size_t size = SizeOf(m.type);
+  if (size == 0) return false;
+  size_t elements = 0;
+  if (m.rows > 1 && __builtin_mul_overflow(m.rows - 1, m.stride, &elements)) {
+    return false;
+  }
+  const size_t most = (static_cast<size_t>(PTRDIFF_MAX) / size)
+                      << BlockBits(m.type);
+  return !__builtin_add_overflow(elements, m.cols, &elements) &&
+         elements <= most &&
+         reinterpret_cast<uintptr_t>(m.data) <=
+             UINTPTR_MAX - BytesOf(m.type, elements);
 }
 
-Region::Region(const ConstAnyMatrix& m)
-    : begin(reinterpret_cast<uintptr_t>(m.data)),
-      rows(m.rows),
-      row_bytes(Bytes(m, m.cols)),
-      stride_bytes(m.rows <= 1 ? 0 : Bytes(m, m.stride)) {}
-
-bool MayOverlap(Region a, Region b) {
+bool RowsMayOverlap(const ConstAnyMatrix& x, const ConstAnyMatrix& y) {
+  Region a(x), b(y);
   if (a.Empty() || b.Empty()) return false;
   if (a.rows == 1) a.stride_bytes = b.stride_bytes;
   if (b.rows == 1) b.stride_bytes = a.stride_bytes;
-  if (a.End() <= b.begin || b.End() <= a.begin) return false;
   const size_t stride = a.stride_bytes;
   if (a.stride_bytes != b.stride_bytes || a.row_bytes > stride ||
       b.row_bytes > stride) {
@@ -387,13 +375,6 @@ bool MayOverlap(Region a, Region b) {
                             ? (b.begin - a.begin) % stride
                             : (stride - (a.begin - b.begin) % stride) % stride;
   return offset < a.row_bytes || offset + b.row_bytes > stride;
-}
-
-bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b) {
-  return MatricesMayOverlap(a, b);
-}
-bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b) {
-  return MatricesMayOverlap(a, b);
 }
 
 bool AreSound(const ConstAnyRows& rows) {
@@ -411,17 +392,7 @@ size_t FindFaultOfViews(const WalkedCall& call) {
       return first + static_cast<size_t>(a.is_given ? Fault::kHasType
                                                     : Fault::kIsMissing);
     }
-    size_t fault;
-    if (IsSpan(a.row->field.kind)) {
-      const size_t bytes = SizeOf(a.view.type);
-      fault = a.view.data == nullptr && a.view.cols != 0
-                  ? static_cast<size_t>(Fault::kIsNull)
-              : !Fits(a.view.data, a.view.cols, bytes)
-                  ? static_cast<size_t>(Fault::kIsTooLarge)
-                  : kNone;
-    } else {
-      fault = FindFaultOfMemory(a.view);
-    }
+    const size_t fault = FindFaultOfMemory(a.view);
     if (fault != kNone) return first + fault;
     if (!IsRows(a.row->field.kind)) continue;
     const PartFault part = FindFaultOfParts(a.view);
@@ -450,12 +421,6 @@ size_t FindFaultOfShapes(const WalkedCall& call) {
 }
 
 namespace {
-size_t Index(const WalkedCall& call, const View& view) {
-  return static_cast<size_t>(view.argument - call.arguments);
-}
-}  // namespace
-
-namespace {
 
 // ---- The numbers in error messages.
 
@@ -480,30 +445,12 @@ namespace {
   return sizes;
 }
 
-// Returns the value of a size that an argument should have. It follows from the
-// sizes of the other arguments or, if `others` is null, from the call's sizes.
-// Returns `own`, the argument's own value, if no other argument has the size.
-[[gnu::cold]] size_t WantedSize(const WalkedCall& call, const Sizes* others,
-                                const SizeWords& words, size_t own) {
-  size_t value = own;
-  if (others != nullptr) {
-    return others->Find(words, &value) ? value : own;
-  }
-  value = ValueOf(call, words.first);
-  const size_t second = words.op == 0 ? 0 : ValueOf(call, words.second);
-  if (words.op == '*' ? __builtin_mul_overflow(value, second, &value)
-                      : __builtin_add_overflow(value, second, &value)) {
-    return SIZE_MAX;
-  }
-  return value;
-}
-
 // Writes a size that is not fully known, with names of unknown parts.
 [[gnu::cold]] void PutWords(const WalkedCall& call, const Sizes& sizes,
                             const SizeWords& words, Details* to) {
   const auto put = [&](const Term& term) {
     size_t value = 0;
-    if (sizes.Find({term, {}, 0}, &value)) {
+    if (sizes.Find(term, &value)) {
       to->Put(value);
     } else {
       to->Put(call.names_of_sizes[term.size]);
@@ -511,9 +458,8 @@ namespace {
   };
   size_t second = 0;
   put(words.first);
-  const bool is_plus_0 = words.op == '+' &&
-                         sizes.Find({words.second, {}, 0}, &second) &&
-                         second == 0;
+  const bool is_plus_0 =
+      words.op == '+' && sizes.Find(words.second, &second) && second == 0;
   if (words.op == 0 || is_plus_0) return;
   to->Put(words.op == '*' ? " * " : " + ");
   put(words.second);
@@ -525,9 +471,9 @@ namespace {
 [[gnu::cold]] void PutWantedSize(const WalkedCall& call, const Sizes& others,
                                  const SizeWords& words, bool is_odd,
                                  bool is_given, size_t own, Details* to) {
-  size_t value = 0;
+  size_t value = 0, measured = 0;
   const bool is_known = others.Find(words, &value);
-  const size_t measured = WantedSize(call, nullptr, words, own);
+  if (!Measure(call, words, &measured)) measured = SIZE_MAX;
   const size_t none = words.op == '+' ? words.second.number : 0;
   const bool is_measured = measured != none && measured != SIZE_MAX;
   if (is_known && (is_odd || !is_given)) {
@@ -850,8 +796,7 @@ size_t FindOverlap(const WalkedCall& call) {
     const bool is_written =
         i >= call.num_inputs || (a.row->flags & calls::kScratch) != 0;
     const auto add = [&](const ConstAnyMatrix& m, bool is_whole) {
-      views[size] = {m, &a, size, uint32_t{1} << i, is_written, is_whole};
-      ++size;
+      views[size++] = {m, i, is_written, is_whole};
     };
     add(a.view, true);
     if (!IsRows(a.row->field.kind)) continue;
@@ -867,16 +812,17 @@ size_t FindOverlap(const WalkedCall& call) {
       const View &w = views[i], &o = views[j];
       if (i == j || !w.is_written || o.is_written != (at < size)) continue;
       if (o.is_written) {
-        const bool is_input = Index(call, w) < call.num_inputs;
+        const bool is_input = w.argument < call.num_inputs;
         const bool is_named =
-            is_input != (Index(call, o) < call.num_inputs) ? !is_input : i > j;
+            is_input != (o.argument < call.num_inputs) ? !is_input : i > j;
         if (!is_named) continue;
       }
-      if (!MayOverlap(Region(w.m), Region(o.m))) continue;
+      if (!MayOverlap(w.m, o.m)) continue;
       const size_t number = first_pair + i * call.num_views;
+      const WalkedArgument& other = call.arguments[o.argument];
       if (w.is_whole && o.is_whole &&
-          (o.argument->may_be_in_place & w.bit) != 0) {
-        if ((o.argument->is_in_place & w.bit) != 0) continue;
+          (other.may_be_in_place >> w.argument & 1) != 0) {
+        if ((other.is_in_place >> w.argument & 1) != 0) continue;
         return number + call.num_views * call.num_views + j;
       }
       return number + j;

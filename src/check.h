@@ -657,13 +657,7 @@ class Checked {
       to->view.cols = 1;
       to->is_given = true;
     } else if constexpr (calls::IsSpan(a.field.kind)) {
-      constexpr size_t kBytes = sizeof(*m.data);
-      to->view.data = m.data;
-      to->view.type = kBytes == 4   ? Type::kI32
-                      : kBytes == 8 ? Type::kI64
-                                    : Type::kQ8_0;
-      to->view.rows = 1;
-      to->view.cols = m.size;
+      to->view = m;
       to->is_given = m.size != 0 || (!is_optional && m.data != nullptr);
     } else {
       to->view = m;

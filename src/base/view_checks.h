@@ -18,28 +18,6 @@
 
 namespace switchyard::internal {
 
-// Returns the size in bytes of `elements` elements of a view.
-template <class T>
-constexpr size_t Bytes(const Matrix<T>&, size_t elements) {
-  return elements * sizeof(T);
-}
-template <class V>
-constexpr size_t Bytes(const BasicAnyMatrix<V>& m, size_t elements) {
-  return BytesOf(m.type, elements);
-}
-// Returns the most elements that fit in PTRDIFF_MAX bytes.
-template <class T>
-constexpr size_t MostElements(const Matrix<T>&) {
-  return static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
-}
-template <class V>
-constexpr size_t MostElements(const BasicAnyMatrix<V>& m) {
-  const size_t size = SizeOf(m.type);
-  return size == 0
-             ? 0
-             : (static_cast<size_t>(PTRDIFF_MAX) / size) << BlockBits(m.type);
-}
-
 // True if 0 <= x <= most. Compares bits, because comparing a NaN would trap if
 // the caller has unmasked floating-point exceptions.
 inline bool IsUpTo(float most, float x) {
@@ -82,54 +60,10 @@ bool IsPlain(const Span<T>& s) {
          (s.size >> 30 | reinterpret_cast<uintptr_t>(s.data) >> 63) == 0;
 }
 
-template <class M>
-bool IsNull(const M& m) {
-  return m.data == nullptr && m.rows != 0 && m.cols != 0;
-}
-template <class T>
-bool IsNull(const Span<T>& s) {
-  return s.data == nullptr && s.size != 0;
-}
-
-template <class M>
-bool RowsOverlap(const M& m) {
-  return m.rows > 1 && m.stride < m.cols;
-}
-template <class T>
-bool RowsOverlap(const Span<T>&) {
-  return false;
-}
-
 // True if the last byte's offset fits in ptrdiff_t and the address does not
 // wrap. Checks for unusual views, such as this one, are in check.cc, because
 // inlining them into each front end took 50 KB of the archive.
-bool Fits(const AnyMatrix& m);
 bool Fits(const ConstAnyMatrix& m);
-bool Fits(const void* data, size_t elements, size_t element_bytes);
-template <class T>
-bool Fits(const Span<T>& s) {
-  return Fits(s.data, s.size, sizeof(T));
-}
-
-// The memory of a view: `rows` pieces of `row_bytes`, `stride_bytes` apart.
-struct Region {
-  uintptr_t begin = 0;
-  size_t rows = 0;
-  size_t row_bytes = 0;
-  size_t stride_bytes = 0;  // 0 for a single row, whatever the view's stride
-
-  explicit Region(const ConstAnyMatrix& m);
-  template <class T>
-  explicit Region(const Span<T>& s)
-      : begin(reinterpret_cast<uintptr_t>(s.data)),
-        rows(1),
-        row_bytes(s.size * sizeof(T)) {}
-
-  bool Empty() const { return rows == 0 || row_bytes == 0; }
-  uintptr_t End() const {
-    return begin + (rows - 1) * stride_bytes + row_bytes;
-  }
-};
 
 // The bytes of a view, from its first to one past its last.
 struct Interval {
@@ -140,7 +74,8 @@ struct Interval {
   explicit Interval(const M& m)
       : begin(reinterpret_cast<uintptr_t>(m.data)), end(begin) {
     if (m.rows != 0) {
-      end += Bytes(m, m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride));
+      end +=
+          BytesOf(m.type, m.cols + (m.rows == 1 ? 0 : (m.rows - 1) * m.stride));
     }
   }
   template <class T>
@@ -153,31 +88,12 @@ struct Interval {
 // equal stride share no byte if their columns, modulo the stride, are
 // disjoint, as in a fused gate|up matrix. (A single row takes the other
 // view's stride.) All other views are assumed to overlap.
-bool MayOverlap(Region a, Region b);
+bool RowsMayOverlap(const ConstAnyMatrix& a, const ConstAnyMatrix& b);
 
-// True if the interval of `view` is disjoint from the intervals of all other
-// views. This is almost always true, and the call then needs no MayOverlap(),
-// which would take as long as a small kernel for all pairs of a call's views.
-template <class View, class... Others>
-[[gnu::always_inline]] inline bool ApartFrom(const View& view,
-                                             const Others&... others) {
-  const Interval x(view);
-  const auto apart = [x](const Interval& y) {
-    return (x.end <= y.begin) | (y.end <= x.begin);
-  };
-  return (apart(Interval(others)) & ...);
-}
-
-// True if two views may share a byte. Compares intervals, then columns.
-bool MayOverlap(const AnyMatrix& a, const AnyMatrix& b);
-bool MayOverlap(const AnyMatrix& a, const ConstAnyMatrix& b);
-template <class T>
-bool MayOverlap(const AnyMatrix& a, const Span<T>& b) {
-  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
-}
-template <class T, class M>
-bool MayOverlap(const Span<T>& a, const M& b) {
-  return !ApartFrom(a, b) && MayOverlap(Region(a), Region(b));
+// True if two views may share a byte.
+inline bool MayOverlap(const ConstAnyMatrix& a, const ConstAnyMatrix& b) {
+  const Interval x(a), y(b);
+  return x.end > y.begin && y.end > x.begin && RowsMayOverlap(a, b);
 }
 
 // True if both views have the same elements, as "in place" requires.
