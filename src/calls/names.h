@@ -26,148 +26,78 @@
 
 namespace switchyard::calls {
 
-#define SWITCHYARD_TEXT(name, text, ...) \
+// Lists of enumerators that only need names. src/base has all other lists.
+#define SWITCHYARD_WEIGHT_LAYOUTS(X) \
+  X(kStored, "stored")               \
+  X(kPacked, "packed")
+#define SWITCHYARD_STATUS_CODES(X)              \
+  X(kOk, "ok")                                  \
+  X(kInvalidArgument, "invalid_argument")       \
+  X(kOutOfMemory, "out_of_memory")              \
+  X(kFailedPrecondition, "failed_precondition") \
+  X(kInternal, "internal")
+#define SWITCHYARD_BUCKET_ORDERS(X) \
+  X(kAscending, "ascending")        \
+  X(kClaim, "claim")
+#define SWITCHYARD_GATE_UP_LAYOUTS(X) \
+  X(kSplit, "split")                  \
+  X(kConcatenated, "concatenated")    \
+  X(kInterleaved, "interleaved")      \
+  X(kUngated, "ungated")
+#define SWITCHYARD_ACTIVATE_STORES(X) \
+  X(kAuto, "auto")                    \
+  X(kCached, "cached")                \
+  X(kStreaming, "streaming")
+#define SWITCHYARD_ACTIVATE_PLACES(X) \
+  X(kBefore, "before")                \
+  X(kAfter, "after")
+#define SWITCHYARD_SHARED_GATES(X) \
+  X(kLogit, "logit")               \
+  X(kScalar, "scalar")             \
+  X(kNone, "none")
+#define SWITCHYARD_NORM_KINDS(X)   \
+  X(kWeight, "weight")             \
+  X(kWeightInF32, "weight_in_f32") \
+  X(kPlusOne, "plus_one")          \
+  X(kPlusOneFirst, "plus_one_first")
+#define SWITCHYARD_EXPERT_PRODUCTS(X) \
+  X(kGateUp, "gate_up")               \
+  X(kGate, "gate")                    \
+  X(kUp, "up")                        \
+  X(kDown, "down")
+
+// Defines NameOf() for an enumeration. The switch has no default, so that
+// -Werror=switch refuses an enumerator without a name.
+#define SWITCHYARD_NAMES(Enum, LIST)         \
+  constexpr const char* NameOf(Enum value) { \
+    using Listed = Enum;                     \
+    switch (value) { LIST(SWITCHYARD_NAME) } \
+    return nullptr;                          \
+  }
+#define SWITCHYARD_NAME(...) SWITCHYARD_CASE(__VA_ARGS__, )
+#define SWITCHYARD_CASE(name, text, ...) \
   case Listed::name:                     \
     return text;
-constexpr const char* NameOf(Score score) {
-  using Listed = Score;
-  switch (score) { SWITCHYARD_SCORES(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(Divisor divisor) {
-  using Listed = Divisor;
-  switch (divisor) { SWITCHYARD_DIVISORS(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(WeightOf weight_of) {
-  using Listed = WeightOf;
-  switch (weight_of) { SWITCHYARD_WEIGHTS_OF(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(BiasPlace place) {
-  using Listed = BiasPlace;
-  switch (place) { SWITCHYARD_BIAS_PLACES(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(Activation activation) {
-  using Listed = Activation;
-  switch (activation) { SWITCHYARD_ACTIVATIONS(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(Type type) {
-  using Listed = Type;
-  switch (type) { SWITCHYARD_TYPES(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-constexpr const char* NameOf(WeightFormat format) {
-  using Listed = WeightFormat;
-  switch (format) { SWITCHYARD_WEIGHT_FORMATS(SWITCHYARD_TEXT) }
-  return nullptr;
-}
-#undef SWITCHYARD_TEXT
-constexpr const char* NameOf(WeightLayout layout) {
-  switch (layout) {
-    case WeightLayout::kStored:
-      return "stored";
-    case WeightLayout::kPacked:
-      return "packed";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(StatusCode code) {
-  switch (code) {
-    case StatusCode::kOk:
-      return "ok";
-    case StatusCode::kInvalidArgument:
-      return "invalid_argument";
-    case StatusCode::kOutOfMemory:
-      return "out_of_memory";
-    case StatusCode::kFailedPrecondition:
-      return "failed_precondition";
-    case StatusCode::kInternal:
-      return "internal";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(BucketOrder order) {
-  switch (order) {
-    case BucketOrder::kAscending:
-      return "ascending";
-    case BucketOrder::kClaim:
-      return "claim";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(GateUpLayout layout) {
-  switch (layout) {
-    case GateUpLayout::kSplit:
-      return "split";
-    case GateUpLayout::kConcatenated:
-      return "concatenated";
-    case GateUpLayout::kInterleaved:
-      return "interleaved";
-    case GateUpLayout::kUngated:
-      return "ungated";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(ActivateStores stores) {
-  switch (stores) {
-    case ActivateStores::kAuto:
-      return "auto";
-    case ActivateStores::kCached:
-      return "cached";
-    case ActivateStores::kStreaming:
-      return "streaming";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(ActivatePlace place) {
-  switch (place) {
-    case ActivatePlace::kBefore:
-      return "before";
-    case ActivatePlace::kAfter:
-      return "after";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(SharedGate kind) {
-  switch (kind) {
-    case SharedGate::kLogit:
-      return "logit";
-    case SharedGate::kScalar:
-      return "scalar";
-    case SharedGate::kNone:
-      return "none";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(NormKind norm) {
-  switch (norm) {
-    case NormKind::kWeight:
-      return "weight";
-    case NormKind::kWeightInF32:
-      return "weight_in_f32";
-    case NormKind::kPlusOne:
-      return "plus_one";
-    case NormKind::kPlusOneFirst:
-      return "plus_one_first";
-  }
-  return nullptr;
-}
-constexpr const char* NameOf(ExpertProduct product) {
-  switch (product) {
-    case ExpertProduct::kGateUp:
-      return "gate_up";
-    case ExpertProduct::kGate:
-      return "gate";
-    case ExpertProduct::kUp:
-      return "up";
-    case ExpertProduct::kDown:
-      return "down";
-  }
-  return nullptr;
-}
+SWITCHYARD_NAMES(Score, SWITCHYARD_SCORES)
+SWITCHYARD_NAMES(Divisor, SWITCHYARD_DIVISORS)
+SWITCHYARD_NAMES(WeightOf, SWITCHYARD_WEIGHTS_OF)
+SWITCHYARD_NAMES(BiasPlace, SWITCHYARD_BIAS_PLACES)
+SWITCHYARD_NAMES(Activation, SWITCHYARD_ACTIVATIONS)
+SWITCHYARD_NAMES(Type, SWITCHYARD_TYPES)
+SWITCHYARD_NAMES(WeightFormat, SWITCHYARD_WEIGHT_FORMATS)
+SWITCHYARD_NAMES(WeightLayout, SWITCHYARD_WEIGHT_LAYOUTS)
+SWITCHYARD_NAMES(StatusCode, SWITCHYARD_STATUS_CODES)
+SWITCHYARD_NAMES(BucketOrder, SWITCHYARD_BUCKET_ORDERS)
+SWITCHYARD_NAMES(GateUpLayout, SWITCHYARD_GATE_UP_LAYOUTS)
+SWITCHYARD_NAMES(ActivateStores, SWITCHYARD_ACTIVATE_STORES)
+SWITCHYARD_NAMES(ActivatePlace, SWITCHYARD_ACTIVATE_PLACES)
+SWITCHYARD_NAMES(SharedGate, SWITCHYARD_SHARED_GATES)
+SWITCHYARD_NAMES(NormKind, SWITCHYARD_NORM_KINDS)
+SWITCHYARD_NAMES(ExpertProduct, SWITCHYARD_EXPERT_PRODUCTS)
+#undef SWITCHYARD_CASE
+#undef SWITCHYARD_NAME
+#undef SWITCHYARD_NAMES
+
 // Returns the enumerators of E as a bit set. All values are below 32.
 template <class E>
 constexpr uint32_t EnumeratorsOf() {
