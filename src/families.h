@@ -17,8 +17,8 @@
 
 namespace switchyard::families {
 
+using internal::BitsOf;
 using internal::ConfigField;
-using internal::ConfigFields;
 using internal::FamilyFields;
 
 // A family's options. A chain of calls sets them, in the order of the steps in
@@ -29,12 +29,11 @@ struct Recipe {
   FamilyFields fields;
 
   constexpr explicit Recipe(Score score)
-      : fields{ConfigFields(ConfigField::num_experts,
-                            ConfigField::num_experts_per_tok,
-                            ConfigField::rms_norm_eps),
-               ConfigFields(ConfigField::scoring_func, ConfigField::topk_method,
-                            ConfigField::use_expert_bias,
-                            ConfigField::hidden_act)} {
+      : fields{
+            {BitsOf(ConfigField::num_experts, ConfigField::num_experts_per_tok,
+                    ConfigField::rms_norm_eps)},
+            {BitsOf(ConfigField::scoring_func, ConfigField::topk_method,
+                    ConfigField::use_expert_bias, ConfigField::hidden_act)}} {
     preset.route.score = score;
     preset.route.renormalize = false;
     preset.route.needs_config = true;
@@ -65,21 +64,21 @@ struct Recipe {
   template <class... Fields>
   constexpr Recipe Needs(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.Add(ConfigFields(named...));
+    recipe.fields.needs.bits |= BitsOf(named...);
     return recipe;
   }
   template <class... Fields>
   constexpr Recipe Reads(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.Remove(ConfigFields(named...));
-    recipe.fields.reads = fields.reads.Add(ConfigFields(named...));
+    recipe.fields.needs.bits &= ~BitsOf(named...);
+    recipe.fields.reads.bits |= BitsOf(named...);
     return recipe;
   }
   template <class... Fields>
   constexpr Recipe Ignores(Fields... named) const {
     Recipe recipe = *this;
-    recipe.fields.needs = fields.needs.Remove(ConfigFields(named...));
-    recipe.fields.reads = fields.reads.Remove(ConfigFields(named...));
+    recipe.fields.needs.bits &= ~BitsOf(named...);
+    recipe.fields.reads.bits &= ~BitsOf(named...);
     return recipe;
   }
 

@@ -17,7 +17,6 @@ namespace switchyard {
 namespace {
 
 using internal::ConfigField;
-using internal::ConfigFields;
 using internal::NextName;
 
 constexpr Status Invalid(const char* message) {

@@ -101,33 +101,18 @@ constexpr const char* NextName(const char* name) {
   return name + 1;
 }
 
-class ConfigFields {
- public:
-  constexpr ConfigFields() = default;
-  template <class... Fields>
-  constexpr explicit ConfigFields(Fields... fields)
-      : bits_((0u | ... | Bit(fields))) {}
+// A set of fields.
+struct ConfigFields {
+  uint32_t bits = 0;
 
   constexpr bool Has(ConfigField field) const {
-    return (bits_ & Bit(field)) != 0;
+    return (bits >> static_cast<uint32_t>(field) & 1) != 0;
   }
-  constexpr ConfigFields Add(ConfigFields others) const {
-    ConfigFields all;
-    all.bits_ = bits_ | others.bits_;
-    return all;
-  }
-  constexpr ConfigFields Remove(ConfigFields others) const {
-    ConfigFields rest;
-    rest.bits_ = bits_ & ~others.bits_;
-    return rest;
-  }
-
- private:
-  static constexpr uint32_t Bit(ConfigField field) {
-    return uint32_t{1} << static_cast<uint32_t>(field);
-  }
-  uint32_t bits_ = 0;
 };
+template <class... Fields>
+constexpr uint32_t BitsOf(Fields... fields) {
+  return ((uint32_t{1} << static_cast<uint32_t>(fields)) | ...);
+}
 
 // The fields of config.json that a family uses, and how it uses some of them.
 struct FamilyFields {
