@@ -50,25 +50,13 @@ size_t FindAbove(size_t most, Span<const int32_t> counts) {
   }
   return counts.size;
 }
-Status RefuseElement(const char* message, Span<const int32_t> list, size_t at,
-                     int32_t least, size_t most) {
-  return internal::DoesNotFit(message, internal::Details()
-                                           .Put("got ")
-                                           .Put(int{list.data[at]})
-                                           .Put(" at ")
-                                           .Put(at)
-                                           .Put(", needs ")
-                                           .Put(int{least})
-                                           .Put(" to ")
-                                           .Put(most));
-}
 
 // Checks offsets or tokens_per_expert, which say where each expert's rows are.
 Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   const Span<const int32_t>& offsets = inputs.offsets;
   const size_t descent = FindDescent(offsets, rows);
   if (descent < offsets.size) {
-    return RefuseElement(
+    return internal::RefuseElement(
         "Activate: offsets: not ascending from 0 or more to rows or less",
         offsets, descent, descent == 0 ? 0 : offsets.data[descent - 1], rows);
   }
@@ -76,7 +64,7 @@ Status CheckCounts(const ActivateInputs& inputs, size_t rows) {
   if (!internal::Given(counts)) return Status();
   const size_t most = rows / counts.size, above = FindAbove(most, counts);
   if (above == counts.size) return Status();
-  return RefuseElement(
+  return internal::RefuseElement(
       "Activate: tokens_per_expert: not from 0 to rows / num_experts", counts,
       above, 0, most);
 }

@@ -60,6 +60,15 @@ inline Status Invalid(const char* message) {
   return DoesNotFit(message,
                     Details().Put("got ").Put(got).Put(" of ").Put(of));
 }
+// Returns the error for list[at], which is not from `least` to `most`.
+[[gnu::cold]] inline Status RefuseElement(const char* message,
+                                          Span<const int32_t> list, size_t at,
+                                          int least, size_t most) {
+  Details details;
+  details.Put("got ").Put(int{list.data[at]}).Put(" at ").Put(at);
+  return DoesNotFit(message,
+                    details.Put(", needs ").Put(least).Put(" to ").Put(most));
+}
 
 // ---- The slow path, in check.cc.
 

@@ -74,16 +74,10 @@ Status MapReplicas(const ReplicaInputs& inputs, const ReplicaOutputs& outputs,
   if (dropped == 0 || options.allow_dropped) return Status();
   for (size_t e = 0; e < num_experts; ++e) {
     if (!wrong(e)) continue;
-    return internal::DoesNotFit(
+    return internal::RefuseElement(
         "MapReplicas: replica_counts: outside [0, max_replicas], and "
         "options.allow_dropped is not set",
-        internal::Details()
-            .Put("got ")
-            .Put(int{replica_counts.data[e]})
-            .Put(" at ")
-            .Put(e)
-            .Put(", needs 0 to ")
-            .Put(replicas.cols));
+        replica_counts, e, 0, replicas.cols);
   }
   return internal::DoesNotFit(
       "MapReplicas: topk_ids: without a replica, and options.allow_dropped is "

@@ -55,13 +55,7 @@ inline Status RunMapSort(Executor& executor, const BucketPlan& plan,
   for (size_t i = 0; i < map.size; ++i) {
     const int32_t bucket = map.data[i];
     if (bucket >= -1 && bucket < static_cast<int64_t>(buckets)) continue;
-    return DoesNotFit(of_map, Details()
-                                  .Put("got ")
-                                  .Put(int{bucket})
-                                  .Put(" at ")
-                                  .Put(i)
-                                  .Put(", needs -1 to ")
-                                  .Put(buckets - 1));
+    return RefuseElement(of_map, map, i, -1, buckets - 1);
   }
   return DoesNotFit(of_ids, dropped, pairs);
 }
