@@ -29,12 +29,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Computes silu(gate) * up for one vector. Nearly every model uses this
 // activation, so this file reads and writes rows in their own types.
 // activate_tiles.cc computes all other activations.
-struct SiluTimesUp {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V gate, V up) const {
-    return hn::Mul(Silu(d, gate), up);
-  }
-};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SiluTimesUp(D d, V gate, V up) {
+  return hn::Mul(Silu(d, gate), up);
+}
 
 // SplitRow reads gates and ups from two rows. InterleavedRow reads them from
 // one row, in which an up follows each gate.
@@ -87,9 +85,8 @@ struct InterleavedRow {
 // loaded before it is stored.
 // kFar: the inputs come from memory, so they are prefetched.
 // kStreaming: `streaming` stores floats to `to`, which is aligned to vectors.
-template <bool kFar, bool kStreaming, class Row, class Function, class Out>
-HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
-                              size_t begin, size_t end,
+template <bool kFar, bool kStreaming, class Row, class Out>
+HWY_INLINE void ActivateRange(const Row& row, Out* to, size_t begin, size_t end,
                               const StreamingStores* streaming = nullptr) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -126,15 +123,15 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
       row.Load(d, i + 3 * N, g3, u3);
     }
     if constexpr (kStreaming) {
-      streaming->Store(function(d, g0, u0), d, to);
-      streaming->Store(function(d, g1, u1), d, to + N);
-      streaming->Store(function(d, g2, u2), d, to + 2 * N);
-      streaming->Store(function(d, g3, u3), d, to + 3 * N);
+      streaming->Store(SiluTimesUp(d, g0, u0), d, to);
+      streaming->Store(SiluTimesUp(d, g1, u1), d, to + N);
+      streaming->Store(SiluTimesUp(d, g2, u2), d, to + 2 * N);
+      streaming->Store(SiluTimesUp(d, g3, u3), d, to + 3 * N);
     } else {
-      const V v0 = function(d, g0, u0);
-      const V v1 = function(d, g1, u1);
-      const V v2 = function(d, g2, u2);
-      const V v3 = function(d, g3, u3);
+      const V v0 = SiluTimesUp(d, g0, u0);
+      const V v1 = SiluTimesUp(d, g1, u1);
+      const V v2 = SiluTimesUp(d, g2, u2);
+      const V v3 = SiluTimesUp(d, g3, u3);
       if constexpr (kShuffled) {
         Storage<Out>::StoreShuffled(v0, v1, d, to);
         Storage<Out>::StoreShuffled(v2, v3, d, to + 2 * N);
@@ -147,27 +144,25 @@ HWY_INLINE void ActivateRange(const Row& row, const Function& function, Out* to,
   V g, u;
   for (; i + N <= end; i += N, to += N) {
     row.Load(d, i, g, u);
-    Storage<Out>::Store(function(d, g, u), d, to);
+    Storage<Out>::Store(SiluTimesUp(d, g, u), d, to);
   }
   if (i < end) {
     const size_t n = end - i;
     row.LoadPartial(d, i, n, g, u);
-    Storage<Out>::StorePartial(function(d, g, u), d, to, n);
+    Storage<Out>::StorePartial(SiluTimesUp(d, g, u), d, to, n);
   }
 }
 
 // Computes floats of an activated row for PutRow().
-template <class Row, class Function>
+template <class Row>
 struct ActivatedRow {
   Row row;
-  Function function;
 
   template <bool kFar>
   static const float* Get(const void* context, size_t begin, size_t n,
                           float* buffer) {
     const auto& self = *static_cast<const ActivatedRow*>(context);
-    ActivateRange<kFar, false>(self.row, self.function, buffer, begin,
-                               begin + n);
+    ActivateRange<kFar, false>(self.row, buffer, begin, begin + n);
     return buffer;
   }
   RowSource Source(bool far) const {
@@ -177,14 +172,13 @@ struct ActivatedRow {
 
 // Writes the row itself if the output has the input's type. PutRow() in rows.cc
 // writes other types, and streams types other than float.
-template <class In, class Row, class Function>
-HWY_INLINE void ActivateRow(const Row& row, const Function& function,
-                            const ActivateArgs& args, size_t r,
+template <class In, class Row>
+HWY_INLINE void ActivateRow(const Row& row, const ActivateArgs& args, size_t r,
                             const StreamingStores& streaming) {
   constexpr bool kF32 = std::is_same_v<In, float>;
   const bool far = streaming.wanted();
   if (args.out.type != kType<In> || (far && !kF32)) {
-    const ActivatedRow<Row, Function> made = {row, function};
+    const ActivatedRow<Row> made = {row};
     return PutRow(made.Source(far), args.out, r, &streaming);
   }
   const size_t cols = args.out.cols;
@@ -197,27 +191,11 @@ HWY_INLINE void ActivateRow(const Row& row, const Function& function,
       const size_t line = 64 / sizeof(In);
       const size_t past = reinterpret_cast<uintptr_t>(out) / sizeof(In);
       i = HWY_MIN((line - past % line) % line, cols);
-      ActivateRange<false, false>(row, function, out, 0, i);
-      return ActivateRange<true, true>(row, function, out + i, i, cols,
-                                       &streaming);
+      ActivateRange<false, false>(row, out, 0, i);
+      return ActivateRange<true, true>(row, out + i, i, cols, &streaming);
     }
   }
-  ActivateRange<false, false>(row, function, out, i, cols);
-}
-
-template <class In, class Function>
-HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
-                             size_t begin, size_t end) {
-  const StreamingStores streaming(args.streaming);
-  for (size_t r = begin; r < end; ++r) {
-    const In* const gate = args.gate.Row<In>(r);
-    if (args.interleaved) {
-      ActivateRow<In>(InterleavedRow<In>{gate}, function, args, r, streaming);
-    } else {
-      ActivateRow<In>(SplitRow<In>{gate, args.up.Row<In>(r)}, function, args, r,
-                      streaming);
-    }
-  }
+  ActivateRange<false, false>(row, out, i, cols);
 }
 
 // Computes each element once, in any order. In cache, the ports of the vector
@@ -226,7 +204,16 @@ HWY_INLINE void ActivateWith(const Function& function, const ActivateArgs& args,
 // 10.6 with a multiplication instead). Out of cache, memory bounds the time.
 template <class In>
 void Activate(const ActivateArgs& args, size_t begin, size_t end) {
-  ActivateWith<In>(SiluTimesUp(), args, begin, end);
+  const StreamingStores streaming(args.streaming);
+  for (size_t r = begin; r < end; ++r) {
+    const In* const gate = args.gate.Row<In>(r);
+    if (args.interleaved) {
+      ActivateRow<In>(InterleavedRow<In>{gate}, args, r, streaming);
+    } else {
+      ActivateRow<In>(SplitRow<In>{gate, args.up.Row<In>(r)}, args, r,
+                      streaming);
+    }
+  }
 }
 
 SWITCHYARD_ROW_FUNCTIONS(Activate, ActivateArgs, SWITCHYARD_FLOATS);

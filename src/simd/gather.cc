@@ -94,12 +94,7 @@ void GatherFirst(const GatherArgs& args, size_t begin, size_t end) {
   const GatherInputs& in = args.inputs;
   for (size_t token = begin; token < end; ++token) {
     const size_t r = FirstRow(in, token);
-    if (r == kNone) continue;
-    if (args.copy) {
-      CopyRow(in.tokens, token, args.rows, r);
-    } else {
-      PutRow(StoredRow{in.tokens, token}.Source(), args.rows, r);
-    }
+    if (r != kNone) PutRow(StoredRow{in.tokens, token}.Source(), args.rows, r);
   }
 }
 

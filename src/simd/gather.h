@@ -24,8 +24,8 @@ struct GatherArgs {
 
 // Computes rows [begin, end) of args.rows.
 RowFunction<GatherArgs> GatherRows() noexcept;
-// With row_index, the work takes two steps: GatherTokens() writes one row of
-// each token, and then GatherOthers() writes all other rows.
+// With row_index, work that converts takes two steps: GatherTokens() writes one
+// row of each token, and then GatherOthers() writes all other rows.
 RowFunction<GatherArgs> GatherTokens() noexcept;
 RowFunction<GatherArgs> GatherOthers() noexcept;
 
