@@ -70,7 +70,14 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
   static bool Has(const Span<T>& span) {
     return span.size != 0;
   }
+  static bool Has(const AnyMatrix& m) { return internal::Given(m); }
   static constexpr auto kFirst = Rule<Args>::kBeforeShapes;
+  // The rule that an output is only given with the output that it needs.
+#define NEEDS(given, needed, ...)                                         \
+  {                                                                       \
+    [](const Args& c) { return Has(c.out.needed) || !Has(c.out.given); }, \
+        __VA_ARGS__                                                       \
+  }
   static constexpr Rule<Args> kRules[] = {
       {HasBuckets<Args>, "pairs.counts: has no destinations", kFirst},
       {HasFewBuckets<Args>, "pairs.counts: more than 2^31 - 1 destinations",
@@ -105,51 +112,30 @@ struct MapCall : CallBase<MapInputs, MapOutputs, MapOptions, MapSizes,
                 elements <= INT64_MAX;
        },
        "options: row_elements: elements overflow 64 bits", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.pairs.offsets) || !Has(c.out.pairs.rows);
-       },
-       "pairs.rows: given without offsets", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.pairs.offsets) || !Has(c.out.pairs.element_offsets);
-       },
-       "pairs.element_offsets: given without offsets", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.counts);
-       },
-       "tokens.offsets: not given, but tokens.counts is", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.tokens.counts) || !Has(c.out.tokens.offsets);
-       },
-       "tokens.counts: not given, but tokens.offsets is", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.rows);
-       },
-       "tokens.rows: given without offsets", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.tokens.offsets) || !Has(c.out.tokens.element_offsets);
-       },
-       "tokens.element_offsets: given without offsets", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.tokens.counts) || !Has(c.out.tokens.element_counts);
-       },
-       "tokens.element_counts: given without counts", kFirst},
+      NEEDS(pairs.rows, pairs.offsets, "pairs.rows: given without offsets",
+            kFirst),
+      NEEDS(pairs.element_offsets, pairs.offsets,
+            "pairs.element_offsets: given without offsets", kFirst),
+      NEEDS(tokens.counts, tokens.offsets,
+            "tokens.offsets: not given, but tokens.counts is", kFirst),
+      NEEDS(tokens.offsets, tokens.counts,
+            "tokens.counts: not given, but tokens.offsets is", kFirst),
+      NEEDS(tokens.rows, tokens.offsets, "tokens.rows: given without offsets",
+            kFirst),
+      NEEDS(tokens.element_offsets, tokens.offsets,
+            "tokens.element_offsets: given without offsets", kFirst),
+      NEEDS(tokens.element_counts, tokens.counts,
+            "tokens.element_counts: given without counts", kFirst),
       {[](const Args& c) {
          return !Has(c.out.tokens.counts) || c.sizes.buckets <= kMaxBuckets;
        },
        "tokens: more than 65536 destinations", kFirst},
-      {[](const Args& c) {
-         return Has(c.out.pairs.offsets) || !internal::Given(c.out.pair_index);
-       },
-       "pair_index: given without pairs.rows"},
-      {[](const Args& c) {
-         return Has(c.out.tokens.offsets) || !internal::Given(c.out.copy_index);
-       },
-       "copy_index: given without tokens.rows"},
-      {[](const Args& c) {
-         return Has(c.out.tokens.offsets) ||
-                !internal::Given(c.out.return_index);
-       },
-       "return_index: given without tokens.rows"}};
+      NEEDS(pair_index, pairs.offsets, "pair_index: given without pairs.rows"),
+      NEEDS(copy_index, tokens.offsets,
+            "copy_index: given without tokens.rows"),
+      NEEDS(return_index, tokens.offsets,
+            "return_index: given without tokens.rows")};
+#undef NEEDS
 };
 
 struct ReplicaSizes : SortSizes {
