@@ -102,27 +102,18 @@ HWY_INLINE float SimdgroupSum(size_t n, const Body& body) {
   while (i < n) {
     const size_t count = HWY_MIN(N, n - i);
     switch (i % kSimdgroup / N) {
-      case 0:
-        body.One(d, i, count, a0);
-        break;
-      case 1:
-        body.One(d, i, count, a1);
-        break;
-      case 2:
-        body.One(d, i, count, a2);
-        break;
-      case 3:
-        body.One(d, i, count, a3);
-        break;
-      case 4:
-        body.One(d, i, count, a4);
-        break;
-      case 5:
-        body.One(d, i, count, a5);
-        break;
-      case 6:
-        body.One(d, i, count, a6);
-        break;
+#define SWITCHYARD_CASE(at, a) \
+  case at:                     \
+    body.One(d, i, count, a);  \
+    break;
+      SWITCHYARD_CASE(0, a0)
+      SWITCHYARD_CASE(1, a1)
+      SWITCHYARD_CASE(2, a2)
+      SWITCHYARD_CASE(3, a3)
+      SWITCHYARD_CASE(4, a4)
+      SWITCHYARD_CASE(5, a5)
+      SWITCHYARD_CASE(6, a6)
+#undef SWITCHYARD_CASE
       default:
         body.One(d, i, count, a7);
     }
