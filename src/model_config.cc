@@ -51,8 +51,7 @@ constexpr Field kFields[] = {SWITCHYARD_CONFIG_FIELDS(SWITCHYARD_FIELD)};
 #undef SWITCHYARD_FIELD
 
 // The tables of the names of all fields, and of SetField()'s messages for each
-// name. The compiler makes all messages, because a Status does not copy its
-// message, but keeps a pointer to it.
+// name.
 struct Name {
   const char* text = nullptr;
   size_t field = 0;
@@ -91,15 +90,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-struct Message {
-  char text[120] = {};
-  size_t size = 0;
-
-  constexpr Message& Add(const char* more) {
-    while (*more != '\0') text[size++] = *more++;
-    return *this;
-  }
-};
+using Message = internal::Message<120>;
 constexpr const char* Kind(const Member& member) {
   switch (member.index()) {
     case 0:

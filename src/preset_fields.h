@@ -1,11 +1,13 @@
 // Copyright 2026 The Switchyard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A list of ModelConfig's fields, and the type of a family's sets of fields.
+// A list of ModelConfig's fields, the type of a family's sets of fields, and
+// the type of messages that name a field or a family.
 
 #ifndef SWITCHYARD_SRC_PRESET_FIELDS_H_
 #define SWITCHYARD_SRC_PRESET_FIELDS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "switchyard/presets.h"
@@ -100,6 +102,19 @@ constexpr const char* NextName(const char* name) {
   while (*name != '\0') ++name;
   return name + 1;
 }
+
+// A message that the compiler makes of parts, because a Status does not copy
+// its message, but keeps a pointer to it.
+template <size_t kRoom>
+struct Message {
+  char text[kRoom] = {};
+  size_t size = 0;
+
+  constexpr Message& Add(const char* more) {
+    while (*more != '\0') text[size++] = *more++;
+    return *this;
+  }
+};
 
 // A set of fields.
 struct ConfigFields {

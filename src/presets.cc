@@ -20,11 +20,6 @@ using families::Family;
 using families::kFamilies;
 using internal::FamilyFields;
 
-constexpr int Compare(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) ++a, ++b;
-  return static_cast<unsigned char>(*a) - static_cast<unsigned char>(*b);
-}
-
 struct Table {
   std::array<Preset, std::size(kFamilies)> presets;
   std::array<FamilyFields, std::size(kFamilies)> fields;
@@ -40,13 +35,14 @@ constexpr Table Resolved() {
     for (const Family& other : kFamilies) {
       if (named.same_as == nullptr) break;
       if (other.preset.same_as == nullptr &&
-          Compare(other.preset.family, named.same_as) == 0) {
+          std::string_view(other.preset.family) == named.same_as) {
         original = &other;
       }
     }
     if (original->preset.same_as != nullptr)
       throw "a copy of what is not there";
-    if (i > 0 && Compare(kFamilies[i - 1].preset.family, named.family) >= 0) {
+    if (i > 0 &&
+        std::string_view(kFamilies[i - 1].preset.family) >= named.family) {
       throw "not in alphabetical order";
     }
     table.fields[i] = original->fields;
@@ -62,37 +58,24 @@ constexpr Table Resolved() {
 constexpr auto kPresets = Resolved().presets;
 constexpr auto kFieldsOfPresets = Resolved().fields;
 
-const Preset* Find(const char* family) {
-  const auto found = std::lower_bound(kPresets.begin(), kPresets.end(), family,
-                                      [](const Preset& p, const char* name) {
-                                        return Compare(p.family, name) < 0;
-                                      });
-  return found == kPresets.end() || Compare(found->family, family) != 0
-             ? nullptr
-             : &*found;
+const Preset* Find(std::string_view family) {
+  const auto found = std::lower_bound(
+      kPresets.begin(), kPresets.end(), family,
+      [](const Preset& p, std::string_view name) { return p.family < name; });
+  return found == kPresets.end() || found->family != family ? nullptr : &*found;
 }
 
-// FindPreset()'s messages for misspelt names. The compiler makes a message
-// for each preset that may be meant, because messages are literals.
-struct DidYouMean {
-  char text[96] = {};
-
-  constexpr void Append(const char* more) {
-    size_t end = 0;
-    while (text[end] != '\0') ++end;
-    while (*more != '\0') text[end++] = *more++;
-  }
-};
-constexpr auto MakeDidYouMean() {
-  std::array<DidYouMean, kPresets.size()> messages = {};
+// FindPreset()'s messages for misspelt names: one for each preset that may be
+// meant.
+constexpr auto kDidYouMean = [] {
+  std::array<internal::Message<96>, kPresets.size()> messages = {};
   for (size_t i = 0; i < messages.size(); ++i) {
-    messages[i].Append(
-        "FindPreset: family: is not in Presets(); did you mean ");
-    messages[i].Append(kPresets[i].family);
+    messages[i]
+        .Add("FindPreset: family: is not in Presets(); did you mean ")
+        .Add(kPresets[i].family);
   }
   return messages;
-}
-constexpr auto kDidYouMean = MakeDidYouMean();
+}();
 
 // Returns the family of a class of transformers: "Qwen3Moe" for
 // "Qwen3MoeForCausalLM" and "Qwen3MoeModel". Returns other names unchanged.
