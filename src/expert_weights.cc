@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "src/base/details.h"
 #include "src/base/fp_env.h"
@@ -310,13 +309,6 @@ Status MultiplyTile(const LayerWeights& layer,
   struct Product {
     const ExpertWeights& weights;
     const char* not_given;
-
-    // Returns "gate_up" of "LayerWeights: gate_up: not given".
-    std::string_view Name() const {
-      std::string_view name = not_given;
-      name.remove_prefix(sizeof("LayerWeights: ") - 1);
-      return name.substr(0, name.find(':'));
-    }
   };
   const bool is_shared = tile.expert == ExpertTile::kShared;
   const auto multiply = [&](const Product& routed, const Product& shared) {
@@ -327,26 +319,21 @@ Status MultiplyTile(const LayerWeights& layer,
     const Status status = MultiplyTile(product.weights, tile);
     if (status.ok()) return status;
     internal::Details details;
-    details.Put(product.Name());
+    details.Put(is_shared ? "shared_" : "").Put(calls::NameOf(tile.product));
     if (*status.details() != '\0') details.Put(": ").Put(status.details());
     return internal::Refuse(status.code(), status.message(), details);
   };
   switch (tile.product) {
-    case ExpertProduct::kGateUp:
-      return multiply(
-          {layer.gate_up, "LayerWeights: gate_up: not given"},
-          {layer.shared_gate_up, "LayerWeights: shared_gate_up: not given"});
-    case ExpertProduct::kGate:
-      return multiply(
-          {layer.gate, "LayerWeights: gate: not given"},
-          {layer.shared_gate, "LayerWeights: shared_gate: not given"});
-    case ExpertProduct::kUp:
-      return multiply({layer.up, "LayerWeights: up: not given"},
-                      {layer.shared_up, "LayerWeights: shared_up: not given"});
-    case ExpertProduct::kDown:
-      return multiply(
-          {layer.down, "LayerWeights: down: not given"},
-          {layer.shared_down, "LayerWeights: shared_down: not given"});
+#define SWITCHYARD_CASE(product, member)                                    \
+  case ExpertProduct::product:                                              \
+    return multiply({layer.member, "LayerWeights: " #member ": not given"}, \
+                    {layer.shared_##member,                                 \
+                     "LayerWeights: shared_" #member ": not given"});
+    SWITCHYARD_CASE(kGateUp, gate_up)
+    SWITCHYARD_CASE(kGate, gate)
+    SWITCHYARD_CASE(kUp, up)
+    SWITCHYARD_CASE(kDown, down)
+#undef SWITCHYARD_CASE
   }
   return internal::Invalid(
       "LayerWeights: tile.product: is not a known ExpertProduct");
