@@ -118,6 +118,12 @@ struct IsaList {
     }
     return nullptr;
   }
+  // Returns the index of the ISA called `name`, or `size` if there is none.
+  size_t IndexOf(const char* name) const {
+    size_t i = 0;
+    while (i < size && std::strcmp(name, isas[i].name) != 0) ++i;
+    return i;
+  }
 };
 
 const IsaList& Compiled() {
@@ -153,22 +159,8 @@ const IsaList& Runnable() {
   return list;
 }
 
-// Returns the index of the runnable ISA called `name`, or the number of
-// runnable ISAs if the name is unknown.
-size_t FindRunnable(const char* name) {
-  size_t i = 0;
-  while (i < Runnable().size &&
-         std::strcmp(name, Runnable().isas[i].name) != 0) {
-    ++i;
-  }
-  return i;
-}
-
 bool IsCompiled(const char* name) {
-  for (size_t i = 0; i < Compiled().size; ++i) {
-    if (std::strcmp(name, Compiled().isas[i].name) == 0) return true;
-  }
-  return false;
+  return Compiled().IndexOf(name) < Compiled().size;
 }
 
 // Other names for Highway's targets, without '-', '_' and '.'. A given name
@@ -247,7 +239,7 @@ struct Chosen {
   Chosen() {
     const char* const name = std::getenv("SWITCHYARD_ISA");
     const bool given = name != nullptr && *name != '\0';
-    const size_t place = given ? FindRunnable(name) : 0;
+    const size_t place = given ? Runnable().IndexOf(name) : 0;
     environment_ok = place < Runnable().size;
     Use(environment_ok ? place : 0);
     g_isa_as_asked.store(environment_ok, std::memory_order_relaxed);
@@ -298,7 +290,7 @@ Status CapIsa(const char* name) noexcept {
     simd::GetChosen().Use(0);
     return Status();
   }
-  const size_t place = simd::FindRunnable(name);
+  const size_t place = simd::Runnable().IndexOf(name);
   if (place < simd::Runnable().size) {
     simd::GetChosen().Use(place);
     return Status();
