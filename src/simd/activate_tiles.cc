@@ -9,6 +9,7 @@
 // outside of the loops. If a call needs no tile (see DirectFor()), its rows are
 // read and written in place.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,7 @@
 #include "src/simd/activations-inl.h"
 #include "src/simd/rows-inl.h"
 #include "src/simd/storage-inl.h"
+#include "src/simd/tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
@@ -145,15 +147,6 @@ TileFunction FindApplyToGate(Activation activation) {
   return nullptr;
 }
 
-// Rounds floats to a smaller type, and converts them back.
-void Round(Type type, size_t n, float* tile) {
-  if (type == Type::kF32) return;
-  HWY_ALIGN uint16_t rounded[kTile];
-  const AnyMatrix row(static_cast<void*>(rounded), type, 1, n, n);
-  FloatsToRow(tile, n, row, 0, 0);
-  RowToFloats(row, 0, tile);
-}
-
 // Splits pairs: writes the first elements to `first`, and the second elements
 // to `second`.
 void Deinterleave(const float* pairs, size_t n, float* first, float* second) {
@@ -244,7 +237,7 @@ struct TiledRow {
                           MinOrNaN(d, hn::Set(d, most), y));
         },
         v, biased ? bias : v, n, buffer);
-    Round(Unfused(), n, buffer);
+    RoundTile(Unfused(), n, buffer);
     v = buffer;
   }
 
@@ -284,53 +277,44 @@ struct TiledRow {
     }
     const float last = Scale(ActivatePlace::kAfter);
     if (args.inputs.row_scale.data == nullptr || last == 1.0f) return;
-    Round(Unfused(), n, to);
+    RoundTile(Unfused(), n, to);
     Map([=](auto d, auto x, auto) { return hn::Mul(x, hn::Set(d, last)); }, to,
         to, n, to);
   }
 
   // Computes gpt-oss's activation with a rounding after each operation: acted =
   // g * sigmoid(alpha * g). Stores u + 1 in the second buffer.
-  void SwigluOaiOfInSteps(GateUpTile& tile, size_t n, float* acted) const {
+  void SwigluOaiInSteps(GateUpTile& tile, size_t n, float* acted) const {
     const float* const gate = tile.gate;
     const float alpha = args.options.alpha;
     HWY_ALIGN float sigmoid[kTile];
     Map([=](auto d, auto g, auto) { return hn::Mul(g, hn::Set(d, alpha)); },
         gate, gate, n, sigmoid);
-    Round(Unfused(), n, sigmoid);
+    RoundTile(Unfused(), n, sigmoid);
     Map([](auto d, auto x, auto) { return Sigmoid(d, x); }, sigmoid, sigmoid, n,
         sigmoid);
-    Round(Unfused(), n, sigmoid);
+    RoundTile(Unfused(), n, sigmoid);
     Map([](auto, auto g, auto s) { return hn::Mul(g, s); }, gate, sigmoid, n,
         acted);
-    Round(Unfused(), n, acted);
+    RoundTile(Unfused(), n, acted);
     Map([](auto d, auto u, auto) { return hn::Add(u, hn::Set(d, 1.0f)); },
         tile.up, tile.up, n, tile.buffers[1]);
-    Round(Unfused(), n, tile.buffers[1]);
+    RoundTile(Unfused(), n, tile.buffers[1]);
   }
 
-  // Never called, because Unfused() is f32 for kSitu.
-  void SituOfInSteps(GateUpTile&, size_t, float*) const {}
-
   // Computes the gate's function, rounds and clamps the result, and multiplies
-  // it by up.
+  // it by up. kSitu has no steps, because Unfused() is f32 for it.
   void InSteps(GateUpTile& tile, float limit, size_t n, float* to) const {
     const ActivateOptions& options = args.options;
     float* const acted = tile.buffers[0];
     const float* up = tile.up;
-    switch (options.activation) {
-#define SWITCHYARD_STEPS_true(F)                                              \
-  FindApplyToGate(options.activation)(options, tile.gate, nullptr, n, acted); \
-  Round(Unfused(), n, acted)
-#define SWITCHYARD_STEPS_false(F) \
-  F##InSteps(tile, n, acted);     \
-  up = tile.buffers[1]
-#define SWITCHYARD_CASE(name, text, F, of_gate) \
-  case Activation::name:                        \
-    SWITCHYARD_STEPS_##of_gate(F);              \
-    break;
-      SWITCHYARD_ACTIVATIONS(SWITCHYARD_CASE)
-#undef SWITCHYARD_CASE
+    if (options.activation == Activation::kSwigluOai) {
+      SwigluOaiInSteps(tile, n, acted);
+      up = tile.buffers[1];
+    } else {
+      FindApplyToGate(options.activation)(options, tile.gate, nullptr, n,
+                                          acted);
+      RoundTile(Unfused(), n, acted);
     }
     const bool gated = args.gated;
     Map(
@@ -339,7 +323,7 @@ struct TiledRow {
           return gated ? hn::Mul(below, u) : below;
         },
         acted, gated ? up : acted, n, to);
-    Round(Unfused(), n, to);
+    RoundTile(Unfused(), n, to);
   }
 
   static const float* Get(const void* context, size_t begin, size_t n,
@@ -355,16 +339,10 @@ struct TiledRow {
 // Returns the expert of a row: the last e with offsets[e] <= row. The result is
 // num_experts for rows behind the rows of the last expert.
 size_t ExpertOf(Span<const int32_t> offsets, size_t row) {
-  size_t low = 0, high = offsets.size;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (static_cast<size_t>(offsets.data[middle]) <= row) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low - 1;
+  const int32_t* const next = std::upper_bound(
+      offsets.begin(), offsets.end(), row,
+      [](size_t r, int32_t offset) { return r < static_cast<size_t>(offset); });
+  return static_cast<size_t>(next - offsets.begin()) - 1;
 }
 
 // Returns the function for calls that need no tile, because rows have one type

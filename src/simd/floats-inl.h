@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "src/simd/targets.h"
+#include "switchyard/types.h"
 
 #include "hwy/highway.h"
 
@@ -139,6 +140,25 @@ HWY_INLINE hn::Vec<D16> ToF16(D d, hn::Vec<D> v) {
   value = hn::Or(value, hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000)));
   return hn::DemoteTo(narrow, hn::BitCast(di, value));
 #endif
+}
+
+// Rounds to the nearest number of a type, which is returned as a float.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V RoundTo(Type type, D d, V v) {
+  const hn::RebindToUnsigned<D> du;
+  switch (type) {
+    case Type::kBF16:
+      return hn::BitCast(d, hn::And(ToBF16(d, v), hn::Set(du, 0xFFFF0000u)));
+    case Type::kF16:
+#if SWITCHYARD_NATIVE_F16
+      return hn::PromoteTo(
+          d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), ToF16(d, v)));
+#else
+      return FromF16(d, hn::PromoteTo(du, ToF16(d, v)));
+#endif
+    default:
+      return v;
+  }
 }
 
 // Converts floats of 8 bits: a sign, kMantissa bits of mantissa, and the

@@ -24,20 +24,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rounds to the nearest number of a type, which is returned as a float.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V RoundTo(Type type, D d, V v) {
-  const hn::RebindToUnsigned<D> du;
-  switch (type) {
-    case Type::kBF16:
-      return hn::BitCast(d, hn::And(ToBF16(d, v), hn::Set(du, 0xFFFF0000u)));
-    case Type::kF16:
-      return FromF16(d, hn::PromoteTo(du, ToF16(d, v)));
-    default:
-      return v;
-  }
-}
-
 // A functor's Compute<kEasy>(d, x, max, round) is the score of a vector of x,
 // where `max` is the row's largest x. A row is easy if max is finite
 // (kShareOfAll), or if all |x| <= kEasyMost (kOfLogit). kEasy, for easy rows,

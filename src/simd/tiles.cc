@@ -57,6 +57,13 @@ struct MulAdd {
     return hn::MulAdd(hn::Set(d, weight), x, hn::Mul(hn::Set(d, factor), v));
   }
 };
+template <class T>
+struct Round {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V, V x) const {
+    return RoundTo(kType<T>, d, x);
+  }
+};
 
 template <class T, class Make>
 HWY_INLINE void EachVector(const T* x, size_t n, Make make, const float* from,
@@ -120,20 +127,8 @@ void MulAddTiles(const float* a, const float* b, size_t n, float* tile) {
 }
 
 void RoundTile(Type type, size_t n, float* tile) {
-  const SimdgroupTag d;
-  const hn::RebindToUnsigned<SimdgroupTag> du;
-  const size_t N = hn::Lanes(d);
-  for (size_t i = 0; i < n && type == Type::kBF16; i += N) {
-    const auto v = LoadPartial(d, tile + i, HWY_MIN(N, n - i));
-    StoreUpTo<float>(hn::BitCast(d, hn::And(ToBF16(d, v),
-                                            hn::Set(du, uint32_t{0xFFFF0000}))),
-                     d, tile + i, n - i);
-  }
-  for (size_t i = 0; i < n && type == Type::kF16; i += N) {
-    const auto v = LoadPartial(d, tile + i, HWY_MIN(N, n - i));
-    StoreUpTo<float>(FromF16(d, hn::PromoteTo(du, ToF16(d, v))), d, tile + i,
-                     n - i);
-  }
+  if (type == Type::kBF16) EachVector(tile, n, Round<BFloat16>(), tile, tile);
+  if (type == Type::kF16) EachVector(tile, n, Round<Float16>(), tile, tile);
 }
 
 void AddSquares(const float* tile, size_t n, float* lanes) {
