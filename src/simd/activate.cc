@@ -24,8 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Computes silu(gate) * up for one vector. Nearly every model uses this
 // activation, so this file reads and writes rows in their own types.
 // activate_tiles.cc computes all other activations.

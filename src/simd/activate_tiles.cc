@@ -36,8 +36,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 constexpr size_t kTile = 512;
 
 // Computes to[i] = f(d, a[i], b[i]), for any type. `to` may be a or b: so it

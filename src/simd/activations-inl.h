@@ -26,8 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Returns +0 for x = -0 and x = +0. The maximum of +0 and -0 depends on the
 // ISA, but with the bound -0, all ISAs give the same result.
 template <class D, class V = hn::Vec<D>>

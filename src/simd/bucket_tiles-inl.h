@@ -27,8 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The pairs and counters of a tile are on the stack: 32 KB and 8 KB.
 constexpr size_t kTilePairs = 8192;
 constexpr size_t kMaxTileExperts = 1024;

@@ -28,8 +28,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // AddTermFour() and AddFour() add a row to four vectors of a sum. AddTermFour()
 // computes v = fma(w, row[i..], v), and leaves sums of 16-bit rows in the order
 // of LoadShuffled(). AddFour() computes v = row[i..] + v.

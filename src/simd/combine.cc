@@ -25,8 +25,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // A RowSource for PutRow(): columns of a token's sum, which is in memory.
 const float* KeptSum(const void* context, size_t begin, size_t, float*) {
   return static_cast<const float*>(context) + begin;

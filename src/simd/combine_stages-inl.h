@@ -27,8 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // PhaseScales has the scales of a phase's norms, for the block's tile and for
 // the second tile. PhaseSquares has the sums of squares that give these
 // scales.

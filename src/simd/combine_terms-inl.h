@@ -27,8 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The listed terms of a token's sum: rows of one type, and their weights. Their
 // order is: active slots, the identity expert, shared experts. top_k is at most
 // 22 in all known models. More than kMaxTerms terms take the slow path.

@@ -26,8 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Returns the sum of a row's codes, after subtracting 128 from codes of u8.
 template <class Code>
 HWY_INLINE int32_t SumOf(const uint8_t* codes, size_t n) {

@@ -20,8 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // x Phi(x) = x / 2 (1 + erf(x / sqrt(2))). The result is -0 for x <=
 // kGeluFlush (-inf too), where it would be denormal, and NaN for NaN. It is
 // computed as max(x, 0) - t Phi(-t) with t = |x|, where Phi(-t) = e^(-t^2 / 2)

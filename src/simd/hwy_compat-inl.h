@@ -40,6 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
+// The name of Highway in all kernels.
 namespace hn = hwy::HWY_NAMESPACE;
 
 // 1 if masked loads and stores of 32-bit lanes do not touch memory outside of

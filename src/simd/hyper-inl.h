@@ -27,8 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // kHyperFloats: the floats of all streams in a tile, which is on the stack and
 // stays in L1. kHyperTile: the most columns of a tile.
 constexpr size_t kHyperFloats = 4096;

@@ -25,8 +25,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The most columns kept on the stack. Longer rows are computed twice.
 constexpr size_t kHyperKept = 8192;
 

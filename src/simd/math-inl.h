@@ -24,8 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // exp(x) is below 2^-126, the smallest normal float, exactly if x <= kExpFlush
 // (0xC2AEAC50). For such x the result is defined as zero: a denormal would cost
 // an assist of 40-60 ns a vector, and its bits would depend on the ISA.

@@ -24,8 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Vectors with a number of lanes that divides 32, the smallest group size.
 using QuantizeTag = hn::CappedTag<float, 32>;
 using QuantizeIntTag = hn::RebindToSigned<QuantizeTag>;

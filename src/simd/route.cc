@@ -27,8 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Routes a call's rows on the paths that route.h describes.
 class Router {
  public:

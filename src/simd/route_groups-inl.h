@@ -32,8 +32,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The most groups that are ranked together.
 constexpr size_t kGroupsKept = MaxCandidates(kTopKMax);
 

@@ -33,8 +33,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The keys of longer rows are computed in pieces, each time they are read.
 constexpr size_t kKeyTile = 16384;
 

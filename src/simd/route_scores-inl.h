@@ -22,8 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // A functor's Compute<kEasy>(d, x, max, round) is the score of a vector of x,
 // where `max` is the row's largest x. A row is easy if max is finite
 // (kShareOfAll), or if all |x| <= kEasyMost (kOfLogit). kEasy, for easy rows,

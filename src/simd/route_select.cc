@@ -33,8 +33,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Selects from as many rows at a time as a vector has lanes (topk_lanes-inl.h):
 // * computes lower bounds of the k-th largest keys,
 // * collects candidates: the keys that reach their row's bound,

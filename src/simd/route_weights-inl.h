@@ -38,8 +38,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Slots of some rows: slots [first, first + count) of each row, row after row.
 // `ids` are the experts (-1: an invalid id; kNoExpert: a mark that means no
 // expert). `at` is first x, then v, then the weight. Both arrays are defined up

@@ -31,8 +31,6 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // The most floats converted at once. It is a multiple of every group size, and
 // the floats and their results fit in L1.
 constexpr size_t kRowTile = 1024;

@@ -26,8 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Loads and stores elements of type T at any address. The partial forms handle
 // only the first n <= Lanes(d) elements; a partial load gives zeros behind
 // them. Types that are only stored in whole rows (rows.cc) have no stores here.

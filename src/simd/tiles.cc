@@ -21,8 +21,6 @@ namespace switchyard::simd::HWY_NAMESPACE {
 
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Each struct below computes a vector of the new tile from the old tile's
 // vector v and the operand's vector x.
 struct Take {

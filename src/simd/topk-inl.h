@@ -35,8 +35,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // In rows of at most this length, every element is a candidate.
 constexpr size_t kTopKAll = 16;
 // The most rows that go through each phase together. A phase stores pieces that

@@ -40,8 +40,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 constexpr size_t kLanesRoom = MaxCandidates(kTopKMax) + kTopKLanes;
 
 // The elements of as many rows as a vector has lanes. Element c of row r is at

@@ -38,8 +38,6 @@ HWY_BEFORE_NAMESPACE();
 namespace switchyard::simd::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // For larger k, too many rows have more candidates than a vector holds. With
 // 512 experts, in the 32 groups of LowerBound(), 0.4 % of rows have more for
 // k = 10, but 14 % for k = 12.
