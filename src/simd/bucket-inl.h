@@ -87,12 +87,8 @@ HWY_INLINE void CountRun(const Id* HWY_RESTRICT ids, size_t n,
 
 // 1 on ISAs with mask registers, where it is faster to count the bits of masks.
 // Other ISAs subtract masks from byte counters, and then add up the counters.
-#undef SWITCHYARD_COUNT_MASKS
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR
-#define SWITCHYARD_COUNT_MASKS 1
-#else
-#define SWITCHYARD_COUNT_MASKS 0
-#endif
+#define SWITCHYARD_COUNT_MASKS \
+  (HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_SCALAR)
 constexpr size_t kManyBytes = 128;
 
 // Adds to `counts` how often each of the experts first, ..., first + 3 is in

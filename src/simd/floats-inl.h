@@ -60,13 +60,9 @@ HWY_INLINE hn::Vec<DU> ToBF16(D /*d*/, hn::Vec<D> v) {
 // 11. Highway 1.0.3 has no target for it, so a file's best AVX-512 code asks
 // whether the CPU has it. The instruction gives the same bits, but flushes
 // denormals, so only vectors without denormals use it.
-#undef SWITCHYARD_NATIVE_BF16
-#if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
-                     (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL)))
-#define SWITCHYARD_NATIVE_BF16 1
-#else
-#define SWITCHYARD_NATIVE_BF16 0
-#endif
+#define SWITCHYARD_NATIVE_BF16                   \
+  (HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3_DL || \
+                    (HWY_TARGET == HWY_AVX3 && !(HWY_TARGETS & HWY_AVX3_DL))))
 #if SWITCHYARD_NATIVE_BF16
 // Converts the floats of a, then the floats of b. Returns false if the caller
 // has to use ToBF16() instead.

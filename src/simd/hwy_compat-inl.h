@@ -47,12 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // the mask. This is 1 for AVX2, although Highway sets HWY_MEM_OPS_MIGHT_FAULT,
 // because vmaskmov never faults on a lane that is off. SSE and NEON emulate
 // masks with full accesses.
-#undef SWITCHYARD_MASKED_MEMORY
-#if !HWY_MEM_OPS_MIGHT_FAULT || HWY_CAP_GE256
-#define SWITCHYARD_MASKED_MEMORY 1
-#else
-#define SWITCHYARD_MASKED_MEMORY 0
-#endif
+#define SWITCHYARD_MASKED_MEMORY (!HWY_MEM_OPS_MIGHT_FAULT || HWY_CAP_GE256)
 
 // Loads the first n <= Lanes(d) elements from p, and zeros behind them. It
 // replaces LoadN, which Highway has from 1.0.6 on. If 32-bit lanes can be
@@ -138,11 +133,8 @@ HWY_INLINE V DivUnless(D /*d*/, hn::Mask<D> m, V no, V a, V b) {
 
 // InterleaveWhole() stores the first half of a[0], b[0], a[1], b[1], ... to a,
 // and the second half to b.
-#undef SWITCHYARD_INTERLEAVES
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-#define SWITCHYARD_INTERLEAVES 0
-#else
-#define SWITCHYARD_INTERLEAVES 1
+#define SWITCHYARD_INTERLEAVES (HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE)
+#if SWITCHYARD_INTERLEAVES
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void InterleaveWhole(D d, V& a, V& b) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86

@@ -26,12 +26,7 @@
 #include "src/simd/candidates-inl.h"
 #include "src/simd/topk-inl.h"
 
-#undef SWITCHYARD_TOPK_ONE
-#if HWY_TARGET <= HWY_AVX3_DL && HWY_ARCH_X86
-#define SWITCHYARD_TOPK_ONE 1
-#else
-#define SWITCHYARD_TOPK_ONE 0
-#endif
+#define SWITCHYARD_TOPK_ONE (HWY_TARGET <= HWY_AVX3_DL && HWY_ARCH_X86)
 
 #if SWITCHYARD_TOPK_ONE
 HWY_BEFORE_NAMESPACE();
