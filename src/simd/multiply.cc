@@ -384,8 +384,11 @@ class Batch {
   static constexpr WeightTraits kTraits = TraitsOf(Format::value);
   static constexpr size_t kTileBlocks = kTileWidth / kTraits.block;
   static constexpr size_t kUnpackedBytes = kTileBlocks * kTraits.packed_block();
-  // One row takes more blocks of stored weights at once, but no more than the
-  // L1 cache holds, because their scales are read first.
+  // One row takes more blocks of stored weights at once, to start
+  // MultiplyStored() less often: with 8 blocks, q4_0 and q4_K take 1.1 times as
+  // long. The scales are read first, so the blocks have to stay in the L1
+  // cache. For q8_0, 18 blocks take 1.1 times as long as 8. int8 has no scales
+  // to read. (Zen 4)
   static constexpr size_t kStoredBlocks =
       !kTraits.has_block_scales() ? kBatchBlocks
       : kTraits.has_byte_codes()  ? kTileBlocks

@@ -224,7 +224,8 @@ ggml_backend_t InitBackend(ggml_backend_dev_t device, const char*) {
 }
 
 bool SupportsOp(ggml_backend_dev_t, const ggml_tensor* op) {
-  if (op->op == GGML_OP_MUL_MAT_ID && !IsProductOfNeighbor(op)) {
+  if (IsProductOfNeighbor(op)) return true;
+  if (op->op == GGML_OP_MUL_MAT_ID) {
     NoteLayer(op);
     const char* reason = WhyNot(op);
     if (reason == nullptr) {

@@ -348,7 +348,7 @@ bool IsProductOfNeighbor(const ggml_tensor* t) {
 bool IsClaimed(const ggml_tensor* t) {
   switch (t->op) {
     case GGML_OP_MUL_MAT:
-      return IsDenseProduct(t) || IsProductOfNeighbor(t);
+      return IsDenseProduct(t);
     case GGML_OP_ADD:
       return IsBiasedProbs(t) || IsSum(t) || IsResidualSum(t);
     case GGML_OP_SOFT_MAX:
@@ -364,8 +364,6 @@ bool IsClaimed(const ggml_tensor* t) {
     case GGML_OP_SCALE:
       return IsWeights(t);
     case GGML_OP_MUL_MAT_ID:
-      if (IsProductOfNeighbor(t)) return true;
-      [[fallthrough]];
     case GGML_OP_ADD_ID:
       return IsLinear(t) && WhyNot(ProductOf(t)) == nullptr;
     case GGML_OP_GLU:
