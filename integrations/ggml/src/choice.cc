@@ -25,19 +25,19 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // stock's speed at 4 (token, slot) pairs per expert, 0.98 to 1.01 at 8, and
 // 1.10 at 12.
 //
-// Quantised types were measured on AVX2. As stored, q8_0 has 0.80 of stock's
-// speed at one token, 0.94 at half a pair per expert, and 1.06 at two pairs.
-// q4_K with q6_K has 0.85 at one token and 1.06 at half a pair. AVX-512 has
-// the same smallest batches as AVX2, because Switchyard's tiles gain more
-// from AVX-512 than ggml's tiles do.
+// Quantised types were measured as stored, on AVX-512 and with AVX2. At one
+// token, q8_0 has 0.96 to 0.99 of stock's speed, and 1.07 to 1.2 at two. q4_K
+// and q6_K have 1.04 to 1.17 on AVX-512. On AVX2 they have 0.98 to 1.06 at one
+// token, which is no gain, and 1.1 to 1.2 at two. Matrices gain another 3 to
+// 25 % from two tokens on, and those in q4_0 also at one token.
 constexpr ExpertType kTypes[] = {
     {GGML_TYPE_BF16, {}, {4, 4, 4, kNever}},
     {GGML_TYPE_F16, {}, {4, 4, 12, kNever}},
     {GGML_TYPE_Q8_0, WeightFormat::kQ8_0, {2, 2, 2, kNever}},
-    {GGML_TYPE_Q4_0, WeightFormat::kQ4_0, {0, 0, 0, kNever}},
-    {GGML_TYPE_MXFP4, WeightFormat::kMXFP4, {0, 0, 0, kNever}},
-    {GGML_TYPE_Q4_K, WeightFormat::kQ4_K, {0.5, 0.5, 0.5, kNever}},
-    {GGML_TYPE_Q6_K, WeightFormat::kQ6_K, {0.5, 0.5, 0.5, kNever}},
+    {GGML_TYPE_Q4_0, WeightFormat::kQ4_0, {1, 1, 1, kNever}},
+    {GGML_TYPE_MXFP4, WeightFormat::kMXFP4, {1, 1, 1, kNever}},
+    {GGML_TYPE_Q4_K, WeightFormat::kQ4_K, {1, 1, 2, kNever}},
+    {GGML_TYPE_Q6_K, WeightFormat::kQ6_K, {1, 1, 2, kNever}},
 };
 
 bool Has(dnnl::cpu_isa isa) {
@@ -66,9 +66,17 @@ const ExpertType* FindExpertType(ggml_type type) {
   return nullptr;
 }
 
-double MinPairsPerExpert(ggml_type type) {
+double MinPairsPerExpert(ggml_type type, int64_t slots, int64_t experts) {
   const ExpertType* row = FindExpertType(type);
-  return row == nullptr ? kNever : row->min_pairs[static_cast<int>(ThisCpu())];
+  if (row == nullptr) return kNever;
+  const double least = row->min_batch[static_cast<int>(ThisCpu())];
+  return row->format ? PairsPerExpert(least, slots, experts) : least;
+}
+
+double MinTokensOfMatrix(ggml_type type) {
+  const ExpertType* row = FindExpertType(type);
+  if (row == nullptr || !row->format) return kNever;
+  return row->min_batch[static_cast<int>(ThisCpu())];
 }
 
 bool IsPackingAsked() {

@@ -34,8 +34,7 @@ Cpu ThisCpu();
 // experts if ggml computes the experts. With fewer tokens, router and sum
 // save less time than another split of the graph costs. If the plug-in also
 // computes the experts, router and sum need no further split, so the plug-in
-// then computes them for smaller batches too. Also the smallest batch for
-// matrices as stored.
+// then computes them for smaller batches too.
 constexpr int64_t kMinTokens = 32;
 
 // A ggml type of experts' weights.
@@ -45,17 +44,29 @@ struct ExpertType {
   // empty, oneDNN multiplies them.
   std::optional<switchyard::WeightFormat> format;
   // For each Cpu: the smallest batch for which the plug-in is faster than
-  // ggml, if weights are as stored. It is a mean number of (token, slot)
-  // pairs per expert. 0 means any batch, even one token.
-  double min_pairs[4];
+  // ggml, if weights are as stored. With `format`, it is a number of tokens.
+  // Without, it is a mean number of (token, slot) pairs per expert, because
+  // oneDNN converts an expert's weights once for all of its rows.
+  double min_batch[4];
 };
 
 // Returns the row of the table for `type`, or nullptr if the plug-in cannot
 // multiply weights of this type.
 const ExpertType* FindExpertType(ggml_type type);
 
-// Returns min_pairs of the type for this CPU.
-double MinPairsPerExpert(ggml_type type);
+// Returns the mean number of (token, slot) pairs per expert.
+constexpr double PairsPerExpert(double tokens, int64_t slots, int64_t experts) {
+  return tokens * static_cast<double>(slots) / static_cast<double>(experts);
+}
+
+// Returns min_batch of the type for this CPU as a mean number of pairs per
+// expert, in a layer with `experts` experts that selects `slots` for each
+// token.
+double MinPairsPerExpert(ggml_type type, int64_t slots, int64_t experts);
+
+// Returns the smallest number of tokens for which the plug-in multiplies by a
+// matrix of the type that is as stored and belongs to no expert.
+double MinTokensOfMatrix(ggml_type type);
 
 // True unless SWITCHYARD_GGML_PACK is 0 in the environment.
 bool IsPackingAsked();

@@ -88,8 +88,10 @@ double LeastPairs(const ggml_tensor* product) {
   if (WhyNever(product) != nullptr) {
     return std::numeric_limits<double>::infinity();
   }
-  return IsPacked(product->src[0]) ? 0.0
-                                   : MinPairsPerExpert(product->src[0]->type);
+  const ggml_tensor* weights = product->src[0];
+  if (IsPacked(weights)) return 0.0;
+  return MinPairsPerExpert(weights->type, product->src[2]->ne[0],
+                           weights->ne[2]);
 }
 
 // The gate and up products of the layer to which a down product belongs. If
@@ -134,7 +136,9 @@ bool IsForGpu(const ggml_tensor* t) {
 // them. It takes only batches that are worth a split of the graph.
 bool IsStoredMatrix(const ggml_tensor* t) {
   const ggml_tensor* weights = t->src[0];
-  return TakesMatrices() && ggml_nrows(t) >= kMinTokens &&
+  return TakesMatrices() &&
+         static_cast<double>(ggml_nrows(t)) >=
+             MinTokensOfMatrix(weights->type) &&
          weights->op == GGML_OP_NONE && weights->buffer != nullptr &&
          ggml_backend_buffer_is_host(weights->buffer) &&
          ggml_backend_buffer_get_usage(weights->buffer) ==
@@ -248,8 +252,8 @@ const char* WhyNot(const ggml_tensor* t) {
   if (IsForGpu(t)) return "the GPU takes batches of this size";
   const ggml_tensor* weights = t->src[0];
   const ggml_tensor* ids = t->src[2];
-  const double pairs = static_cast<double>(ids->ne[0] * ids->ne[1]) /
-                       static_cast<double>(weights->ne[2]);
+  const double pairs = PairsPerExpert(static_cast<double>(ids->ne[1]),
+                                      ids->ne[0], weights->ne[2]);
   // The plug-in computes all products of a layer or none, because some of them
   // gain less than a split of the graph costs.
   const double least =

@@ -87,7 +87,8 @@ bool IsNorm(const ggml_tensor* t);          // norm of a residual sum
 bool IsWeightedNorm(const ggml_tensor* t);  // an IsNorm() node times a weight
 
 // True for a MUL_MAT of a matrix of weights with rows of f32, if the weights
-// are packed, or if they are as stored and there are at least kMinTokens rows.
+// are packed, or if they are as stored and there are at least
+// MinTokensOfMatrix() rows.
 bool IsDenseProduct(const ggml_tensor* t);
 
 // True for a product with weights that lie beside packed weights, such as
