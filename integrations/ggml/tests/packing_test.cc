@@ -235,7 +235,8 @@ class Case {
 };
 
 // Registers a GPU for batches of at least 32 tokens, and prints the products
-// that the plug-in's devices take: with weights as stored, and before loading.
+// that the plug-in's devices take: with weights as stored, and before loading,
+// also if the product asks for another precision.
 void PrintProductsWithGpu(ggml_backend_reg_t reg) {
   static ggml_backend_device gpu = {};
   gpu.iface.get_name = [](ggml_backend_dev_t) { return "GPU of a test"; };
@@ -271,10 +272,14 @@ void PrintProductsWithGpu(ggml_backend_reg_t reg) {
                        ggml_reshape_2d(context.get(), rows, 64, tokens)),
           ggml_mul_mat_id(context.get(), experts, rows, ids)};
       for (ggml_tensor* product : products) {
-        if (!ggml_backend_dev_supports_op(device, product)) continue;
-        std::printf("%s\"%s %s %d\"", comma, i == 0 ? "stored" : "packed",
-                    ggml_op_name(product->op), tokens);
-        comma = ", ";
+        for (const int precision : {0, 1}) {
+          product->op_params[3] = precision;
+          if (!ggml_backend_dev_supports_op(device, product)) continue;
+          std::printf("%s\"%s %s %d%s\"", comma, i == 0 ? "stored" : "packed",
+                      ggml_op_name(product->op), tokens,
+                      precision == 0 ? "" : " in another precision");
+          comma = ", ";
+        }
       }
     }
   }

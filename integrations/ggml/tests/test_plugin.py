@@ -333,9 +333,14 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(found["differing"], [])
         self.assertEqual(set(found["types"]), {*QUANTISED, "f16"})
         # A GPU of the test takes 32 tokens and more. It cannot read packed weights, so weights are
-        # packed only if the user asks for it.
+        # packed only if the user asks for it. Only packed products ignore a request for another
+        # precision, because no other backend can read their weights.
         self.assertEqual(found["with_gpu"], ["stored MUL_MAT 31", "stored MUL_MAT_ID 31"])
-        self.assertIn("packed MUL_MAT_ID 64", run("1", SWITCHYARD_GGML_PACK="1")["with_gpu"])
+        packed = run("1", SWITCHYARD_GGML_PACK="1")["with_gpu"]
+        self.assertIn("packed MUL_MAT_ID 64", packed)
+        self.assertEqual({product for product in packed if "precision" in product},
+                         {f"packed MUL_MAT{kind} {tokens} in another precision"
+                          for kind in ("", "_ID") for tokens in (31, 64)})
 
     def test_packed_models_are_saved_as_they_were(self):
         for kind in ("q8_0", "q4_K_M", "mxfp4"):
