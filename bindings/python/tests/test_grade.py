@@ -156,6 +156,8 @@ def test_lists_and_wrong_shapes():
     result = grade.grade(lambda *_: (ids[:, :2], weights), "ties")
     assert "results of another shape" in result.report and not result.is_right
     assert "ValueError: ids: " in grade.grade(lambda *_: (ids[:, :0], weights), "ties").report
+    result = grade.grade(lambda *_: (ids + 0.5, weights), "ties")
+    assert "ValueError: ids: the router returned floats" in result.report and not result.is_right
 
 
 def test_command(monkeypatch, capsys):

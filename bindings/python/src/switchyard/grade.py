@@ -97,6 +97,8 @@ def _block(name, values):
     values = torch.as_tensor(values).detach().cpu()
     if values.numel() == 0:
         raise ValueError(f"{name}: the router returned no values")
+    if name == "ids" and values.is_floating_point():
+        raise ValueError("ids: the router returned floats")
     values = values.float().double() if values.is_floating_point() else values.long()
     values = values.reshape(1, -1) if values.dim() != 2 else values
     return "".join([f"{name} {values.shape[0]} {values.shape[1]}\n"] +
