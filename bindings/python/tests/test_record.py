@@ -340,6 +340,11 @@ def test_packed_and_padded():
     assert torch.equal(padded.without_padding().ids, made.ids)
     with pytest.raises(ValueError, match="attention_mask: keeps 5 tokens of .*the record has 6"):
         made.padded(keeps[:, :3])
+    with pytest.raises(ValueError, match="ids: has an expert that is none of 23"):
+        _records.Record(made.ids, ("a", "b"), "f", 23)
+    in_one_layer = made.ids.clone()
+    in_one_layer[2, 1] = 255
+    assert _records.Record(in_one_layer, ("a", "b"), "f", 24).is_padding.nonzero().tolist() == [[2]]
 
 
 @pytest.mark.parametrize("experts", [20, 300])
@@ -381,10 +386,22 @@ def test_a_file(tmp_path, experts):
         safetensors.torch.save_file({"ids": made.ids}, path, metadata=fields | change)
         with pytest.raises(ValueError, match=f"load_record: {path}: .*({message})"):
             load_record(path)
+    safetensors.torch.save_file({"ids": made.ids, "more": made.ids.clone()}, path,
+                              metadata=fields)
+    with pytest.raises(ValueError, match=r"its tensors are \['ids', 'more'\], not \['ids'\]"):
+        load_record(path)
     del fields["sha256"]
     safetensors.torch.save_file({"ids": made.ids}, path, metadata=fields)
     with pytest.raises(ValueError, match="its metadata has no valid 'sha256'"):
         load_record(path)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(OSError):
+        save_record(_records.Record(torch.zeros(4, 1, 2, dtype=torch.uint8), ("a",), "f", 8), folder)
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def _write(path, content):
