@@ -452,6 +452,35 @@ def test_a_model_that_cannot_be_recorded_is_refused():
     record(model)
 
 
+def test_a_session_that_is_used_wrongly_says_so():
+    model = _patched()
+    tokens = torch.randint(2, 97, (2, 4))
+    gate = model.model.layers[0].mlp.gate
+    recording = record(model)
+    with pytest.raises(ValueError, match="joined: no forward was recorded"):
+        recording.joined()
+    with recording, torch.no_grad():
+        with pytest.raises(RuntimeError, match="record: it has begun already"):
+            recording.__enter__()
+        with pytest.raises(TypeError, match="unexpected keyword|multiple values"):
+            model(tokens, input_ids=tokens)
+        model(tokens)
+        model(tokens[:1])
+        with pytest.raises(ValueError, match="joined: forwards of 2 and 1 sequences"):
+            recording.joined()
+        twice = model.model.layers[0].mlp.register_forward_hook(
+            lambda mlp, arguments, _: gate(arguments[0].flatten(0, 1)))
+        with pytest.raises(RuntimeError, match="record: model.layers.0.mlp.gate runs twice in one"):
+            model(tokens)
+        twice.remove()
+    with replay(model, recording.records[0]):
+        with pytest.raises(RuntimeError, match="replay: model.layers.0.mlp.gate runs before a forward"):
+            gate(torch.zeros(8, gate.weight.shape[1]))
+    for experts in (0, 65536):
+        with pytest.raises(ValueError, match=f"num_experts: {experts} is not in 1 to 65535"):
+            _records.Record(torch.zeros(1, 1, 1, dtype=torch.uint8), ("a",), "f", experts)
+
+
 def test_a_forward_that_does_not_fit_is_refused():
     model = _patched()
     tokens = torch.randint(2, 97, (2, 4))
