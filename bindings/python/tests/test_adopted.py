@@ -169,3 +169,4 @@ def test_packed_weights():
         assert len(done.packed) == packed and len(done.unpacked) == 2 - packed
         torch.testing.assert_close(run(model)[1], stock, rtol=1e-4, atol=1e-4)
     assert set(done.unpacked.values()) == {"its gate is a matrix of its own"}
+    assert ", its weights not packed: its gate is a matrix of its own" in str(done)

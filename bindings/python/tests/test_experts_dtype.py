@@ -184,6 +184,11 @@ def test_report():
             in lines)
     assert done.kept_float == {"model.layers.1.mlp.experts": why}
     logits_of(model)
+    model = wide("qwen3_moe")
+    torch.nn.utils.parametrize.register_parametrization(mlp(model).experts, "down_proj",
+                                                        torch.nn.Identity())
+    assert patch(model, experts_dtype="q8_0").kept_float == {
+        "model.layers.1.mlp.experts": "they are computed in each call, by a parametrization"}
 
 
 @pytest.mark.parametrize("has_gemm", [False, True])
