@@ -278,6 +278,14 @@ TEST_F(QuantizeErrors, Shapes) {
                c.out.rows.scales.cols = 1);
 }
 
+TEST_F(QuantizeErrors, SumsThatCouldOverflow) {
+  const size_t cols = (size_t{1} << 24) + 1;
+  EXPECT_ERROR("rows.sums: of more than 2^24 columns", c.in.from.cols = cols;
+               c.in.from.stride = cols; c.out.rows.cols = cols;
+               c.out.rows.stride = cols;
+               c.out.rows.scales.cols = c.out.rows.scales.stride = 1);
+}
+
 // The message names the output, because callers choose the shapes of outputs
 // to fit the inputs.
 TEST_F(QuantizeErrors, BlamesATransposedOutput) {

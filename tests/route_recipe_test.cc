@@ -433,6 +433,32 @@ TEST_P(RouteRecipeTest, BiasIndexWithoutARow) {
   EXPECT_EQ(RunRow(c).ids, (Ids{3, 1}));
 }
 
+TEST_P(RouteRecipeTest, BiasIndexOfEachType) {
+  const float logits[12] = {};
+  const float biases[] = {0, 9, 0, 0, 0, 0, 0, 9};
+  const auto run = [&](const ConstAnyMatrix& index) {
+    RouteInputs in;
+    in.logits = {logits, 3, 4};
+    in.correction_bias = {biases, 2, 4};
+    in.bias_index = index;
+    std::vector<int32_t> ids(3);
+    std::vector<float> weights(3);
+    EXPECT_OK(RouteTopK(in, {{ids.data(), 3, 1}, {weights.data(), 3, 1}}, {}));
+    return ids;
+  };
+  // The third token has no bias. Ties go to the first expert.
+  const std::vector<int32_t> best = {3, 1, 0};
+  const int32_t i32[] = {1, 0, -1};
+  const int64_t i64[] = {1, 0, int64_t{1} << 32};
+  const uint32_t u32[] = {1, 0, ~uint32_t{0}};
+  const uint8_t u8[] = {1, 0, 255};
+  EXPECT_EQ(run({i32, 3, 1}), best);
+  EXPECT_EQ(run({i64, 3, 1}), best);
+  EXPECT_EQ(run({u32, 3, 1}), best);
+  EXPECT_EQ(run({u8, 3, 1}), best);
+  EXPECT_EQ(run({i64, 1, 3}), best);
+}
+
 // Tests optional inputs and options that RouteTopK() refuses. (route_test.cc
 // tests the other arguments.)
 
