@@ -270,6 +270,8 @@ void TestSizes(void) {
   CHECK(swy_bucket_scratch_size(1 << 20, 8, &threads) == 0);
   {
     swy_aligned_options blocks = SWY_ALIGNED_OPTIONS_INIT;
+    blocks.block_size = 4;
+    CHECK(swy_bucket_aligned_size(8, 3, &blocks) == 16);
     blocks.size = 0;
     CHECK(swy_bucket_aligned_size(8, 3, &blocks) == SIZE_MAX);
   }

@@ -213,6 +213,11 @@ void TestConfig(void) {
   CHECK_INVALID(swy_apply_config(&config, &preset, &route),
                 "ApplyConfig: preset.combine: size is not set");
   combine.size = (uint32_t)sizeof combine;
+  activate.size = END(swy_activate_options, layout);
+  CHECK_INVALID(swy_find_preset("gpt_oss", &preset, &route),
+                "FindPreset: preset.activate: too short, of a version that "
+                "lacks a field of this family");
+  activate.size = (uint32_t)sizeof activate;
   form.size = SWY_MAX_STRUCT_SIZE + 1;
   CHECK_INVALID(swy_find_preset("qwen3_moe", &preset, &route),
                 "FindPreset: preset.form" TOO_LONG);
