@@ -133,12 +133,16 @@ bool IsForGpu(const ggml_tensor* t) {
 }
 
 // True if the weights of a MUL_MAT are as stored, and the plug-in multiplies
-// them. It takes only batches that are worth a split of the graph.
+// them. It takes only batches that are worth a split of the graph, and no rows
+// that overlap.
 bool IsStoredMatrix(const ggml_tensor* t) {
   const ggml_tensor* weights = t->src[0];
+  const ggml_tensor* rows = t->src[1];
   return TakesMatrices() &&
          static_cast<double>(ggml_nrows(t)) >=
              MinTokensOfMatrix(weights->type) &&
+         (rows->ne[1] == 1 ||
+          rows->nb[1] >= ggml_row_size(rows->type, rows->ne[0])) &&
          weights->op == GGML_OP_NONE && weights->buffer != nullptr &&
          ggml_backend_buffer_is_host(weights->buffer) &&
          ggml_backend_buffer_get_usage(weights->buffer) ==
@@ -252,6 +256,7 @@ const char* WhyNot(const ggml_tensor* t) {
   if (IsForGpu(t)) return "the GPU takes batches of this size";
   const ggml_tensor* weights = t->src[0];
   const ggml_tensor* ids = t->src[2];
+  if (ids->ne[0] == 1) return "one expert for each token, so there is no sum";
   const double pairs = PairsPerExpert(static_cast<double>(ids->ne[1]),
                                       ids->ne[0], weights->ne[2]);
   // The plug-in computes all products of a layer or none, because some of them
@@ -281,6 +286,7 @@ void NoteLayer(const ggml_tensor* t) {
 }
 
 void NoteFewTokens(const ggml_tensor* t) {
+  if (!IsPacked(t->src[0]) && Before(t).gate == nullptr) return;
   int64_t fewest = fewest_tokens;
   while (t->ne[2] < fewest &&
          !fewest_tokens.compare_exchange_weak(fewest, t->ne[2])) {

@@ -73,7 +73,9 @@ const char* WhyNot(const ggml_tensor* mul_mat_id);
 // uses the remembered batch when ggml asks about gate and up again.
 void NoteLayer(const ggml_tensor* mul_mat_id);
 // From now on, the plug-in also claims routers of batches as small as the
-// product's batch. Call it for a claimed product.
+// product's batch. Call it for a claimed product. It only notes packed products
+// and down products, because ggml may ask about gate and up when WhyNot() does
+// not know their layer yet.
 void NoteFewTokens(const ggml_tensor* mul_mat_id);
 // True for a MUL_MAT_ID that the plug-in can compute, and for a node that
 // adds a bias to such a MUL_MAT_ID.

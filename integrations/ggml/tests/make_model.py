@@ -304,6 +304,11 @@ def many_experts(path, kind):
     qwen3moe(path, kind, dict(SMALL, experts=64))
 
 
+def one_expert(path, kind):
+    """Writes the family qwen3moe with one selected expert for each token."""
+    qwen3moe(path, kind, dict(SMALL, used=1))
+
+
 def qwen3moe_lora(path, kind, dense=False):
     """Writes a LoRA adapter for qwen3moe: for the gate and down products of the experts or, if `dense`
     is True, for attention's q and output in all_in(qwen3moe)."""
@@ -351,8 +356,8 @@ def gpt_oss_20b(path, kind):
 
 
 FAMILIES = {f.__name__: f for f in (qwen3moe, gpt_oss, deepseek2, deepseek2_merged,
-                                   deepseek2_groups, llama, many_experts, qwen3moe_lora,
-                                   qwen3moe_split, qwen3_30b, gpt_oss_20b)}
+                                   deepseek2_groups, llama, many_experts, one_expert,
+                                   qwen3moe_lora, qwen3moe_split, qwen3_30b, gpt_oss_20b)}
 FAMILIES.update({
     f"{f.__name__}_all": all_in(f) for f in (qwen3moe, gpt_oss, deepseek2, llama)})
 FAMILIES["qwen3moe_lora_dense"] = lambda path, kind: qwen3moe_lora(path, kind, dense=True)

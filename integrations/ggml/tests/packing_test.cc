@@ -270,6 +270,10 @@ void PrintProductsWithGpu(ggml_backend_reg_t reg) {
       ggml_tensor* products[] = {
           ggml_mul_mat(context.get(), matrix,
                        ggml_reshape_2d(context.get(), rows, 64, tokens)),
+          // rows that overlap, which Switchyard does not read
+          ggml_mul_mat(context.get(), matrix,
+                       ggml_view_2d(context.get(), rows, 64, tokens,
+                                    32 * sizeof(float), 0)),
           ggml_mul_mat_id(context.get(), experts, rows, ids)};
       for (ggml_tensor* product : products) {
         for (const int precision : {0, 1}) {

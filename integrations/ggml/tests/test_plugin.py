@@ -229,8 +229,10 @@ class PluginTest(unittest.TestCase):
     def test_layers_of_a_type_that_no_product_takes(self):
         # If weights are as stored, ggml runs the whole layer, because two of
         # its three products gain less than a split of the graph costs.
+        # So it also computes the routers of batches of less than 32 tokens.
         done, declined = self.compare("qwen3moe", "q5_K down", **AS_STORED)
-        self.assertEqual([what for what in done if "experts" in what], [])
+        self.assertEqual(done, {"router softmax, 4 of 16": 6,
+                                "combine sum of 4 + residual + norm": 6})
         # llama.cpp first asks about a batch of one token, and about each layer's
         # down product last.
         few = ["6 products of q4_K in CPU_Mapped: few tokens"]
@@ -244,6 +246,15 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(done["one product of experts q4_K packed"], 30)
         self.assertEqual(len(declined), 1)
         self.assertRegex(declined[0], "^3 products of q5_K in CPU.*: no product here takes")
+
+    def test_one_expert_for_each_token(self):
+        # Such a layer has no sum of experts, so it matches no pattern.
+        done, declined = self.compare("one_expert", "q4_0", **AS_STORED)
+        self.assertNotIn("of no chain, by the CPU backend", done)
+        self.assertEqual(declined, ["9 products of q4_0 in CPU_Mapped: one expert for each token, so "
+                                    "there is no sum"])
+        done, _ = self.compare("one_expert", "q4_0")
+        self.assertEqual(done["one product of experts q4_0 packed"], 45)
 
     def test_packed_products_one_by_one(self):
         # With a callback for each node, ggml computes nodes one by one, so the plug-in finds no
