@@ -19,6 +19,7 @@ BENCH = pathlib.Path(__file__).parents[1] / "bench"
     ("moe_block", "--rivals eagre", "argument --rivals: invalid choice: 'eagre'"),
     ("accuracy", "--model x", "--model and --text go together"),
     ("accuracy", "--formats q5", "argument --formats: invalid choice: 'q5'"),
+    ("memory", "--loaded-layers 0", "argument --loaded-layers: expected a number from 1 to 1048576"),
     ("model", "--prefill x", "argument --prefill: expected a number from 1 to 1048576, not 'x'"),
     ("model", "--seconds nan", "argument --seconds: expected a time above 0, not 'nan'"),
     ("model", "--experts-dtype q5", "argument --experts-dtype: invalid choice: 'q5'"),

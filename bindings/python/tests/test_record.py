@@ -386,8 +386,8 @@ def test_a_file(tmp_path, experts):
         safetensors.torch.save_file({"ids": made.ids}, path, metadata=fields | change)
         with pytest.raises(ValueError, match=f"load_record: {path}: .*({message})"):
             load_record(path)
-    safetensors.torch.save_file({"ids": made.ids, "more": made.ids.clone()}, path,
-                              metadata=fields)
+    more = {"ids": made.ids, "more": made.ids.clone()}
+    safetensors.torch.save_file(more, path, metadata=fields)
     with pytest.raises(ValueError, match=r"its tensors are \['ids', 'more'\], not \['ids'\]"):
         load_record(path)
     del fields["sha256"]
